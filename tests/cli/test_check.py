@@ -23,9 +23,8 @@ from holdfast.commands import check_report
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
 from holdfast.kit.environment.settings import Settings
-from holdfast.kit.process.checks.check_list import run_checks
+from holdfast.kit.process.checks.check_list import FaultQuery, run_checks
 from holdfast.kit.process.checks.inspection import Finding, open_inspection
-from holdfast.kit.process.checks.queries import FaultQuery
 from holdfast.kit.process.checks.schema import OBJECTS, read_objects, schema_file
 from holdfast.kit.security.service_secret import Secret
 from tests.cli import faults_of_addresses, faults_of_databases, faults_of_work

@@ -13,7 +13,7 @@ from holdfast.events.seats import settlement
 from holdfast.events.seats.drawn import EVENT_DRAWS
 from holdfast.events.service import DRAWS
 from holdfast.events.settings import Settings
-from holdfast_verify.check.promise_watch import GOT
+from holdfast_verify.check.receipts import GOT
 from holdfast_verify.formats import beacon, drawn_order
 from tests.events.draws.beacon_double import serving_beacon
 from tests.events.draws.draw_steps import ROUND

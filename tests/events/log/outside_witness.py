@@ -11,8 +11,7 @@ from starlette.routing import Route
 
 from holdfast_verify.formats.cosignature import CosignatureVerifier
 from holdfast_verify.formats.signed_note import Verifier
-from holdfast_verify.witness.cosigning import Witness
-from holdfast_verify.witness.directory import WitnessDirectory
+from holdfast_verify.witness import Witness, WitnessDirectory
 from tests.serving import listener, serving
 
 ScriptedAnswer = Callable[[Request], Awaitable[Response]]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.events.settings import Settings
-from holdfast_verify.check import catching_up, head_log
+from holdfast_verify.check import catching_up, stored_heads
 from tests.events.log.forger import Forger, run_forger
 from tests.events.log.fraud_table import FRAUDS
 from tests.events.log.verification import verify
@@ -25,7 +25,7 @@ RIGHT = (0, list[str]())
 @pytest.fixture
 async def forger(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Forger]:
     monkeypatch.setattr(catching_up, "TIMEOUT_SECONDS", 0)
-    monkeypatch.setattr(head_log, "MAX_WAIT_SECONDS", 1)
+    monkeypatch.setattr(stored_heads, "MAX_WAIT_SECONDS", 1)
     async with run_forger(settings, tmp_path) as forger:
         yield forger
 

@@ -16,7 +16,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.background.loops import RowWaiters
 from holdfast_verify.formats.cosignature import Cosigner, find_cosignature
 from holdfast_verify.formats.signed_note import parse_checkpoint, parse_note
-from holdfast_verify.witness.directory import WitnessDirectory
+from holdfast_verify.witness import WitnessDirectory
 from tests.events.log.log_scene import LogScene, head_log_scene, open_log, seal_logs
 from tests.events.log.outside_witness import OutsideWitness
 from tests.helpers.background_loops import at_work

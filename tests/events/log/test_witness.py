@@ -16,8 +16,7 @@ from holdfast_verify.formats.cosignature import (
 )
 from holdfast_verify.formats.signed_note import Checkpoint, Signer, open_note
 from holdfast_verify.formats.tree import EMPTY_ROOT
-from holdfast_verify.witness.cosigning import Witness, WitnessAnswer, application
-from holdfast_verify.witness.directory import WitnessDirectory, WitnessError, origin_hash
+from holdfast_verify.witness import Witness, WitnessAnswer, WitnessDirectory, WitnessError, application, origin_hash
 from tests.events.log.forked_log import KEY, ORIGIN, SIGNER, note, request
 
 OTHER_KEY = Ed25519PrivateKey.from_private_bytes(b"2" * 32)
@@ -146,7 +145,7 @@ def test_evidence_of_a_fork_stays_whatever_is_refused_after_it(tmp_path: Path) -
 
 
 def test_refused_heads_are_stored_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast_verify.witness.directory.MAX_REFUSED_HEADS", 2)
+    monkeypatch.setattr("holdfast_verify.witness.MAX_REFUSED_HEADS", 2)
     witness = Witness(WitnessDirectory(tmp_path, NAME), [KEY])
     for size in (300, 310, 320, 330):
         assert witness.add_checkpoint(request(0, size)._replace(proof=[bytes(32)]).body).status == 422

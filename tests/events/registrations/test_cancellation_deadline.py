@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from holdfast.events.registrations.cancellation_deadline import cancellation_deadline
+from holdfast.events.registrations.model import cancellation_deadline
 
 BEGINS = datetime(2027, 5, 1, 18, tzinfo=UTC)
 DAY = timedelta(hours=24)

@@ -14,7 +14,7 @@ from holdfast.inventory.resources import Resources, Tx
 from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.shopify.admin import Query
 from holdfast.inventory.shopify.platform_client import PlatformRefusal, PlatformUnreachable
-from holdfast.inventory.shopify.token_endpoint import GrantedTokens, TokenEndpoint
+from holdfast.inventory.shopify.platform_tokens import GrantedTokens, TokenEndpoint
 from holdfast.kit.background import leases
 from holdfast.kit.background.leases import LEASE_SECONDS
 from holdfast.kit.contract.problems import Problem

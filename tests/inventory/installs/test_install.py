@@ -13,7 +13,7 @@ from holdfast.inventory.installs.access import shop_access
 from holdfast.inventory.installs.routes import InstallStates
 from holdfast.inventory.shopify import signatures
 from holdfast.inventory.shopify.domains import REQUIRED
-from holdfast.inventory.shopify.token_endpoint import GrantedTokens
+from holdfast.inventory.shopify.platform_tokens import GrantedTokens
 from holdfast.inventory.shops import operations as shops
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.security.service_secret import Secret

@@ -11,7 +11,7 @@ import pytest
 from holdfast.inventory.installs import uninstalling
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.shopify.platform_client import Platform
-from holdfast.inventory.shopify.token_endpoint import TokenEndpoint
+from holdfast.inventory.shopify.platform_tokens import TokenEndpoint
 from holdfast_demo.shopify.errors import Fault
 from tests.helpers.platform_shop import CLIENT, DOMAIN, SECRET, PlatformScene, key_in
 from tests.helpers.platform_webhooks import deliver, handle

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.inventory.shopify import session_tokens, signatures
-from holdfast.inventory.shopify.session_tokens import InvalidSessionToken
+from holdfast.inventory.shopify import platform_tokens, signatures
+from holdfast.inventory.shopify.platform_tokens import InvalidSessionToken
 from holdfast.kit.contract.problems import Problem
 
 SECRET = b"hush"
@@ -90,7 +90,7 @@ def is_query(message: bytes) -> bool:
 def is_session_token(message: bytes) -> bool:
     signature = base64.urlsafe_b64encode(bytes.fromhex(signed(message))).rstrip(b"=")
     token = (message + b"." + signature).decode("latin-1")
-    return _is_accepted(lambda: session_tokens.verify(token, CLIENT, [SECRET], NOW))
+    return _is_accepted(lambda: platform_tokens.verify_session_token(token, CLIENT, [SECRET], NOW))
 
 
 def _is_accepted(verify: Callable[[], object]) -> bool:
@@ -140,7 +140,7 @@ def test_a_message_is_accepted_as_its_own_kind() -> None:
     assert is_query(query_message({"code": "c", "state": "s"}))
     assert is_webhook(webhook_message({}))
     claims = {"iss": f"https://{SHOP}/admin", "dest": f"https://{SHOP}", "aud": CLIENT, "sub": "1"}
-    token = session_tokens.sign({**claims, "exp": NOW + 60, "nbf": NOW}, SECRET)
+    token = platform_tokens.sign_session_token({**claims, "exp": NOW + 60, "nbf": NOW}, SECRET)
     assert is_session_token(token.rpartition(".")[0].encode())
 
 

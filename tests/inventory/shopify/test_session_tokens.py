@@ -11,7 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shopify_app import ShopifyApp
 
-from holdfast.inventory.shopify.session_tokens import InvalidSessionToken, SessionToken, sign, verify
+from holdfast.inventory.shopify.platform_tokens import (
+    InvalidSessionToken,
+    SessionToken,
+    sign_session_token,
+    verify_session_token,
+)
 
 SECRET, OLD = b"the client secret of 32 characters", b"the secret before, also of 32 chars"
 SHOP = "some-shop.myshopify.com"
@@ -36,7 +41,7 @@ def claims(at: int = NOW, /, **changes: Any) -> dict[str, Any]:
 def refused(token: str, secrets: Sequence[bytes] = (SECRET, OLD), now: float = NOW) -> str | None:
     """Why a token is refused; None if it is believed."""
     try:
-        verify(token, "client", secrets, now)
+        verify_session_token(token, "client", secrets, now)
     except InvalidSessionToken as error:
         return str(error)
     return None
@@ -50,7 +55,7 @@ def oracle_believes(token: str) -> bool:
 
 
 def test_a_token_names_the_shop_the_user_and_the_session() -> None:
-    token = verify(sign(claims(), SECRET), "client", [SECRET], NOW)
+    token = verify_session_token(sign_session_token(claims(), SECRET), "client", [SECRET], NOW)
 
     assert token == SessionToken(SHOP, "42", claims()["sid"])
 
@@ -71,19 +76,19 @@ def test_a_session_token_of_another_library_is_accepted_with_the_present_and_the
     ],
 )
 def test_the_clocks_may_differ_by_10_seconds(at: int, reason: str | None) -> None:
-    assert refused(sign(claims(), SECRET), now=at) == reason
+    assert refused(sign_session_token(claims(), SECRET), now=at) == reason
 
 
 @pytest.mark.parametrize("algorithm", ["none", "HS384", "HS512", "hs256", "RS256", ""])
 def test_a_session_token_with_another_algorithm_is_refused(algorithm: str) -> None:
-    header, content, signature = sign(claims(), SECRET, {"alg": algorithm, "typ": "JWT"}).split(".")
+    header, content, signature = sign_session_token(claims(), SECRET, {"alg": algorithm, "typ": "JWT"}).split(".")
 
     assert refused(f"{header}.{content}.{signature}") == "The token is not signed by HS256 alone."
     assert refused(f"{header}.{content}.") == "This is not a session token."
 
 
 def test_a_session_token_with_a_critical_header_is_refused() -> None:
-    assert refused(sign(claims(), SECRET, {"alg": "HS256", "crit": ["exp"]})) is not None
+    assert refused(sign_session_token(claims(), SECRET, {"alg": "HS256", "crit": ["exp"]})) is not None
 
 
 @pytest.mark.parametrize(
@@ -104,22 +109,25 @@ def test_a_session_token_with_a_critical_header_is_refused() -> None:
     ],
 )
 def test_a_session_token_with_wrong_claims_is_refused_even_if_it_is_signed(changes: dict[str, Any]) -> None:
-    assert refused(sign(claims(**changes), SECRET)) is not None
+    assert refused(sign_session_token(claims(**changes), SECRET)) is not None
 
 
 @pytest.mark.parametrize("name", ["iss", "dest", "aud", "sub", "exp", "nbf"])
 def test_every_claim_of_a_session_token_is_required(name: str) -> None:
-    assert refused(sign({claim: value for claim, value in claims().items() if claim != name}, SECRET)) is not None
+    assert (
+        refused(sign_session_token({claim: value for claim, value in claims().items() if claim != name}, SECRET))
+        is not None
+    )
 
 
 def test_an_app_without_a_client_id_accepts_no_session_token() -> None:
     with pytest.raises(InvalidSessionToken):
-        verify(sign(claims(aud=""), SECRET), "", [SECRET], NOW)
+        verify_session_token(sign_session_token(claims(aud=""), SECRET), "", [SECRET], NOW)
 
 
 def test_the_oracle_is_wrong_about_a_token_that_names_two_shops() -> None:
     """It reads the shop in `dest`, and does not compare it with the one in `iss`."""
-    token = sign(claims(int(time.time()), iss="https://another-shop.myshopify.com/admin"), SECRET)
+    token = sign_session_token(claims(int(time.time()), iss="https://another-shop.myshopify.com/admin"), SECRET)
 
     assert oracle_believes(token)
     assert refused(token, now=time.time()) == "The token does not name one shop."
@@ -127,7 +135,7 @@ def test_the_oracle_is_wrong_about_a_token_that_names_two_shops() -> None:
 
 @given(st.text(), st.sampled_from([SECRET, OLD]))
 def test_a_session_token_signed_here_is_accepted_here_and_by_the_oracle(user: str, secret: bytes) -> None:
-    token = sign(claims(int(time.time()), sub=user), secret)
+    token = sign_session_token(claims(int(time.time()), sub=user), secret)
 
     assert refused(token, now=time.time()) is None
     assert oracle_believes(token)
@@ -140,7 +148,7 @@ def test_texts_of_any_kind_are_refused_as_session_tokens(token: str) -> None:
 
 @pytest.mark.parametrize("part", [0, 1])
 def test_a_token_that_is_nested_too_deeply_to_be_read_is_refused(part: int) -> None:
-    parts = sign(claims(), SECRET).split(".")
+    parts = sign_session_token(claims(), SECRET).split(".")
     parts[part] = base64.urlsafe_b64encode(b'{"x":' + b"[" * 2_000).rstrip(b"=").decode()
 
     assert refused(".".join(parts)) == "This is not a session token."
@@ -148,7 +156,7 @@ def test_a_token_that_is_nested_too_deeply_to_be_read_is_refused(part: int) -> N
 
 @given(place=st.integers(0, 10**6), character=st.characters(max_codepoint=0x2FF))
 def test_a_session_token_with_a_changed_character_is_refused(place: int, character: str) -> None:
-    token = sign(claims(), SECRET)
+    token = sign_session_token(claims(), SECRET)
     signed = token.rpartition(".")[0]
     place %= len(signed)
 

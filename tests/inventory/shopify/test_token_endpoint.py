@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.inventory.shopify.domains import REQUIRED, missing_scopes
 from holdfast.inventory.shopify.platform_client import PlatformRefusal, PlatformUnreachable
-from holdfast.inventory.shopify.token_endpoint import GrantedTokens, TokenEndpoint
+from holdfast.inventory.shopify.platform_tokens import GrantedTokens, TokenEndpoint
 from tests.inventory.shopify.standin import SHOP, ScriptedAnswer, platform
 
 TOKENS: dict[str, Any] = {

@@ -11,7 +11,7 @@ from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.resources import Steps
 from holdfast.inventory.shopify.domains import REQUIRED
 from holdfast.inventory.shopify.platform_client import PlatformUnreachable
-from holdfast.inventory.shopify.token_endpoint import GrantedTokens
+from holdfast.inventory.shopify.platform_tokens import GrantedTokens
 from holdfast.inventory.webhooks import inbox
 from holdfast.inventory.webhooks import sql as webhooks
 from holdfast.inventory.webhooks.inbox import MAX_ATTEMPTS, WebhookWork

@@ -10,13 +10,13 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.kit.contract.client import source
 from holdfast.kit.http.connection import MAX_HEADER_BYTES, MAX_PIPELINED_REQUESTS
-from holdfast.kit.http.connection_limits import ConnectionLimits
-from holdfast.kit.http.request_pace import (
+from holdfast.kit.http.connection_limits import (
     MAX_URGENT_REQUESTS,
     MAX_URGENT_REQUESTS_PER_ADDRESS,
     REQUESTS_IN_A_TURN,
     TURN_SECONDS,
     URGENT,
+    ConnectionLimits,
     Pace,
 )
 from tests.kit.sockets import REQUEST, Site, serving

@@ -14,7 +14,7 @@ from holdfast.commands.backups.commands import backup, move, restore
 from holdfast.commands.config import config, secret
 from holdfast.commands.status import status
 from holdfast.commands.webhooks import webhooks
-from holdfast.events.commands import apps, draw, keys, organizers, payments, people
+from holdfast.events import commands as of_events
 from holdfast.inventory import commands as of_inventory
 from holdfast.kit.compat.rich_tracebacks import keep_rich_out
 from holdfast.kit.compat.typer_missing_values import skip_missing_values
@@ -233,13 +233,13 @@ app.command("restore")(restore)
 app.command("move")(move)
 app.command()(checking.check)
 app.add_typer(events, name="events")
-events.add_typer(keys.keys, name="key")
-events.add_typer(organizers.organizers, name="organizer")
-events.add_typer(people.people, name="person")
-events.add_typer(apps.apps, name="app")
-events.add_typer(payments.payments, name="payments")
-events.command("console-link")(organizers.console_link)
-events.command("draw")(draw.draw)
+events.add_typer(of_events.keys, name="key")
+events.add_typer(of_events.organizers, name="organizer")
+events.add_typer(of_events.people, name="person")
+events.add_typer(of_events.apps, name="app")
+events.add_typer(of_events.payments, name="payments")
+events.command("console-link")(of_events.console_link)
+events.command("draw")(of_events.draw)
 events.add_typer(logs, name="log")
 logs.command("witness")(witness)
 app.add_typer(inventory, name="inventory")

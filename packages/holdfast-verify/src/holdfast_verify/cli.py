@@ -141,8 +141,7 @@ def witness(
         import structlog
         import uvicorn
 
-        from holdfast_verify.witness.cosigning import Witness, application
-        from holdfast_verify.witness.directory import WitnessDirectory, WitnessError
+        from holdfast_verify.witness import Witness, WitnessDirectory, WitnessError, application
     except ModuleNotFoundError as error:
         text = f"A witness needs the package {error.name}. Install holdfast-verify with the extra `witness`."
         typer.echo(fitted(text, err=True), err=True)

@@ -2,7 +2,7 @@
 
 from typing import LiteralString, Protocol, TypeVar
 
-from holdfast.accounts import agent_requests, known_browsers, sessions
+from holdfast.accounts import agent_requests, sessions
 from holdfast.accounts.addresses import unifying_loop
 from holdfast.accounts.agent_limits import LimitOperations
 from holdfast.accounts.directory import Directory
@@ -54,7 +54,7 @@ def account_part(table: LiteralString, directory: Directory, limits: LimitOperat
         loops=(unifying_loop(table),),
         timed_tasks=(
             TimedTask("forget_links", Schedule.hourly(11), in_batches(sessions.forget_links)),
-            TimedTask("forget_known", Schedule.daily("04:21"), in_batches(known_browsers.forget_known)),
+            TimedTask("forget_known", Schedule.daily("04:21"), in_batches(sessions.forget_browsers)),
             TimedTask("forget_agent_requests", Schedule.hourly(43), in_batches(agent_requests.forget_requests)),
             TimedTask("forget_sessions", Schedule.daily("04:27"), in_batches(sessions.forget_sessions)),
         ),

@@ -14,10 +14,9 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.environment.settings import DEMO_PAYMENTS_FILE
 from holdfast.kit.process.checks import files, partners
-from holdfast.kit.process.checks.check_list import CheckList
+from holdfast.kit.process.checks.check_list import CheckList, Fault, overdue
 from holdfast.kit.process.checks.common import FOUNDATION
 from holdfast.kit.process.checks.inspection import Inspection
-from holdfast.kit.process.checks.queries import Fault, overdue
 from holdfast_verify.terminal import names_text
 
 CHECKS = CheckList(FOUNDATION)

@@ -4,13 +4,13 @@ They are tools of the endpoint for agents, `/mcp`. The routes of storefronts, an
 below the table.
 """
 
+from holdfast.inventory import sales
 from holdfast.inventory.availability import operations as availability
 from holdfast.inventory.availability.cache import STATUS
 from holdfast.inventory.catalog import operations as catalog
 from holdfast.inventory.outgoing_webhooks import operations as webhooks
 from holdfast.inventory.pools import operations as pools
 from holdfast.inventory.pools.model import PoolList
-from holdfast.inventory.sales import operations as sales
 from holdfast.inventory.spreadsheets import operations as spreadsheets
 from holdfast.inventory.stock import operations as stock
 from holdfast.inventory.sync import operations as sync

@@ -9,7 +9,7 @@ from holdfast.inventory.problems import IDEMPOTENCY_KEY_REUSED
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify.admin import AdminApi
 from holdfast.inventory.shopify.platform_client import Platform
-from holdfast.inventory.shopify.token_endpoint import TokenEndpoint
+from holdfast.inventory.shopify.platform_tokens import TokenEndpoint
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.mail.transport import mailer_of
 from holdfast.kit.postgres import database

@@ -21,9 +21,8 @@ from holdfast_verify.check.log_source import (
     without_generation,
 )
 from holdfast_verify.check.options import CheckProgress, Options
-from holdfast_verify.check.promise_watch import GOT
 from holdfast_verify.check.receipt_check import check_receipt_file, read_own_receipt
-from holdfast_verify.check.receipts import ReceiptFile, check_proof, parse_file
+from holdfast_verify.check.receipts import GOT, ReceiptFile, check_proof, parse_file
 from holdfast_verify.check.report import VerificationReport, key_text
 from holdfast_verify.check.trusted_key import key_of
 from holdfast_verify.formats.entries import timestamp

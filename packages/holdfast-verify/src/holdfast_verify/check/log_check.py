@@ -8,25 +8,34 @@ from msgspec import structs
 from holdfast_verify.audit.audit import Audit, AuditFinding, HeadAudit
 from holdfast_verify.audit.entries import AuditedEntry
 from holdfast_verify.check.catching_up import LogFollower
-from holdfast_verify.check.generations import Generations, LogGeneration, ReadLog, find_generations, read_log
-from holdfast_verify.check.head_log import (
-    MAX_WAIT_SECONDS,
-    PublishedHeads,
-    check_cosignatures,
-    check_freeze_proof,
-    check_in_head_log,
-    is_head_log,
-    parse_witnesses,
-    read_published_heads,
+from holdfast_verify.check.generations import (
+    Generations,
+    LogGeneration,
+    ReadLog,
+    check_succession,
+    find_generations,
+    read_log,
 )
 from holdfast_verify.check.log_reader import EarlierHead, mailed_head, open_head, saved_head
 from holdfast_verify.check.log_source import HttpLog, LogSource, without_generation
 from holdfast_verify.check.options import CheckProgress, Options
-from holdfast_verify.check.promise_watch import PromiseWatch
 from holdfast_verify.check.public_counts import compare_counts
+from holdfast_verify.check.receipts import PromiseWatch
 from holdfast_verify.check.report import VerificationReport, figures_of, head_text, key_text
-from holdfast_verify.check.saved_heads import SavedHead, check_published_heads, check_saved_head, read_saved_head
-from holdfast_verify.check.succession import check_succession
+from holdfast_verify.check.stored_heads import (
+    MAX_WAIT_SECONDS,
+    PublishedHeads,
+    SavedHead,
+    check_cosignatures,
+    check_freeze_proof,
+    check_in_head_log,
+    check_published_heads,
+    check_saved_head,
+    is_head_log,
+    parse_witnesses,
+    read_published_heads,
+    read_saved_head,
+)
 from holdfast_verify.check.trusted_key import BadSignature, TrustedKey
 from holdfast_verify.formats.entries import timestamp
 from holdfast_verify.formats.signed_note import Checkpoint

@@ -10,8 +10,7 @@ from holdfast_verify.check.catching_up import Difference, wait_until_equal
 from holdfast_verify.check.log_check import LogCheck
 from holdfast_verify.check.log_source import LogSource, MissingFile, VerificationError, fetch
 from holdfast_verify.check.options import CheckProgress, Options
-from holdfast_verify.check.promise_watch import GOT, PromiseWatch
-from holdfast_verify.check.receipts import ReceiptFile, check_receipt, parse_file
+from holdfast_verify.check.receipts import GOT, PromiseWatch, ReceiptFile, check_receipt, parse_file
 from holdfast_verify.check.report import VerificationReport, key_text
 from holdfast_verify.check.trusted_key import key_of
 from holdfast_verify.formats.entries import timestamp

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from holdfast.accounts import known_browsers, sessions
+from holdfast.accounts import sessions
 from holdfast.accounts.directory import Directory
 from holdfast.accounts.signin.mail import MINUTES, SignInMail
 from holdfast.kit.contract.caller import Caller
@@ -152,7 +152,7 @@ class SignInByLink:
         if account is None:
             return LinkSignInResult("no_account", email)
         secret = await sessions.begin(tx, account.id, "link", command.user_agent)
-        return LinkSignInResult("good", email, return_to, secret, await known_browsers.note(tx, account.id, email))
+        return LinkSignInResult("good", email, return_to, secret, await sessions.note_browser(tx, account.id, email))
 
 
 class RequestedLink(Struct):

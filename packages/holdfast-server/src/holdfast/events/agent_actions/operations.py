@@ -1,11 +1,13 @@
 """What agents did: it is stored by the calls of agents, read by the organizer, and deleted after 90 days."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, LiteralString
 
-from holdfast.events.agent_actions import sql
+import msgspec
+
 from holdfast.events.agent_actions.model import OPERATIONS, REPEATABLE, AgentAction, ListAgentActions, subject_of
 from holdfast.events.resources import Reader, Tx
+from holdfast.events.users.model import PERSON_EMAIL
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import Call, read
@@ -21,7 +23,7 @@ class AgentActionLog:
         return operation.name in OPERATIONS
 
     async def version(self, tx: Tx, operation: Operation, command: Any) -> str | None:
-        return await sql.find_version(tx, operation.name, command) if operation.name in REPEATABLE else None
+        return await find_version(tx, operation.name, command) if operation.name in REPEATABLE else None
 
     async def store(self, tx: Tx, operation: Operation, done: Sequence[tuple[Call[Any], Any]]) -> None:
         actions = [
@@ -37,23 +39,110 @@ class AgentActionLog:
             if call.caller.tenant_id is not None
         ]
         if actions:
-            await sql.insert_actions(tx, actions)
+            await insert_actions(tx, actions)
 
 
 async def list_actions(reader: Reader, caller: Caller, command: ListAgentActions) -> Sequence[AgentAction]:
     """List what agents did for an organizer, the newest first."""
-    return await sql.list_actions(reader, caller.tenant, command)
+    return await reader.rows(
+        AgentAction,
+        f"""
+        select action.id, coalesce('key ' || by_key_id, 'app ' || by_grant_id) as credential, agent_name, operation,
+               event_id, queue_id, action.key_id, done_at, person.public_id as user_id, person.email, person.status,
+               event.title as event_title, coalesce(event.is_open, false) as is_event_open,
+               queue.title as queue_title, coalesce(queue.is_open, false) as is_queue_open,
+               key.name as key_name, coalesce(key.active, false) as is_key_active
+          from (select * from agent_actions
+                 where organizer_id = %(organizer_id)s and id < %(before)s order by id desc limit %(limit)s) as action
+          left join lateral (
+               select title, cancelled_at is null and datetime > now() as is_open from events
+                where events.id = action.event_id and organizer_id = %(organizer_id)s limit 1) as event on true
+          left join lateral (
+               select users.public_id, {PERSON_EMAIL} as email, registrations.status::text as status
+                 from registrations join users on users.id = registrations.user_id
+                where registrations.event_id = action.event_id and registrations.user_id = action.user_id
+                  and registrations.organizer_id = %(organizer_id)s limit 1) as person on true
+          left join lateral (
+               select title, deleted_at is null as is_open from queues
+                where queues.id = action.queue_id and organizer_id = %(organizer_id)s limit 1) as queue on true
+          left join lateral (
+               select name, active from api_keys
+                where api_keys.id = action.key_id and api_keys.user_id = %(organizer_id)s limit 1) as key on true
+         order by action.id desc
+        """,
+        {"organizer_id": caller.tenant, "before": command.before or MAX_ID, "limit": command.limit},
+    )
 
 
 async def forget_organizer(tx: Tx, organizer_id: int) -> None:
     """Delete what agents did for an organizer that ends, and what they ask for."""
-    await sql.delete_of_organizer(tx, organizer_id)
+    await tx.run("delete from agent_actions where organizer_id = %(id)s", {"id": organizer_id})
+    await tx.run("delete from agent_requests where tenant_id = %(id)s", {"id": organizer_id})
 
 
 async def forget_actions(tx: Tx) -> int:
     """Delete a batch of actions that are older than 90 days. Returns the number deleted."""
-    return await sql.delete_old_actions(tx, DELETE_BATCH_SIZE)
+    return await tx.value(
+        """
+        with deleted as (
+            delete from agent_actions
+             where id = any(array(select id from agent_actions where done_at < now() - interval '90 days'
+                                   order by done_at limit %(limit)s for update skip locked))
+         returning 1)
+        select count(*) from deleted
+        """,
+        {"limit": DELETE_BATCH_SIZE},
+    )
 
 
 LIST_AGENT_ACTIONS = Operation("list_agent_actions", None, read(list_actions))
 """An operation of the console alone: an agent does not read what others did."""
+
+
+MAX_ID = 2**63 - 1
+
+
+async def insert_actions(tx: Tx, actions: Sequence[Mapping[str, Any]]) -> None:
+    """Store actions, each with the name that its key or app has now."""
+    await tx.run(
+        """
+        insert into agent_actions (organizer_id, by_key_id, by_grant_id, agent_name, operation, event_id, queue_id,
+                                   key_id, user_id)
+        select action.organizer_id, action.by_key_id, action.by_grant_id,
+               left(coalesce(key.name, app.name, app.host, nullif(action.program, '')), 300), action.operation,
+               action.event_id, action.queue_id, action.key_id, person.id
+          from json_to_recordset(%(actions)s::json)
+               as action (organizer_id bigint, by_key_id bigint, by_grant_id bigint, operation text, event_id bigint,
+                          queue_id bigint, key_id bigint, public_id text, program text)
+          left join lateral (select name from api_keys where id = action.by_key_id limit 1) as key on true
+          left join lateral (
+               select nullif(name, '') as name, substring(oauth_clients.id from '^https://([^/:?#]+)') as host
+                 from oauth_grants join oauth_clients on oauth_clients.id = client_id
+                where oauth_grants.id = action.by_grant_id limit 1) as app on true
+          left join lateral (select id from users where public_id = action.public_id limit 1) as person on true
+         where action.operation <> 'create_registration'
+            or exists (select from registrations
+                        where registrations.event_id = action.event_id and user_id = person.id
+                          and received_at >= now())
+        """,
+        {"actions": msgspec.json.encode(actions).decode()},
+    )
+
+
+_VERSIONS: Mapping[str, LiteralString] = {
+    "event_id": "select md5(events::text) from events where id = %(id)s",
+    "user_id": """
+        select md5(registrations::text) from registrations
+         where event_id = %(event_id)s and user_id = (select id from users where public_id = %(id)s)
+        """,
+    "queue_id": "select md5(queues::text) from queues where id = %(id)s",
+    "id": "select md5(active::text) from api_keys where id = %(id)s",
+}
+
+
+async def find_version(tx: Tx, operation: str, command: Any) -> str | None:
+    """The version of the row that a call of a repeatable operation is about; None: there is no such row."""
+    field = "user_id" if operation == "update_registration" else OPERATIONS[operation]
+    field = field if field in _VERSIONS and hasattr(command, field) else "id"
+    parameters = {"id": getattr(command, field), "event_id": getattr(command, "event_id", None)}
+    return await tx.value(_VERSIONS[field], parameters)

@@ -5,10 +5,11 @@ machine also have names that mean another zone on the next machine, such as `loc
 """
 
 import datetime as dt
+from collections.abc import Callable
 from functools import lru_cache
 from html import escape
 from importlib.resources import files
-from typing import Annotated, Literal, LiteralString
+from typing import Annotated, Literal, LiteralString, TypeVar
 from zoneinfo import ZoneInfo
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -21,7 +22,24 @@ from holdfast.events.processor.currencies import CURRENCIES, is_payable
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.command import Command, Id, Minor, NotBlank, Timestamp, rule
 from holdfast.kit.contract.messages import FieldName, message
-from holdfast.kit.contract.struct_copies import copier
+
+S = TypeVar("S", bound=Struct)
+
+
+def copier(source: type[Struct], target: type[S]) -> Callable[..., S]:
+    """A function `(source, **others) -> target`: a target with the fields and properties of a source.
+
+    The others are all fields of the target that the source does not have. A call without one raises `TypeError`.
+
+    msgspec takes 2.5 us to make a structure of 46 fields by name, and 0.2 us by place. A copier gives every field by
+    its place, and the code that calls it names only what is not copied.
+    """
+    fields = target.__struct_fields__
+    others = [name for name in fields if not hasattr(source, name)]
+    values = [name if name in others else f"source.{name}" for name in fields]
+    parameters = ", ".join(["source", *(["*", *others] if others else [])])
+    return eval(f"lambda {parameters}: target({', '.join(values)})", {"target": target})  # noqa: S307 - of names of fields
+
 
 ZONES = frozenset((files("tzdata") / "zones").read_text(encoding="ascii").split()) - {"Factory"}
 """The IANA names of all time zones, old ones included. `Factory` stands for a machine without a configured zone."""

@@ -1,11 +1,10 @@
 """The operations on API keys, and the deletion of keys 30 days after they were revoked."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, LiteralString
 
 from holdfast.accounts import sessions
 from holdfast.accounts.agent_limits import KEY_ASKS_FIRST, LIMIT_OF_KEY, LimitOperations, refuse_agent_with_limit
-from holdfast.events.keys import sql
 from holdfast.events.keys.model import ApiKey, CreateKey, KeyRow, KeyUse, ListKeys, RevokeKey
 from holdfast.events.oauth_server import grants
 from holdfast.events.problems import QUOTA_EXCEEDED
@@ -68,12 +67,14 @@ async def list(reader: Reader, caller: Caller, command: ListKeys) -> Sequence[Ap
 
     An organizer key sees its own.
     """
-    return [_api_key(row, mask(row.start)) for row in await sql.list_active_keys(reader, caller.tenant_id)]
+    return [_api_key(row, mask(row.start)) for row in await list_active_keys(reader, caller.tenant_id)]
 
 
 async def list_uses(reader: Reader, caller: Caller, command: ListKeys) -> Sequence[KeyUse]:
     """List the last use of each active key of an organizer."""
-    return await sql.list_uses(reader, caller.tenant)
+    return await reader.rows(
+        KeyUse, "select id, used_at from api_keys where active and user_id = %(user_id)s", {"user_id": caller.tenant}
+    )
 
 
 @refuses(INVALID_API_KEY, FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED)
@@ -82,7 +83,7 @@ async def create(tx: Tx, caller: Caller, command: CreateKey) -> ApiKey:
     refuse_agent_with_limit(caller, "create API keys")
     organizer_id = await _owner(tx, caller, command.user_id)
     limit = tx.resources.settings.keys_per_organizer
-    await require_room(tx, organizer_id, message("active API keys"), limit, sql.COUNT)
+    await require_room(tx, organizer_id, message("active API keys"), limit, COUNT)
     await _require_active(tx, caller)
     return await insert_key(tx, organizer_id, command.name)
 
@@ -95,7 +96,7 @@ async def _owner(tx: Tx, caller: Caller, user_id: int | None) -> int:
         return caller.tenant_id
     if user_id is None:
         raise invalid({"user_id": [message("is required with an admin key")]})
-    if not await sql.is_organizer(tx, user_id):
+    if not await is_organizer(tx, user_id):
         raise invalid({"user_id": [message("no organizer has this id")]})
     return user_id
 
@@ -106,12 +107,12 @@ async def revoke(tx: Tx, caller: Caller, command: RevokeKey) -> None:
 
     An organizer key revokes only its own. Revoking twice changes nothing.
     """
-    row = await sql.find_key(tx, command.id)
+    row = await find_key(tx, command.id)
     if row is None:
         raise NOT_FOUND(f"No API key has the id {command.id}.")
     if not caller.is_admin and row.user_id != caller.tenant_id:
         raise FORBIDDEN("The API key belongs to another organizer.")
-    await sql.deactivate_key(tx, command.id)
+    await deactivate_key(tx, command.id)
     await tx.revoke(api_keys.CHANNEL, row.hash.hex())
 
 
@@ -120,7 +121,7 @@ async def end_all(tx: Tx, organizer_id: int, *, owner_verified: bool) -> int:
 
     owner_verified    whether the reason is that the owner of its address was verified; users of the keys are told so
     """
-    ended = await sql.end_keys(tx, organizer_id, owner_verified=owner_verified)
+    ended = await end_keys(tx, organizer_id, owner_verified=owner_verified)
     await tx.revoke(api_keys.CHANNEL)
     return ended
 
@@ -128,7 +129,7 @@ async def end_all(tx: Tx, organizer_id: int, *, owner_verified: bool) -> int:
 async def _require_active(tx: Tx, caller: Caller) -> None:
     """Check the caller again under the lock: an ended key, session or app must not create a key."""
     match caller.principal:
-        case "api_key" if not await sql.is_active(tx, caller.id):
+        case "api_key" if not await is_active(tx, caller.id):
             raise INVALID_API_KEY()
         case "person" if not await sessions.lock_if_exists(tx, caller.id):
             raise FORBIDDEN("You are signed out.", hint="Sign in again.")
@@ -141,7 +142,7 @@ async def _require_active(tx: Tx, caller: Caller) -> None:
 async def insert_key(tx: Tx, user_id: int | None, name: str) -> ApiKey:
     """Create a key for an organizer, or for an admin with None. Only its hash is stored."""
     secret = api_keys.new_key()
-    row = await sql.insert_key(tx, user_id, name, secret[:VISIBLE_CHARACTERS], api_keys.digest(secret))
+    row = await _insert_row(tx, user_id, name, secret[:VISIBLE_CHARACTERS], api_keys.digest(secret))
     return _api_key(row, secret)
 
 
@@ -160,4 +161,79 @@ DELETE_BATCH_SIZE = 5_000
 
 async def forget_keys(tx: Tx) -> int:
     """Delete a batch of the keys that were revoked long ago. Returns the number deleted."""
-    return await sql.delete_revoked(tx, DELETE_BATCH_SIZE)
+    return await tx.value(
+        """
+        with deleted as (
+            delete from api_keys
+             where id = any(array(select id from api_keys where revoked_at < now() - interval '30 days'
+                                   limit %(limit)s for update skip locked))
+         returning 1)
+        select count(*) from deleted
+        """,
+        {"limit": DELETE_BATCH_SIZE},
+    )
+
+
+COUNT: LiteralString = "select count(*) from api_keys where user_id = %(organizer_id)s and active"
+
+
+async def list_active_keys(reader: Reader, user_id: int | None) -> Sequence[KeyRow]:
+    """The active keys of one user, or all active keys with None."""
+    theirs: LiteralString = "" if user_id is None else "and user_id = %(user_id)s"
+    return await reader.rows(
+        KeyRow,
+        f"""
+        select id, name, start, active, inserted_at, user_id, hash from api_keys where active {theirs} order by id
+        """,
+        {"user_id": user_id},
+    )
+
+
+async def find_key(tx: Tx, id: int) -> KeyRow | None:
+    return await tx.row(
+        KeyRow,
+        "select id, name, start, active, inserted_at, user_id, hash from api_keys where id = %(id)s for update",
+        {"id": id},
+    )
+
+
+async def _insert_row(tx: Tx, user_id: int | None, name: str, start: str, hash: bytes) -> KeyRow:
+    row = await tx.row(
+        KeyRow,
+        """
+        insert into api_keys (user_id, name, start, hash) values (%(user_id)s, %(name)s, %(start)s, %(hash)s)
+        returning id, name, start, active, inserted_at, user_id, hash
+        """,
+        {"user_id": user_id, "name": name, "start": start, "hash": hash},
+    )
+    assert row
+    return row
+
+
+async def deactivate_key(tx: Tx, id: int) -> None:
+    await tx.run("update api_keys set active = false, revoked_at = now() where id = %(id)s and active", {"id": id})
+
+
+async def is_active(reader: Reader, id: int) -> bool:
+    return bool(await reader.value("select active from api_keys where id = %(id)s", {"id": id}))
+
+
+async def end_keys(tx: Tx, user_id: int, *, owner_verified: bool) -> int:
+    """End every key of an organizer. Returns the number of ended keys."""
+    return await tx.value(
+        """
+        with ended as (
+            update api_keys set active = false, revoked_at = now(), owner_verified = %(owner_verified)s
+             where user_id = %(user_id)s and active returning 1)
+        select count(*) from ended
+        """,
+        {"user_id": user_id, "owner_verified": owner_verified},
+    )
+
+
+async def is_organizer(reader: Reader, user_id: int) -> bool:
+    return bool(
+        await reader.value(
+            "select true from users where id = %(id)s and role in ('organizer', 'admin')", {"id": user_id}
+        )
+    )

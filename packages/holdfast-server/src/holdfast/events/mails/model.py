@@ -9,7 +9,7 @@ from holdfast.accounts.agents.mail import RequestMail
 from holdfast.accounts.signin.mail import SignInMail
 from holdfast.accounts.webhooks.mail import WebhookMail
 from holdfast.events.mails.kinds import KINDS, Kind
-from holdfast.events.registrations.cancellation_deadline import cancellation_deadline
+from holdfast.events.registrations.model import cancellation_deadline
 from holdfast.kit.pages.link_mail import LinkMail
 
 

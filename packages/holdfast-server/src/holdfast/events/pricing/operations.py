@@ -8,23 +8,29 @@ price, and every change that an organizer made, stay as they are.
 
 import datetime as dt
 from collections.abc import Sequence
+from typing import LiteralString
 
-from holdfast.events.pricing import sql
-from holdfast.events.pricing.model import ListPriceHistory, PriceChange, Reason
+from holdfast.events.pricing.model import FIRST_PRICE, PRICE, ListPriceHistory, PriceChange, Reason
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
+
+NOW: LiteralString = "(select coalesce(%(now)s::timestamptz, clock_timestamp()) as now) as moment"
+MOVES: LiteralString = (
+    "events.pricing_mode = 'dynamic' and events.cancelled_at is null and events.published and events.datetime > now"
+)
+"""SQL condition: time changes the price. The price of a draft, or of a past or cancelled event, does not change."""
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
 async def history(reader: Reader, caller: Caller, command: ListPriceHistory) -> list[PriceChange]:
     """List every change of an event's price, newest first."""
-    organizer_id = await sql.organizer_of(reader, command.event_id)
+    organizer_id = await organizer_of(reader, command.event_id)
     if organizer_id is None:
         raise NOT_FOUND(f"No event has the id {command.event_id}.")
     if not caller.may_access(organizer_id):
         raise FORBIDDEN(f"Event {command.event_id} belongs to another organizer.")
-    return await sql.list_price_changes(reader, command.event_id)
+    return await list_price_changes(reader, command.event_id)
 
 
 MAX_PRICES_PER_TICK = 10_000
@@ -33,7 +39,13 @@ MAX_PRICES_PER_TICK = 10_000
 
 async def record_first_prices(tx: Tx, event_ids: Sequence[int]) -> None:
     """Store the first entry in the price histories of new events: the initial price."""
-    await sql.insert_first_prices(tx, event_ids)
+    await tx.run(
+        """
+        insert into price_changes (event_id, reason, new_price)
+        select id, 'init', coalesce(current_price, price) from events where id = any(%(event_ids)s) order by id
+        """,
+        {"event_ids": list(event_ids)},
+    )
 
 
 async def begin_again(tx: Tx, event_id: int) -> None:
@@ -41,7 +53,17 @@ async def begin_again(tx: Tx, event_id: int) -> None:
 
     The caller has locked the event, and has no registration: it is a draft, or is published now.
     """
-    await sql.begin_again(tx, event_id)
+    await tx.run(
+        f"""
+        with priced_event as (
+            update events set current_price = {FIRST_PRICE} where id = %(event_id)s returning id, current_price, price),
+        deleted as (
+            delete from price_changes where event_id = %(event_id)s)
+        insert into price_changes (event_id, reason, new_price)
+        select id, 'init', coalesce(current_price, price) from priced_event
+        """,
+        {"event_id": event_id},
+    )
 
 
 async def reprice(tx: Tx, event_ids: Sequence[int], reason: Reason, now: dt.datetime | None = None) -> None:
@@ -50,14 +72,31 @@ async def reprice(tx: Tx, event_ids: Sequence[int], reason: Reason, now: dt.date
     The caller has locked the events and has made the changes that affect their prices. `now` is the database's clock
     unless given.
     """
-    await sql.reprice(tx, event_ids, reason, now)
+    await tx.run(
+        f"""
+        with priced as materialized (
+            select events.id, events.current_price, last.new_price as recorded_price,
+                   case when {MOVES} then {PRICE} else events.current_price end as new_price
+              from events
+             cross join {NOW}
+             cross join lateral (select new_price from price_changes
+                                  where event_id = events.id order by id desc limit 1) as last
+             where events.id = any(%(event_ids)s) and events.current_price is not null),
+        moved as (
+            update events set current_price = priced.new_price from priced
+             where events.id = priced.id and priced.current_price <> priced.new_price)
+        insert into price_changes (event_id, reason, original_price, new_price)
+        select id, %(reason)s, recorded_price, new_price from priced where recorded_price <> new_price order by id
+        """,
+        {"event_ids": list(event_ids), "reason": reason, "now": now},
+    )
 
 
 async def tick(tx: Tx, now: dt.datetime | None = None, *, most: int = MAX_PRICES_PER_TICK) -> int:
     """Update the prices that have changed because time has passed. Returns the number of changed prices."""
-    moved = await sql.lock_moved_prices(tx, now, most)
+    moved = await lock_moved_prices(tx, now, most)
     if moved:
-        await sql.reprice(tx, moved, "tick", now)
+        await reprice(tx, moved, "tick", now)
     return len(moved)
 
 
@@ -67,4 +106,67 @@ THIN_BATCH_SIZE = 50
 
 async def thin_histories(tx: Tx) -> int:
     """Thin the histories of a batch of events. Returns the number of events."""
-    return await sql.thin_price_changes(tx, THIN_BATCH_SIZE)
+    return await tx.value(
+        """
+        with past_event as (
+            select id from events
+             where pricing_mode = 'dynamic' and prices_thinned_at is null and datetime < now() - interval '30 days'
+             order by datetime limit %(limit)s for no key update skip locked),
+        neighbours as (
+            select price_changes.*, lag(reason) over history as reason_before,
+                   lag("timestamp") over history as timestamp_before
+              from price_changes join past_event on past_event.id = event_id
+            window history as (partition by event_id order by price_changes.id)),
+        numbered_change as (
+            select *, count(*) filter (where reason not in ('tick', 'registration')
+                                          or reason is distinct from reason_before
+                                          or date_trunc('hour', "timestamp") <> date_trunc('hour', timestamp_before))
+                      over (partition by event_id order by id) as run
+              from neighbours),
+        joined_run as (
+            select event_id, run, max(id) as last_id, (array_agg(original_price order by id))[1] as original_price,
+                   (array_agg(new_price order by id desc))[1] as new_price
+              from numbered_change group by event_id, run having count(*) > 1),
+        widened as (
+            update price_changes set original_price = joined_run.original_price from joined_run
+             where id = last_id and joined_run.original_price <> joined_run.new_price),
+        -- A price that rose and fell again within the hour has not changed.
+        deleted as (
+            delete from price_changes using numbered_change join joined_run using (event_id, run)
+             where price_changes.id = numbered_change.id
+               and (numbered_change.id <> last_id or joined_run.original_price = joined_run.new_price)),
+        thinned_event as (
+            update events set prices_thinned_at = now() from past_event where events.id = past_event.id returning 1)
+        select count(*) from thinned_event
+        """,
+        {"limit": THIN_BATCH_SIZE},
+    )
+
+
+async def organizer_of(reader: Reader, event_id: int) -> int | None:
+    return await reader.value("select organizer_id from events where id = %(id)s", {"id": event_id})
+
+
+async def list_price_changes(reader: Reader, event_id: int) -> list[PriceChange]:
+    return await reader.rows(
+        PriceChange,
+        """
+        select id, reason, "timestamp", event_id, original_price, new_price
+          from price_changes where event_id = %(event_id)s order by id desc
+        """,
+        {"event_id": event_id},
+    )
+
+
+async def lock_moved_prices(tx: Tx, now: dt.datetime | None, limit: int) -> list[int]:
+    """Lock events whose price is out of date, and return their ids. Events that others lock are left out."""
+    rows = await tx.tuples(
+        f"""
+        with moment as materialized (select * from {NOW})
+        select events.id from events cross join moment
+         where {MOVES} and events.current_price <> {PRICE}
+         order by events.id limit %(limit)s for no key update of events skip locked
+        """,
+        {"now": now, "limit": limit},
+    )
+    return [id for (id,) in rows]

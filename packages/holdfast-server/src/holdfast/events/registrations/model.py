@@ -1,5 +1,6 @@
 """Registrations: the person, the time of arrival, and the status."""
 
+from datetime import datetime, timedelta
 from typing import Annotated, Literal, LiteralString
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -145,3 +146,17 @@ class RegistrationMatch(Struct):
     email: str | None
     name: str | None
     log_number: int | None
+
+
+def cancellation_deadline(
+    status: str | None, begins: datetime, cancellation_hours: int, promoted_at: datetime | None
+) -> datetime:
+    """The time from which a person can no longer cancel a seat: `cancellation_hours` before the event begins.
+
+    A person who was promoted from the waiting list after that time can cancel until the event begins. A person without
+    a seat can cancel until then too.
+    """
+    if status != "registered":
+        return begins
+    until = begins - timedelta(hours=cancellation_hours)
+    return begins if promoted_at is not None and promoted_at > until else until

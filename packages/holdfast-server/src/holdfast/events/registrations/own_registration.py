@@ -20,9 +20,8 @@ from msgspec import Struct
 from holdfast.events.organizers.branding import LOGO
 from holdfast.events.photos.model import PHOTO_SIZES
 from holdfast.events.registrations import sql
-from holdfast.events.registrations.cancellation_deadline import cancellation_deadline
 from holdfast.events.registrations.links import Link
-from holdfast.events.registrations.model import RegistrationStatus
+from holdfast.events.registrations.model import RegistrationStatus, cancellation_deadline
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.seats.drawn import DRAWN_PLACE, IS_CONFIRMED
 from holdfast.events.seats.intake import ADVISORY_LOCK_ID, LOGGED_AT, LOGGED_NONCE

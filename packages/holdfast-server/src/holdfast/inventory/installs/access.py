@@ -21,7 +21,7 @@ from holdfast.inventory.resources import Steps, Tx
 from holdfast.inventory.shopify.admin import Query
 from holdfast.inventory.shopify.domains import missing_scopes
 from holdfast.inventory.shopify.platform_client import PlatformRefusal, PlatformUnreachable, TokenRefusal
-from holdfast.inventory.shopify.token_endpoint import GrantedTokens
+from holdfast.inventory.shopify.platform_tokens import GrantedTokens
 from holdfast.kit.background import leases
 from holdfast.kit.background.leases import LeaseLost
 from holdfast.kit.contract.problems import Problem

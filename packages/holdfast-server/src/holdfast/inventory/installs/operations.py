@@ -18,11 +18,10 @@ from holdfast.inventory.problems import (
     PLATFORM_UNREACHABLE,
 )
 from holdfast.inventory.resources import Database, Reader, Tx
-from holdfast.inventory.shopify import session_tokens
+from holdfast.inventory.shopify import platform_tokens
 from holdfast.inventory.shopify.domains import missing_scopes
 from holdfast.inventory.shopify.platform_client import PlatformRefusal, PlatformUnreachable
-from holdfast.inventory.shopify.session_tokens import InvalidSessionToken, SessionToken
-from holdfast.inventory.shopify.token_endpoint import GrantedTokens
+from holdfast.inventory.shopify.platform_tokens import GrantedTokens, InvalidSessionToken, SessionToken
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.shops.model import Shop
 from holdfast.inventory.webhooks import inbox
@@ -103,7 +102,9 @@ class ShopConnector:
     def verified(self, token: str) -> SessionToken:
         """The claims of a session token. Raises `invalid_session_token`."""
         try:
-            return session_tokens.verify(token, self._settings.client_id, self._resources.client_secrets, time.time())
+            return platform_tokens.verify_session_token(
+                token, self._settings.client_id, self._resources.client_secrets, time.time()
+            )
         except InvalidSessionToken as error:
             raise INVALID_SESSION_TOKEN(str(error)) from error
 

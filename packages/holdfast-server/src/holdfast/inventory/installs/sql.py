@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 
 from holdfast.inventory.installs.model import Install, StoredTokens
 from holdfast.inventory.resources import Reader, Tx
-from holdfast.inventory.shopify.token_endpoint import GrantedTokens
+from holdfast.inventory.shopify.platform_tokens import GrantedTokens
 
 
 async def now(reader: Reader) -> dt.datetime:

@@ -28,7 +28,7 @@ from holdfast.inventory.resources import Steps, Tx
 from holdfast.inventory.shopify.admin import Query
 from holdfast.inventory.shopify.domains import missing_scopes
 from holdfast.inventory.shopify.platform_client import PlatformRefusal, PlatformUnreachable
-from holdfast.inventory.shopify.token_endpoint import SHOP_GONE
+from holdfast.inventory.shopify.platform_tokens import SHOP_GONE
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.webhooks import inbox
 from holdfast.inventory.webhooks.model import Delivery, DueLater

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from holdfast.accounts import known_browsers, sessions
+from holdfast.accounts import sessions
 from holdfast.accounts.addresses import usable
 from holdfast.accounts.directory import Account, StoredPassword
 from holdfast.accounts.signin import links
@@ -30,7 +30,7 @@ async def end_sessions(tx: Tx[Any], shop_id: int) -> None:
     """End the sessions of all merchants of a shop."""
     ids = await sql.list_merchant_ids(tx, shop_id)
     await sessions.end_of_accounts(tx, ids)
-    await known_browsers.forget_browsers_of(tx, ids)
+    await sessions.forget_browsers_of(tx, ids)
 
 
 async def list_actors(reader: Reader, caller: Caller, command: ListActors) -> list[EntryActor]:

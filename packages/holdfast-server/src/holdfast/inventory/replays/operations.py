@@ -6,17 +6,22 @@ cursor of the next one, so a task after a kill goes on behind it. Nothing is wri
 
 import asyncio
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from functools import partial
+from typing import NamedTuple
+
+import msgspec
 
 from holdfast.inventory.catalog import importing, pool_suggestions
 from holdfast.inventory.catalog.pool_suggestions import SuggestPools
 from holdfast.inventory.orders.model import Order
-from holdfast.inventory.orders.past_orders import PastOrders, read_past_orders
+from holdfast.inventory.orders.reading import PastOrders, read_past_orders
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
-from holdfast.inventory.replays import simulation, sql
+from holdfast.inventory.replays import simulation
 from holdfast.inventory.replays.model import (
     MAX_ORDERS,
     REPLAY,
+    REPLAY_DAYS,
     BeginReplay,
     GetReplay,
     PastLine,
@@ -26,12 +31,29 @@ from holdfast.inventory.replays.model import (
     ReplayResult,
     ReplayTask,
 )
-from holdfast.inventory.replays.sql import RunningReplay
 from holdfast.inventory.resources import Reader, Steps, Tx
 from holdfast.inventory.shopify.platform_client import PlatformRefusal, PlatformUnreachable
 from holdfast.inventory.shops.operations import announce_sync_status
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
+
+
+class RunningReplay(NamedTuple):
+    """A replay that is under way.
+
+    cursor    of the next page of orders; empty: the first one
+    pages     how many pages are stored
+    """
+
+    replay_id: int
+    since: datetime
+    requested_at: datetime
+    cursor: str
+    pages: int
+    read: int
+    gone_lines: int
+    pools: Sequence[ReplayedPool]
+
 
 PAGES_PER_TASK = 5
 """The most pages that one task reads. The tasks of other shops come in between."""
@@ -46,21 +68,32 @@ async def begin(tx: Tx, caller: Caller, command: BeginReplay) -> None:
     pools = [ReplayedPool(pool.name, pool.members) for pool in suggested.suggestions]
     if not pools:
         raise NOT_FOUND("No pool is suggested for the products of the shop.")
-    if replay_id := await sql.insert(tx, caller.tenant, pools):
+    if replay_id := await _insert_replay(tx, caller.tenant, pools):
         await announce_sync_status(tx, caller.tenant)
         await tx.enqueue(REPLAY, ReplayTask(caller.tenant, replay_id), tenant=caller.tenant)
 
 
 async def get(reader: Reader, caller: Caller, command: GetReplay) -> Replay:
     """The last replay of the shop, how far it is, and its result."""
-    return await sql.find(reader, caller.tenant)
+    rows = await reader.tuples(
+        """
+        select case when result is not null then 'done' when error is not null then 'failed' else 'running' end,
+               read, jsonb_array_length(pools), requested_at, error, result
+          from replays where shop_id = %(shop_id)s
+        """,
+        {"shop_id": caller.tenant},
+    )
+    for status, read, pools, requested_at, error, result in rows:
+        stored = None if result is None else msgspec.convert(result, ReplayResult, strict=False)
+        return Replay(status, read, pools, requested_at, error, stored)
+    return Replay("none")
 
 
 async def advance(steps: Steps, of: ReplayTask) -> None:
     """Do the next step of a replay. May be called at any time, and twice."""
     try:
         for _ in range(PAGES_PER_TASK):
-            running = await steps.read(partial(sql.find_running, shop_id=of.shop_id, replay_id=of.replay_id))
+            running = await steps.read(partial(_find_running, shop_id=of.shop_id, replay_id=of.replay_id))
             if running is None or await _advance(steps, of, running):
                 return
     except Problem as problem:
@@ -81,7 +114,7 @@ async def _advance(steps: Steps, of: ReplayTask, running: RunningReplay) -> bool
     read = running.read + len(page.orders)
     if page.cursor and read < MAX_ORDERS:
         return False
-    orders = await steps.read(partial(sql.find_orders, shop_id=of.shop_id))
+    orders = await steps.read(partial(_find_orders, shop_id=of.shop_id))
     result = await asyncio.to_thread(_result, running, orders, page, read)
     await steps.transact(partial(_finish, of=of, result=result))
     return True
@@ -118,12 +151,12 @@ async def _store_page(tx: Tx, *, of: ReplayTask, running: RunningReplay, page: P
     variant_gids = {member.variant.gid for pool in running.pools for member in pool.members}
     orders = [past for order in page.orders if (past := _past_order(order, variant_gids)).lines]
     gone_lines = _gone_lines(page.orders)
-    await sql.store_page(tx, of.shop_id, running, orders, len(page.orders), gone_lines, page.cursor)
+    await _insert_page(tx, of.shop_id, running, orders, len(page.orders), gone_lines, page.cursor)
     await announce_sync_status(tx, of.shop_id)
 
 
 async def _finish(tx: Tx, *, of: ReplayTask, result: ReplayResult) -> None:
-    await sql.finish(tx, of.shop_id, of.replay_id, result)
+    await _store_result(tx, of.shop_id, of.replay_id, result)
     await announce_sync_status(tx, of.shop_id)
 
 
@@ -133,7 +166,113 @@ async def _go_on(tx: Tx, *, of: ReplayTask) -> None:
 
 async def _store_error(steps: Steps, of: ReplayTask, error: str) -> None:
     async def work(tx: Tx) -> None:
-        await sql.store_error(tx, of.shop_id, of.replay_id, error)
+        await _set_error(tx, of.shop_id, of.replay_id, error)
         await announce_sync_status(tx, of.shop_id)
 
     await steps.transact(work)
+
+
+async def _insert_replay(tx: Tx, shop_id: int, pools: Sequence[ReplayedPool]) -> int | None:
+    """Store a new replay instead of any other that is not under way. Returns its id; None: one is under way."""
+    replay_id = await tx.value(
+        """
+        insert into replays (shop_id, replay_id, since, pools)
+        select %(shop_id)s, 1, clock_timestamp() - make_interval(days => %(days)s), %(pools)s::jsonb
+            on conflict (shop_id) do update
+           set replay_id = replays.replay_id + 1, requested_at = clock_timestamp(), since = excluded.since,
+               pools = excluded.pools, cursor = '', pages = 0, read = 0, gone_lines = 0, result = null, error = null
+         where replays.result is not null or replays.error is not null
+        returning replay_id
+        """,
+        {"shop_id": shop_id, "days": REPLAY_DAYS, "pools": _json(pools)},
+    )
+    if replay_id is not None:
+        await _delete_pages(tx, shop_id)
+    return replay_id
+
+
+async def _find_running(reader: Reader, shop_id: int, replay_id: int) -> RunningReplay | None:
+    """A replay; None if it is done, or another one was begun."""
+    rows = await reader.tuples(
+        """
+        select replay_id, since, requested_at, cursor, pages, read, gone_lines, pools
+          from replays where shop_id = %(shop_id)s and replay_id = %(replay_id)s and result is null
+        """,
+        {"shop_id": shop_id, "replay_id": replay_id},
+    )
+    for *values, pools in rows:
+        return RunningReplay(*values, pools=msgspec.convert(pools, list[ReplayedPool]))
+    return None
+
+
+async def _insert_page(
+    tx: Tx, shop_id: int, running: RunningReplay, orders: Sequence[PastOrder], read: int, gone_lines: int, cursor: str
+) -> bool:
+    """Store a page of orders and the cursor of the next one. Returns False if it is stored already.
+
+    read          how many orders the page had
+    gone_lines    how many of their lines were of variants that are no longer there
+    """
+    return bool(
+        await tx.value(
+            """
+            with advanced as (
+                update replays
+                   set cursor = %(cursor)s, pages = pages + 1, read = read + %(read)s,
+                       gone_lines = gone_lines + %(gone_lines)s, error = null
+                 where shop_id = %(shop_id)s and replay_id = %(replay_id)s and pages = %(pages)s and result is null
+                returning pages)
+            insert into replay_pages (shop_id, number, orders)
+            select %(shop_id)s, pages, %(orders)s::jsonb from advanced
+            returning true
+            """,
+            {
+                "shop_id": shop_id,
+                "replay_id": running.replay_id,
+                "pages": running.pages,
+                "orders": _json(orders),
+                "read": read,
+                "gone_lines": gone_lines,
+                "cursor": cursor,
+            },
+        )
+    )
+
+
+async def _find_orders(reader: Reader, shop_id: int) -> list[PastOrder]:
+    """The orders that are stored for a replay."""
+    rows = await reader.tuples(
+        "select orders from replay_pages where shop_id = %(shop_id)s order by number", {"shop_id": shop_id}
+    )
+    return [order for (orders,) in rows for order in msgspec.convert(orders, list[PastOrder])]
+
+
+async def _store_result(tx: Tx, shop_id: int, replay_id: int, result: ReplayResult) -> None:
+    """Store the result of a replay, and delete the orders that were read for it."""
+    await tx.run(
+        """
+        update replays set result = %(result)s::jsonb, error = null
+         where shop_id = %(shop_id)s and replay_id = %(replay_id)s
+        """,
+        {"shop_id": shop_id, "replay_id": replay_id, "result": _json(result)},
+    )
+    await _delete_pages(tx, shop_id)
+
+
+async def _set_error(tx: Tx, shop_id: int, replay_id: int, error: str) -> None:
+    """Store why the last step of a replay failed."""
+    await tx.run(
+        """
+        update replays set error = left(%(error)s, 1000)
+         where shop_id = %(shop_id)s and replay_id = %(replay_id)s and result is null
+        """,
+        {"shop_id": shop_id, "replay_id": replay_id, "error": error},
+    )
+
+
+async def _delete_pages(tx: Tx, shop_id: int) -> None:
+    await tx.run("delete from replay_pages where shop_id = %(shop_id)s", {"shop_id": shop_id})
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()

@@ -6,7 +6,6 @@ from typing import Any
 from holdfast.accounts.agent_limits import KEY_ASKS_FIRST, LIMIT_OF_KEY, LimitOperations, move_limit
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.shopify.domains import is_domain
-from holdfast.inventory.shops import sql
 from holdfast.inventory.shops.model import SCOPES, Shop, ShopKey
 from holdfast.kit.contract.caller import Caller, api_key
 from holdfast.kit.contract.problems import NOT_FOUND, invalid
@@ -60,7 +59,7 @@ async def add(tx: Tx, domain: str) -> tuple[Shop, str]:
     """Add a shop with its first key. Raises `validation_failed` for a domain that is malformed or taken."""
     if not is_domain(domain):
         raise invalid({"domain": ["must look like my-shop.myshopify.com, in lower case"]})
-    shop = await sql.insert_shop(tx, domain)
+    shop = await insert_shop(tx, domain)
     if shop is None:
         raise invalid({"domain": ["this shop exists already"]})
     return shop, await _mint(tx, shop.id, SCOPES)
@@ -68,30 +67,37 @@ async def add(tx: Tx, domain: str) -> tuple[Shop, str]:
 
 async def find_or_add(tx: Tx, domain: str) -> tuple[Shop, str | None]:
     """The shop with a domain, added if need be, and its key if it is new: the shop had no valid one."""
-    if shop := await sql.insert_shop(tx, domain):
+    if shop := await insert_shop(tx, domain):
         return shop, await _mint(tx, shop.id, SCOPES)
     shop = await find(tx, domain)
-    await sql.lock_shop(tx, shop.id)
-    if await sql.lock_key(tx, shop.id):
+    await lock_shop(tx, shop.id)
+    if await lock_key(tx, shop.id):
         return shop, None
     return shop, await _mint(tx, shop.id, SCOPES)
 
 
 async def find(reader: Reader, domain: str) -> Shop:
     """The shop with a domain. Raises `not_found`."""
-    if shop := await sql.find_shop(reader, domain):
+    if shop := await find_shop(reader, domain):
         return shop
     raise NOT_FOUND(f"No shop has the domain {domain}.")
 
 
 async def list(reader: Reader) -> Sequence[Shop]:
     """Every shop, oldest first."""
-    return await sql.list_shops(reader)
+    return await reader.rows(
+        Shop,
+        """
+        select shops.id, shops.domain, shared_inventories.id as shared_inventory_id
+          from shops join shared_inventories on shared_inventories.shop_id = shops.id
+         order by shops.id
+        """,
+    )
 
 
 async def show_key(tx: Tx, shop_id: int) -> str:
     """The present key of a shop. Raises `not_found`."""
-    if key := await sql.lock_key(tx, shop_id):
+    if key := await lock_key(tx, shop_id):
         return tx.resources.secret.unseal(key.sealed)
     raise NOT_FOUND("The shop has no key.")
 
@@ -112,10 +118,10 @@ async def regenerate_key(tx: Tx, shop_id: int, scopes: Sequence[str] | None = No
 
 async def end_key(tx: Tx, shop_id: int) -> ShopKey | None:
     """Make the key of a shop, and all that is derived from it, invalid at once and everywhere. Returns the key."""
-    await sql.lock_shop(tx, shop_id)
-    old = await sql.lock_key(tx, shop_id)
+    await lock_shop(tx, shop_id)
+    old = await lock_key(tx, shop_id)
     if old:
-        for hashed in await sql.deactivate_key(tx, old.id):
+        for hashed in await deactivate_key(tx, old.id):
             await tx.revoke(api_keys.CHANNEL, hashed.hex())
     return old
 
@@ -128,7 +134,7 @@ async def end(tx: Tx, shop_id: int, domain: str) -> None:
 
 async def _mint(tx: Tx, shop_id: int, scopes: Sequence[str]) -> str:
     key = api_keys.new_key()
-    id = await sql.insert_key(tx, shop_id, api_keys.digest(key), tx.resources.secret.seal(key), scopes)
+    id = await insert_key(tx, shop_id, api_keys.digest(key), tx.resources.secret.seal(key), scopes)
     await move_limit(tx, shop_id, id)
     return key
 
@@ -140,3 +146,70 @@ SYNC_STATUS_CHANNEL = "sync_status"
 async def announce_sync_status(tx: Tx, shop_id: int) -> None:
     """Announce a change of the status of the sync of a shop when this transaction commits."""
     await tx.notify(SYNC_STATUS_CHANNEL, str(shop_id))
+
+
+async def insert_shop(tx: Tx, domain: str) -> Shop | None:
+    """Insert a shop with its shared inventory. None if the domain is taken."""
+    return await tx.row(
+        Shop,
+        """
+        with shop as (insert into shops (domain) values (%(domain)s) on conflict do nothing returning id, domain),
+             shared as (insert into shared_inventories (shop_id) select id from shop returning id)
+        select shop.id, shop.domain, shared.id as shared_inventory_id from shop, shared
+        """,
+        {"domain": domain},
+    )
+
+
+async def find_shop(reader: Reader, domain: str) -> Shop | None:
+    return await reader.row(
+        Shop,
+        """
+        select shops.id, shops.domain, shared_inventories.id as shared_inventory_id
+          from shops join shared_inventories on shared_inventories.shop_id = shops.id
+         where shops.domain = %(domain)s
+        """,
+        {"domain": domain},
+    )
+
+
+async def lock_shop(tx: Tx, shop_id: int) -> None:
+    """Make other transactions that change the shop's key wait."""
+    await tx.run("select from shops where id = %(shop_id)s for no key update", {"shop_id": shop_id})
+
+
+async def lock_key(tx: Tx, shop_id: int) -> ShopKey | None:
+    """Lock the active key of a shop."""
+    return await tx.row(
+        ShopKey,
+        """
+        select id, hash, sealed, scopes, inserted_at from api_keys
+         where shop_id = %(shop_id)s and active for update
+        """,
+        {"shop_id": shop_id},
+    )
+
+
+async def deactivate_key(tx: Tx, id: int) -> Sequence[bytes]:
+    """End a key and the registration derived from it. Returns their hashes, which key rings may have cached."""
+    rows = await tx.tuples(
+        """
+        with ended as (update api_keys set active = false where id = %(id)s returning hash)
+        select hash from ended
+        union all
+        select hash from agent_registrations where api_key_id = %(id)s
+        """,
+        {"id": id},
+    )
+    return [hash for (hash,) in rows]
+
+
+async def insert_key(tx: Tx, shop_id: int, hash: bytes, sealed: bytes, scopes: Sequence[str]) -> int:
+    """Store a key. Returns its id."""
+    return await tx.value(
+        """
+        insert into api_keys (shop_id, hash, sealed, scopes)
+        values (%(shop_id)s, %(hash)s, %(sealed)s, %(scopes)s) returning id
+        """,
+        {"shop_id": shop_id, "hash": hash, "sealed": sealed, "scopes": [*scopes]},
+    )

@@ -37,11 +37,12 @@ async def unhold_due(reader: Reader[Any]) -> None:
     """End the hold of held mails that are due: it is decided again whether they may be sent."""
     await reader.value(
         """
-        with due as (
+        with due_mail as (
             select id from mails where ended_at is null and hold is not null and due_at <= now()
              order by due_at, id limit %(limit)s for update skip locked),
         released as (
-            update mails set hold = null, released_at = now() from due where mails.id = due.id returning 1)
+            update mails set hold = null, released_at = now() from due_mail where mails.id = due_mail.id
+            returning 1)
         select count(*) from released
         """,
         {"limit": BATCH_SIZE},
@@ -382,10 +383,10 @@ async def forget_mails(tx: Tx[Any]) -> int:
     """Delete a batch of the mails that ended 30 days ago. Returns the number of deleted mails."""
     return await tx.value(
         """
-        with old as (
+        with ended_mail as (
             select id from mails where ended_at < now() - interval '30 days'
              limit %(limit)s for update skip locked),
-        deleted as (delete from mails using old where mails.id = old.id returning 1)
+        deleted as (delete from mails using ended_mail where mails.id = ended_mail.id returning 1)
         select count(*) from deleted
         """,
         {"limit": DELETE_BATCH_SIZE},

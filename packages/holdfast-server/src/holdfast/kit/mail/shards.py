@@ -180,69 +180,70 @@ class ShardLeases:
 # locked, in one order: two processes that lease at the same time do not both count the same free connection. A locked
 # row is read as it is now.
 #
-# free           the shards that no process has leased
-# room           how many leases can be made: one for each id, and for each connection that no process uses
-# owners         the owners whose turn it is, in the order of their turns, some more than there is room for
-# first_mails    the first due mail of each owner in each free shard; `place` is its place among the mails of this turn
-# ranked         the same in the order in which they should be sent
-# candidates     the shards with the first of these mails
-# locked         all shards, as they are after the lock
-# left_over      how many leases can be made now
-# chosen         the candidates that are still free
-# leased         the first of the chosen ones; each lease is filled before the next
+# free_shards        the shards that no process has leased
+# lease_count        how many leases can be made: one for each id, and for each connection that no process uses
+# owners             the owners whose turn it is, in the order of their turns, some more than leases can be made for
+# first_mails        the first due mail of each owner in each free shard; `place`: among the mails of this turn
+# ranked_mails       the same in the order in which they should be sent
+# candidate_shards   the shards with the first of these mails
+# locked_shards      all shards, as they are after the lock
+# remaining_count    how many leases can be made now
+# chosen_shards      the candidates that are still free
+# leased_shards      the first of the chosen ones; each lease is filled before the next
 LEASED_SHARDS: LiteralString = f"""
-    with free as materialized (select share from mail_shares where due_at <= clock_timestamp()),
-    room as materialized (
+    with free_shards as materialized (select share from mail_shares where due_at <= clock_timestamp()),
+    lease_count as materialized (
         select least(cardinality(%(lease_ids)s::uuid[]), %(connections)s - count(distinct lease_id)) as leases
           from mail_shares where due_at > clock_timestamp()),
     owners as materialized (
         {owner_walk("true", "%(first)s")}
          where (
-            select true from free
+            select true from free_shards
              cross join lateral (
                 select from mails
-                 where {IS_DUE} and {SHARD} = free.share and mails.bulk = lap.bulk and {OWNER} = walk.owner
+                 where {IS_DUE} and {SHARD} = free_shards.share and mails.bulk = lap.bulk and {OWNER} = walk.owner
                    and not {IS_BLOCKED}
                  order by due_at, id limit 1) as mails
              limit 1)
-         limit (select case when leases > 0 then leases + %(max_shards)s else 0 end from room)),
+         limit (select case when leases > 0 then leases + %(max_shards)s else 0 end from lease_count)),
     first_mails as materialized (
-        select free.share, owner, owners.bulk, turn, row_number() over (partition by turn order by due_at, id) as place
+        select free_shards.share, owner, owners.bulk, turn,
+               row_number() over (partition by turn order by due_at, id) as place
           from owners
-         cross join free
+         cross join free_shards
          cross join lateral (
             select due_at, id from mails
-             where {IS_DUE} and {SHARD} = free.share and mails.bulk = owners.bulk and {OWNER} = owners.owner
+             where {IS_DUE} and {SHARD} = free_shards.share and mails.bulk = owners.bulk and {OWNER} = owners.owner
                and not {IS_BLOCKED}
              order by due_at, id limit 1) as mails),
-    ranked as materialized (
+    ranked_mails as materialized (
         select share, owner,
                row_number() over (
                    order by bulk, case when owner = '' then %(no_owner_place)s else 1 end, place, turn) as rank
           from first_mails),
-    candidates as materialized (
+    candidate_shards as materialized (
         select share, owner, rank
-          from (select distinct on (share) share, owner, rank from ranked order by share, rank) as shares
-         order by rank limit (select greatest(leases, 0) * %(max_shards)s from room)),
-    locked as materialized (
-        select share, lease_id, due_at from mail_shares where exists (select from candidates)
+          from (select distinct on (share) share, owner, rank from ranked_mails order by share, rank) as shares
+         order by rank limit (select greatest(leases, 0) * %(max_shards)s from lease_count)),
+    locked_shards as materialized (
+        select share, lease_id, due_at from mail_shares where exists (select from candidate_shards)
          order by share for no key update),
-    left_over as materialized (
+    remaining_count as materialized (
         select least(leases, %(connections)s - (
-                   select count(distinct lease_id) from locked where due_at > clock_timestamp())) as leases
-          from room),
-    chosen as materialized (
+                   select count(distinct lease_id) from locked_shards where due_at > clock_timestamp())) as leases
+          from lease_count),
+    chosen_shards as materialized (
         select share, row_number() over (order by rank) - 1 as number
-          from candidates join locked using (share) where due_at <= clock_timestamp()),
-    leased as (
+          from candidate_shards join locked_shards using (share) where due_at <= clock_timestamp()),
+    leased_shards as (
         update mail_shares
            set lease_id = (%(lease_ids)s::uuid[])[1 + number / %(max_shards)s],
                due_at = clock_timestamp() + %(seconds)s * interval '1 second'
-          from chosen cross join left_over
-         where mail_shares.share = chosen.share and number < leases * %(max_shards)s
+          from chosen_shards cross join remaining_count
+         where mail_shares.share = chosen_shards.share and number < leases * %(max_shards)s
         returning mail_shares.share, mail_shares.lease_id)
-    select candidates.share as shard, owner, leased.lease_id
-      from candidates left join leased on leased.share = candidates.share
+    select candidate_shards.share as shard, owner, leased_shards.lease_id
+      from candidate_shards left join leased_shards on leased_shards.share = candidate_shards.share
      order by rank
 """
 

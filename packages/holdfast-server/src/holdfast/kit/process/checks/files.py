@@ -13,9 +13,8 @@ from typing import Any, LiteralString
 import msgspec
 from msgspec import Struct
 
-from holdfast.kit.process.checks.check_list import CheckList
+from holdfast.kit.process.checks.check_list import CheckList, duration
 from holdfast.kit.process.checks.inspection import Inspection
-from holdfast.kit.process.checks.queries import duration
 from holdfast.kit.process.resources import secret_file
 from holdfast.kit.security.service_secret import Secret, SecretTooShort, UnsealError
 

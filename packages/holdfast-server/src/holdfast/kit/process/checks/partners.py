@@ -14,9 +14,8 @@ from msgspec import Struct
 
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.mail.transport import MailServerUnavailable, SmtpMailer
-from holdfast.kit.process.checks.check_list import CheckList
+from holdfast.kit.process.checks.check_list import CheckList, Fault
 from holdfast.kit.process.checks.inspection import Inspection
-from holdfast.kit.process.checks.queries import Fault
 from holdfast.kit.process.discovery import RESOURCE_PATH
 from holdfast.kit.security.http_client import HttpClient, trusted_certificates
 

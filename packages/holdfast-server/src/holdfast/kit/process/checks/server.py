@@ -5,9 +5,8 @@ from typing import Any
 from psycopg import errors
 
 from holdfast.kit.environment.logs import first_line
-from holdfast.kit.process.checks.check_list import CheckList
+from holdfast.kit.process.checks.check_list import CheckList, Fault, duration
 from holdfast.kit.process.checks.inspection import Inspection
-from holdfast.kit.process.checks.queries import Fault, duration
 from holdfast.kit.process.database_health import MAX_CLOCK_DIFFERENCE_SECONDS
 
 CHECKS = CheckList()

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from holdfast.kit.process.checks.check_list import CheckList
+from holdfast.kit.process.checks.check_list import CheckList, Fault, duration, overdue
 from holdfast.kit.process.checks.inspection import Inspection
-from holdfast.kit.process.checks.queries import Fault, duration, overdue
 
 CHECKS = CheckList()
 

@@ -3,7 +3,7 @@
 import pytest
 from msgspec import Struct
 
-from holdfast.kit.contract.struct_copies import copier
+from holdfast.events.events.model import copier
 
 
 class PoolRow(Struct):

@@ -1,1 +1,0 @@
-"""The commands `holdfast events …` that only the events service has."""
