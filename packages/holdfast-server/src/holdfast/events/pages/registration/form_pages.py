@@ -42,7 +42,10 @@ from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.run_modes import batched, single
 from holdfast.kit.running.runner import Runner
 
-SIGN_UP = Operation("sign_up", None, batched(sign_up.sign_up), limit="forms")
+COLLECT_SECONDS = 0.01
+"""Seconds that a form may wait for others if many come: a person does not notice them."""
+
+SIGN_UP = Operation("sign_up", None, batched(sign_up.sign_up, collect_seconds=COLLECT_SECONDS), limit="forms")
 SEND_DETAILS = Operation("send_details", None, single(own_registration.send_again))
 OPERATIONS = (SIGN_UP, SEND_DETAILS)
 """The operations of the pages. They have no routes and no tools of their own."""
