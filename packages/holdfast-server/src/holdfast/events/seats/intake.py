@@ -166,6 +166,7 @@ class IntakeResult(NamedTuple):
     is_drawn        whether its place is drawn
     received_at     the time of arrival of the registration that is stored, also if it existed before; None: refused
     nonce           the nonce of its commitment; None: refused, or no log has it, or will have it
+    arrival         its number of arrival, if this call has stored it; None for a second call that names the same person
     logged_as       the public id in its commitment; None: `public_id`
     """
 
@@ -177,6 +178,7 @@ class IntakeResult(NamedTuple):
     is_drawn: bool
     received_at: dt.datetime | None
     nonce: str | None
+    arrival: int | None
     logged_as: str | None = None
 
 
