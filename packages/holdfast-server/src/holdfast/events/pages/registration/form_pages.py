@@ -24,7 +24,7 @@ from holdfast.events.registrations.own_registration import SendDetails
 from holdfast.events.registrations.sign_up import SignUp, SignUpResult
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
-from holdfast.events.texts.markdown import one_line
+from holdfast.events.texts.rendered_text import one_line
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
