@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import grimp
@@ -49,6 +51,15 @@ def test_models_run_no_statements() -> None:
     ]
 
     assert functions == []
+
+
+def test_a_service_imports_libraries_that_few_processes_use_only_when_they_are_used() -> None:
+    loads = (
+        "import sys, holdfast.events.service; print({'nh3', 'markdown_it', 'py_arkworks_bls12381'} & {*sys.modules})"
+    )
+    imported = subprocess.run([sys.executable, "-c", loads], capture_output=True, text=True, check=True).stdout
+
+    assert imported == "set()\n"
 
 
 def test_helpers_are_not_imported_from_modules_with_tests() -> None:

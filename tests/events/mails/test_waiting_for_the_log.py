@@ -83,3 +83,11 @@ async def test_a_mail_without_a_number_does_not_wait_for_the_log(post: Post) -> 
     await post.sign_up(event["id"], CY)
     await post.organizer.delete(await post.path(logged["id"], BOB))
     assert {person: type(result) for person, result in (await rendered(post)).items()} == {CY: Envelope, BOB: Envelope}
+
+
+async def test_a_mail_of_an_unproved_organizer_does_not_wait_for_the_log_before_it_is_held(post: Post) -> None:
+    post.organizer = await post.service.organizer(is_proved=False)
+    event = await post.organizer.create_event()
+    await post.sign_up(event["id"], ANN)
+    assert isinstance((await rendered(post))[ANN], HeldMail)
+    assert await post.service.run_sql("select hold from mails") == [("organizer",)]

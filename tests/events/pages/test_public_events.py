@@ -15,7 +15,7 @@ from holdfast.events.api import OPERATIONS
 from holdfast.events.organizers import accounts
 from holdfast.events.pages.cover import cover_path
 from holdfast.events.service import EVENTS
-from holdfast.events.texts.markdown import one_line
+from holdfast.events.texts.rendered_text import one_line
 from holdfast_verify.audit.audit import Audit
 from holdfast_verify.formats.tree import parse_bundle
 from tests.events.log.log_scene import seal_logs

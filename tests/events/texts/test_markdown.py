@@ -7,17 +7,8 @@ from pathlib import Path
 import nh3
 import pytest
 
-from holdfast.events.texts.markdown import (
-    MAX_CPU_SECONDS,
-    MAX_HTML_CHARACTERS,
-    TAGS,
-    RenderedText,
-    TextLimitExceeded,
-    one_line,
-    plain,
-    render,
-    without_links,
-)
+from holdfast.events.texts.markdown import MAX_CPU_SECONDS, MAX_HTML_CHARACTERS, TAGS, TextLimitExceeded, render
+from holdfast.events.texts.rendered_text import RenderedText, one_line, plain, without_links
 
 DOCUMENTS = Path(__file__).parents[3] / "docs" / "events"
 

@@ -3,7 +3,7 @@
 
 import pytest
 
-from holdfast.events.texts.markdown import one_line
+from holdfast.events.texts.rendered_text import one_line
 from holdfast.kit.mail.message import header_text, joined_lines
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from psycopg import DataError, IntegrityError
 
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
-from holdfast.kit.postgres.group_commit import Batcher
+from holdfast.kit.postgres.group_commit import SMALL_BATCH_SIZE, Batcher
 from tests.any_bound import ANY_BOUND
 
 Run = Callable[[Sequence[int]], Awaitable[Sequence[int | Problem]]]
@@ -93,6 +93,31 @@ async def test_a_batch_holds_no_more_than_its_size_and_keeps_the_order_of_arriva
 
     assert await outcomes(submit(batcher, *range(8))) == list(range(0, 16, 2))
     assert gate.batches == [[0, 1, 2], [3, 4, 5], [6, 7]]
+
+
+async def test_calls_that_come_one_by_one_in_short_succession_share_a_batch_if_they_may_wait() -> None:
+    gate = Gate()
+    gate.open()
+    batcher = Batcher[int, int](ANY_BOUND, "test", gate.run, collect_seconds=0.5)
+    assert await outcomes(submit(batcher, 1)) == [2]
+
+    tasks = submit(batcher, 2)
+    for _ in range(10):
+        await turn()
+    tasks += submit(batcher, 3)
+
+    assert await outcomes(tasks) == [4, 6]
+    assert gate.batches == [[1], [2, 3]]
+
+
+async def test_a_call_waits_for_no_others_if_none_came_before_or_many_at_once() -> None:
+    gate = Gate()
+    gate.open()
+    batcher = Batcher[int, int](ANY_BOUND, "test", gate.run, collect_seconds=3_600)
+
+    assert await outcomes(submit(batcher, *range(SMALL_BATCH_SIZE))) == [*range(0, 2 * SMALL_BATCH_SIZE, 2)]
+    assert await outcomes(submit(batcher, 1)) == [2]
+    assert [len(batch) for batch in gate.batches] == [SMALL_BATCH_SIZE, 1]
 
 
 async def test_one_batch_is_in_flight_at_a_time() -> None:

@@ -8,8 +8,6 @@ public information; signatures are BLS signatures on the curve BLS12-381 as in R
 import datetime as dt
 from hashlib import sha256
 
-from py_arkworks_bls12381 import GT, G1Point, G2Point
-
 CHAIN = "52db9ba70e0cc0f6eaf7803dd07447a1f5477735fd3f661792ba94600c84e971"
 """The hash of the chain, in hex: its name."""
 
@@ -52,6 +50,8 @@ def verify(chain: str, round: int, signature: bytes) -> None:
 
     Only the one encoding of the signature is accepted: another one of the same point would give another seed.
     """
+    from py_arkworks_bls12381 import GT, G1Point, G2Point  # not above: few processes ever verify a round
+
     if chain != CHAIN:
         raise InvalidRound(f"The chain {chain} is not the beacon of draws, which is {CHAIN}.")
     if not 1 <= round <= MAX_ROUND:

@@ -32,7 +32,7 @@ from holdfast.events.pricing.operations import begin_again, record_first_prices,
 from holdfast.events.problems import EVENT_HAS_REGISTRATIONS, QUOTA_EXCEEDED
 from holdfast.events.resources import Conclusion, Reader, Steps, Tx
 from holdfast.events.seats import seats, settlement
-from holdfast.events.texts.markdown import RenderedText
+from holdfast.events.texts.rendered_text import RenderedText
 from holdfast.events.users.model import ORGANIZER_CHANNEL
 from holdfast.events.users.quotas import require_room
 from holdfast.kit.contract.caller import Caller

@@ -9,7 +9,7 @@ from typing import LiteralString
 
 from holdfast.events.events.model import EventRow
 from holdfast.events.resources import Database, Steps, Tx
-from holdfast.events.texts.markdown import VERSION, RenderedText, plain
+from holdfast.events.texts.rendered_text import VERSION, RenderedText, plain
 from holdfast.events.texts.rendering import MAX_INLINE_CHARACTERS
 from holdfast.events.users.quotas import organizer_share, share_of
 from holdfast.kit.contract.caller import Caller

@@ -41,20 +41,29 @@ NEW_ORGANIZER_MAILS = Bound(
 )
 
 
-async def hold(database: Database, contents: dict[int, RegistrationMail]) -> set[int]:
-    """Remove from `contents` the mails that must not be sent now. Returns the ids of those that stay in the outbox."""
+async def hold_of_unproved(database: Database, contents: dict[int, RegistrationMail]) -> set[int]:
+    """Remove the mails of organizers that have not proved their addresses. Returns the ids of those that are held."""
     unproved = {id: mail for id, mail in contents.items() if mail.known.proved_at is None}
     waiting = {id: mail for id, mail in unproved.items() if mail.known.now < mail.caused_at + UNPROVED_WAIT}
-    counted = {id: mail for id, mail in contents.items() if _is_of_new_organizer(mail)}
-    held: set[int] = set()
     if waiting:
         await database.autocommit(lambda reader: _hold_for_organizer(reader, waiting))
-        held.update(waiting)
-    if counted:
-        held |= counted.keys() - await database.autocommit(lambda reader: _count_and_hold(reader, counted))
-    for id in unproved.keys() | held:
+    for id in unproved:
         del contents[id]
-    return held
+    return {*waiting}
+
+
+async def hold_beyond_limits(database: Database, contents: dict[int, RegistrationMail]) -> set[int]:
+    """Count the mails of new organizers, and remove those beyond the limits of their mailboxes. Returns their ids.
+
+    Those that stay in `contents` count as sent.
+    """
+    counted = {id: mail for id, mail in contents.items() if _is_of_new_organizer(mail)}
+    if not counted:
+        return set()
+    held = counted.keys() - await database.autocommit(lambda reader: _count_and_hold(reader, counted))
+    for id in held:
+        del contents[id]
+    return {*held}
 
 
 def _is_of_new_organizer(mail: RegistrationMail) -> bool:

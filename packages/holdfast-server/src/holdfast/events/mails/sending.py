@@ -22,7 +22,7 @@ from holdfast.events.agent_actions.approval_facts import find_credentials, read_
 from holdfast.events.api import OPERATIONS
 from holdfast.events.mails import sql
 from holdfast.events.mails.kinds import KINDS, Kind
-from holdfast.events.mails.limits import hold
+from holdfast.events.mails.limits import hold_beyond_limits, hold_of_unproved
 from holdfast.events.mails.model import (
     DataMail,
     MailArguments,
@@ -70,8 +70,9 @@ async def render(renderer: ContentRenderer[MailBatch], database: Database, mails
     for mail in mails:
         of_kind[mail.kind if mail.kind in of_kind else ""].append(mail)
     about_registrations = await mailboxes.without_stopped(database, await _about_registrations(database, of_kind[""]))
-    held = await hold_until_logged(database, about_registrations)
-    held |= await hold(database, about_registrations)
+    held = await hold_of_unproved(database, about_registrations)
+    held |= await hold_until_logged(database, about_registrations)
+    held |= await hold_beyond_limits(database, about_registrations)
     return await rendering.render(
         mails,
         {

@@ -10,7 +10,7 @@ from itertools import pairwise
 from markupsafe import Markup
 from msgspec import Struct
 
-from holdfast.events.texts.markdown import one_line
+from holdfast.events.texts.rendered_text import one_line
 
 WIDTH = 1200
 HEIGHT = 630

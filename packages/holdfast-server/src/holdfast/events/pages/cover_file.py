@@ -7,7 +7,7 @@ from cachetools import TTLCache
 from holdfast.events.pages.cover import cover_path
 from holdfast.events.pages.event.cache import LinkedEvent
 from holdfast.events.paths import id_of
-from holdfast.events.texts.markdown import one_line
+from holdfast.events.texts.rendered_text import one_line
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND

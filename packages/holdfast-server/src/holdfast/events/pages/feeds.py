@@ -17,8 +17,8 @@ from holdfast.events.pages.organizer import checked_slug
 from holdfast.events.paths import event_path, id_of, organizer_path
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
-from holdfast.events.texts.markdown import one_line
 from holdfast.events.texts.outbound_texts import outbound
+from holdfast.events.texts.rendered_text import one_line
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.http.answers import FEED, LIVE

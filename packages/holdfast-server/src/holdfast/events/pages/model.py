@@ -10,7 +10,7 @@ from holdfast.events.events.model import EventRow
 from holdfast.events.paths import EventId
 from holdfast.events.photos.model import PhotoSizes
 from holdfast.events.pricing.model import PricingMode
-from holdfast.events.texts.markdown import RenderedText
+from holdfast.events.texts.rendered_text import RenderedText
 from holdfast.kit.contract.command import Command
 
 

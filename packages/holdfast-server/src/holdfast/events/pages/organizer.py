@@ -32,7 +32,7 @@ from holdfast.events.processor.currencies import digits
 from holdfast.events.resources import Database
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
-from holdfast.events.texts.markdown import one_line
+from holdfast.events.texts.rendered_text import one_line
 from holdfast.events.users.model import ORGANIZER_CHANNEL
 from holdfast.kit.contract.bounds import Bound, cache_bound
 from holdfast.kit.contract.caller import ADMIN, Caller

@@ -14,7 +14,7 @@ from holdfast.events.organizers.branding import LOGO
 from holdfast.events.pages.model import EventCard, EventQueue, FeedEvent, Opening
 from holdfast.events.resources import Reader
 from holdfast.events.seats.drawn import EVENT_DRAWS
-from holdfast.events.texts.markdown import VERSION, RenderedText
+from holdfast.events.texts.rendered_text import VERSION, RenderedText
 from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
 
 DETAILS: LiteralString = """concat_ws('.', events.calendar_sequence, events.image_keys, events.latitude,

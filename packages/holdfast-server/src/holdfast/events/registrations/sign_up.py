@@ -112,16 +112,21 @@ async def _store(tx: Tx, commands: Sequence[SignUp], *, waits: bool) -> list[Sig
         for command in commands
     ]
     tokens = [command.queue_token for command in commands]
-    outcomes = await event_releases.store_released(tx, requests, tokens, waits=waits, may_commit_early=False)
+    outcomes = await event_releases.store_released(tx, requests, tokens, waits=waits, may_commit_early=not waits)
     rooms = await find_required_rooms(tx, requests, outcomes)
     if any(outcome.stored for outcome in outcomes):
         await tx.notify(settlement.CHANNEL)
-    people = [(command.event_id, outcome.public_id) for command, outcome in zip(commands, outcomes, strict=True)]
-    arrivals = await find_arrivals(tx, people)
+    earlier = [
+        (command.event_id, outcome.public_id)
+        for command, outcome in zip(commands, outcomes, strict=True)
+        if outcome.code is None and outcome.arrival is None
+    ]
+    earlier_arrivals = iter(await find_arrivals(tx, earlier) if earlier else ())
     return [
         _refusal(command.event_id, outcome, rooms)
-        or _sign_up_result(command, outcome.public_id, *arrival, is_stored=outcome.stored)
-        for command, outcome, arrival in zip(commands, outcomes, arrivals, strict=True)
+        or _new_result(command, outcome)
+        or _earlier_result(command, outcome.public_id, *next(earlier_arrivals), is_stored=outcome.stored)
+        for command, outcome in zip(commands, outcomes, strict=True)
     ]
 
 
@@ -130,7 +135,15 @@ def _refusal(event_id: int, outcome: intake.IntakeResult, rooms: Mapping[int, st
     return refusal(event_id, outcome._replace(code="not_found") if outcome.code == "event_draft" else outcome, rooms)
 
 
-def _sign_up_result(
+def _new_result(command: SignUp, outcome: intake.IntakeResult) -> SignUpResult | None:
+    """The registration that this call has stored; None if it may be an earlier one."""
+    if outcome.public_id is None or outcome.arrival is None:
+        return None
+    link = Link(command.event_id, outcome.public_id, outcome.arrival)
+    return SignUpResult(link, is_from_form=True, is_repeated=False, is_stored=True)
+
+
+def _earlier_result(
     command: SignUp,
     public_id: str | None,
     arrival: int | None,

@@ -24,7 +24,7 @@ from msgspec import Struct
 from holdfast.events.draws.model import DrawSubject
 from holdfast.events.pricing.operations import reprice
 from holdfast.events.resources import Database, Reader, Tx
-from holdfast.events.seats.intake import wait_for_cut
+from holdfast.events.seats.intake import CutTimeout, wait_for_cut
 from holdfast.events.seats.seats import open_payments
 from holdfast.events.seats.settlement import SettledBatch, count_settled
 
@@ -49,7 +49,11 @@ WAIT_SECONDS = 0.2
 
 async def is_intake_stored(database: Database) -> bool:
     """Whether all registrations that were stamped before this call are committed. False: that takes longer."""
-    return await database.autocommit(lambda reader: wait_for_cut(reader, WAIT_SECONDS)) is not None
+    try:
+        await database.autocommit(lambda reader: wait_for_cut(reader, WAIT_SECONDS))
+    except CutTimeout:
+        return False
+    return True
 
 
 async def confirm_entries(tx: Tx, event_id: int, now: dt.datetime) -> None:

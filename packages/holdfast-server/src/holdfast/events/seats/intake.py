@@ -166,6 +166,7 @@ class IntakeResult(NamedTuple):
     is_drawn        whether its place is drawn
     received_at     the time of arrival of the registration that is stored, also if it existed before; None: refused
     nonce           the nonce of its commitment; None: refused, or no log has it, or will have it
+    arrival         its number of arrival, if this call has stored it; None for a second call that names the same person
     logged_as       the public id in its commitment; None: `public_id`
     """
 
@@ -177,6 +178,7 @@ class IntakeResult(NamedTuple):
     is_drawn: bool
     received_at: dt.datetime | None
     nonce: str | None
+    arrival: int | None
     logged_as: str | None = None
 
 
@@ -276,19 +278,31 @@ async def _run(
     return [IntakeResult(*row) for row in rows]
 
 
-async def wait_for_cut(reader: Reader, lock_timeout: float) -> str | None:
-    """The time when the running accepting transactions have ended. None if that takes longer than `lock_timeout`.
+class CutTimeout(Exception):
+    """The running accepting transactions have not ended in time."""
+
+
+async def wait_for_cut(reader: Reader, lock_timeout: float, *, if_pending: bool = False) -> str | None:
+    """The time when the running accepting transactions have ended. Raises `CutTimeout` after `lock_timeout` seconds.
 
     The exclusive lock waits for them; later ones wait for it, and get a later time.
+
+    if_pending    do not wait, and return None, if no registration is pending
     """
     try:
         return await reader.value(
             """
-            with limited as materialized (select set_config('lock_timeout', %(lock_timeout)s, true)),
+            with limited as materialized (
+                     select set_config('lock_timeout', %(lock_timeout)s, true)
+                      where not %(if_pending)s or exists (select from registrations where status = 'pending')),
                  locked as materialized (select pg_advisory_xact_lock(%(lock)s) from limited)
             select clock_timestamp()::text from locked
             """,
-            {"lock": ADVISORY_LOCK_ID, "lock_timeout": f"{round(lock_timeout * 1000)}ms"},
+            {
+                "lock": ADVISORY_LOCK_ID,
+                "lock_timeout": f"{round(lock_timeout * 1000)}ms",
+                "if_pending": if_pending,
+            },
         )
-    except LockNotAvailable:
-        return None
+    except LockNotAvailable as error:
+        raise CutTimeout from error

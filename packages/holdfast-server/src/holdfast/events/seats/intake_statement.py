@@ -223,11 +223,12 @@ def _answer(stored: LiteralString) -> LiteralString:
     select code, public_id, organizer_id, code is null and (previous_status is null or previous_status = 'rejected'),
            code is null and notify and organizer_id in (select id from unproved_organizer),
            code is null and event_id in (select id from event where takes_entries),
-           -- Nothing is told of any, if another transaction has stored one of them at the same time.
-           case when (select count(*) from stamped) = (select count(*) from ({stored}) as stored) then received_at end,
-           case when event_id in (select id from logged_event) then nonce::text end
+           received_at, case when event_id in (select id from logged_event) then nonce::text end, arrival
       from checked
-      left join (select index, received_at, nonce from stamped) as stamp using (index)
+      -- Nothing is told of any, if another transaction has stored one of them at the same time.
+      left join (select index, received_at, nonce, arrival from stamped
+                  where (select count(*) from stamped) = (select count(*) from ({stored}) as stored)) as stamp
+                using (index)
      order by index"""
 
 

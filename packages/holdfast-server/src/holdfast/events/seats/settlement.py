@@ -25,7 +25,7 @@ from prometheus_client import Counter
 
 from holdfast.events.pricing.operations import reprice
 from holdfast.events.resources import Database, Tx
-from holdfast.events.seats.intake import wait_for_cut
+from holdfast.events.seats.intake import CutTimeout, wait_for_cut
 from holdfast.events.seats.seats import lock_event_of, open_payments
 from holdfast.kit.background.loops import Loop, RowWaiters
 from holdfast.kit.postgres.notifications import POLL_SECONDS
@@ -37,6 +37,10 @@ SETTLE_BATCH_SIZE = 1000
 
 PAUSE_SECONDS = 0.02
 """Seconds of rest when all are settled: registrations that arrive one by one meanwhile share the next batch."""
+
+SMALL_BATCH_SIZE = 16
+SMALL_BATCH_PAUSE_SECONDS = 0.05
+"""Seconds of rest after fewer registrations than `SMALL_BATCH_SIZE`: to settle one costs almost as much as ten."""
 
 RETRY_SECONDS = 0.25
 """Seconds until locked events without a waiter are tried again."""
@@ -63,17 +67,19 @@ class ConcernedEvents(NamedTuple):
     first_come    those whose registrations get their places in order of arrival
     with_draw     those whose registrations become entries of a draw
     locked        those that other transactions have locked; all others are locked by this one
+    repriced      those of `first_come` whose prices depend on their seats
     """
 
     first_come: list[int]
     with_draw: list[int]
     locked: list[int]
+    repriced: list[int]
 
 
 async def settle_pending(database: Database, row_waiters: RowWaiters) -> float:
     """Settle pending registrations. Returns the seconds until the next poll."""
-    if await settle(database, row_waiters):
-        await asyncio.sleep(PAUSE_SECONDS)
+    if count := await settle(database, row_waiters):
+        await asyncio.sleep(PAUSE_SECONDS if count >= SMALL_BATCH_SIZE else SMALL_BATCH_PAUSE_SECONDS)
     return RETRY_SECONDS if row_waiters.are_busy else POLL_SECONDS
 
 
@@ -143,7 +149,11 @@ def count_settled(result: SettledBatch) -> int:
 async def _settle_skip_locked(tx: Tx, cut: str, limit: int, skipped_ids: Sequence[int]) -> SettledBatch:
     """Settle the oldest registrations of events that are not locked."""
     events = await lock_events(tx, cut, limit, skipped_ids)
-    settled = await _settle_events(tx, events.first_come, cut, limit) if events.first_come else SettledBatch({}, [])
+    settled = (
+        await _settle_events(tx, events.first_come, cut, limit, events.repriced)
+        if events.first_come
+        else SettledBatch({}, [])
+    )
     entered = await give_tickets(tx, events.with_draw, cut, limit) if events.with_draw else SettledBatch({}, [])
     return SettledBatch(settled.outcomes | entered.outcomes, [*settled.locked, *entered.locked, *events.locked])
 
@@ -152,30 +162,27 @@ async def _settle_locked_event(tx: Tx, event_id: int, cut: str) -> SettledBatch:
     """Settle the oldest registrations of an event that this transaction has locked."""
     if await tx.value("select takes_entries from events where id = %(id)s", {"id": event_id}):
         return await give_tickets(tx, [event_id], cut, SETTLE_BATCH_SIZE)
-    return await _settle_events(tx, [event_id], cut, SETTLE_BATCH_SIZE)
+    return await _settle_events(tx, [event_id], cut, SETTLE_BATCH_SIZE, [event_id])
 
 
-async def _settle_events(tx: Tx, events: Sequence[int], cut: str, limit: int) -> SettledBatch:
+async def _settle_events(tx: Tx, events: Sequence[int], cut: str, limit: int, repriced: Sequence[int]) -> SettledBatch:
     settled = await assign_seats(tx, events, cut, limit)
     if "held" in settled.outcomes:
         await open_payments(tx, events)
-    if {"registered", "held"} & settled.outcomes.keys():
-        await reprice(tx, events, "registration")
+    if repriced and {"registered", "held"} & settled.outcomes.keys():
+        await reprice(tx, repriced, "registration")
     return settled
 
 
 async def read_cut(database: Database) -> str | None:
     """The cut: the time up to which every accepted registration is committed. None when no registration is pending."""
-    if not await database.read(lambda reader: reader.value(ANY_PENDING)):
-        return None
     timeout, max_timeout = CUT_LOCK_TIMEOUT_SECONDS
-    while not (cut := await database.autocommit(partial(wait_for_cut, lock_timeout=timeout))):
-        await asyncio.sleep(timeout)
-        timeout = min(2 * timeout, max_timeout)
-    return cut
-
-
-ANY_PENDING = "select exists (select from registrations where status = 'pending')"
+    while True:
+        try:
+            return await database.autocommit(partial(wait_for_cut, lock_timeout=timeout, if_pending=True))
+        except CutTimeout:
+            await asyncio.sleep(timeout)
+            timeout = min(2 * timeout, max_timeout)
 
 
 async def wait_for_first_pending(tx: Tx, event_id: int) -> None:
@@ -203,16 +210,18 @@ async def lock_events(tx: Tx, cut: str, limit: int, skipped_ids: Collection[int]
                        and event_id <> all(%(skipped_ids)s)
                      order by received_at, arrival limit %(limit)s) as oldest),
         lockable_events as (
-            select id, takes_entries from events where id in (select id from concerned)
+            select id, takes_entries, pricing_mode = 'dynamic' as is_dynamic from events
+             where id in (select id from concerned)
              order by id for no key update skip locked)
-        select concerned.id, takes_entries from concerned left join lockable_events using (id)
+        select concerned.id, takes_entries, is_dynamic from concerned left join lockable_events using (id)
         """,
         {"cut": cut, "limit": limit, "skipped_ids": list(skipped_ids)},
     )
     return ConcernedEvents(
-        first_come=[id for id, takes_entries in rows if takes_entries is False],
-        with_draw=[id for id, takes_entries in rows if takes_entries],
-        locked=[id for id, takes_entries in rows if takes_entries is None],
+        first_come=[id for id, takes_entries, _ in rows if takes_entries is False],
+        with_draw=[id for id, takes_entries, _ in rows if takes_entries],
+        locked=[id for id, takes_entries, _ in rows if takes_entries is None],
+        repriced=[id for id, takes_entries, is_dynamic in rows if takes_entries is False and is_dynamic],
     )
 
 

@@ -20,15 +20,10 @@ from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
-from markupsafe import Markup
 from mdurl import encode
-from msgspec import Struct
 
+from holdfast.events.texts.rendered_text import MAX_SUMMARY_CHARACTERS, RenderedText, one_line
 from holdfast.events.texts.web_addresses import bare_address, without_ends
-from holdfast.kit.mail.message import header_text
-
-VERSION = 3
-"""The version of the HTML. Increase it with every change of the rendering: stored HTML of others is rendered again."""
 
 MAX_STEPS = 60_000
 """The most steps of one text. The parser takes one at every position where it tries its rules. A handbook of 100,000
@@ -50,9 +45,6 @@ this limit is for kinds of texts that the steps do not count rightly."""
 MAX_HTML_CHARACTERS = 1_000_000
 """The most characters of the HTML of one text."""
 
-MAX_SUMMARY_CHARACTERS = 200
-"""The most characters of a summary."""
-
 TAGS = set("p br strong em ul ol li blockquote code pre a hr h3 h4 h5 h6".split())
 
 LINK_SCHEMES = {"http", "https", "mailto", "tel", "sms", "geo", "webcal"}
@@ -68,16 +60,6 @@ _SCHEME = re.compile(r"(?:^|[^a-z0-9.+-])(https?)$", re.IGNORECASE)
 _MAX_SCHEME_CHARACTERS = len(" https")
 _WORD = re.compile(r"\S*")
 _MAX_LABEL_CHARACTERS = 64
-
-_LINK = re.compile('</?a(?: [a-z]+="[^"]*")*>')
-"""The start or end tag of a link in cleaned HTML: no other tag begins like it, and its values have no quotes."""
-
-
-class RenderedText(Struct, frozen=True):
-    """A text as safe HTML for a page, and its beginning as plain text for links to the page."""
-
-    html: str
-    summary: str
 
 
 class TextLimitExceeded(Exception):
@@ -138,28 +120,6 @@ def render(source: str, seconds: float = MAX_CPU_SECONDS) -> RenderedText:
     text = RenderedText(clean, one_line(_words(tokens), MAX_SUMMARY_CHARACTERS))
     work.check_clock()
     return text
-
-
-def plain(source: str) -> RenderedText:
-    """The source of a text as HTML, without any rendering."""
-    html = Markup('<p class="plain">{}</p>').format(source)
-    return RenderedText(str(html), one_line(source[: 10 * MAX_SUMMARY_CHARACTERS], MAX_SUMMARY_CHARACTERS))
-
-
-def without_links(html: str) -> str:
-    """Rendered HTML whose links are replaced by their words. It is fast, since a request waits for it."""
-    return _LINK.sub("", html)
-
-
-def one_line(text: str, max_characters: int = 300) -> str:
-    """The text in one line, without control characters and without characters that change the writing direction.
-
-    What is invisible leaves no space behind. The joiners of Persian words and of emoji stay.
-    """
-    line = " ".join(header_text(text).split())
-    if len(line) <= max_characters:
-        return line
-    return f"{line[: max_characters - 1].rpartition(' ')[0] or line[: max_characters - 1]}…"
 
 
 def _words(tokens: list[Token]) -> str:

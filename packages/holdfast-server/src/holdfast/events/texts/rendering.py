@@ -2,6 +2,8 @@
 
 Short texts are rendered in this process, since a call of a subprocess would take longer. Longer ones have turns, by
 organizer. A text that was refused, or took long, is remembered: the same organizer may send it again and again.
+
+The libraries that render take 4 MB. A process imports them for the first text that it renders.
 """
 
 import asyncio
@@ -12,7 +14,7 @@ from typing import NamedTuple
 
 from cachetools import LRUCache
 
-from holdfast.events.texts.markdown import RenderedText, TextLimitExceeded, render, render_or_end
+from holdfast.events.texts.rendered_text import RenderedText
 from holdfast.kit.background.subprocess_call import SubprocessCall, SubprocessCrash, SubprocessStartError
 from holdfast.kit.contract.bounds import Bound, cache_bound
 from holdfast.kit.contract.caller import Owner
@@ -78,7 +80,7 @@ class _Renderer:
     """A subprocess, and the texts that wait for it."""
 
     def __init__(self) -> None:
-        self.call = SubprocessCall(render_or_end, seconds=TIMEOUT_SECONDS, tries=1, niceness=NICENESS)
+        self._call: SubprocessCall[str, RenderedText | None] | None = None
         self.slots = Slots(
             TEXTS,
             1,
@@ -87,6 +89,17 @@ class _Renderer:
             max_waiting_together=MAX_WAITING_TOGETHER,
             retry_after=lambda: 5,
         )
+
+    async def call(self, source: str) -> RenderedText | None:
+        from holdfast.events.texts.markdown import render_or_end
+
+        if self._call is None:
+            self._call = SubprocessCall(render_or_end, seconds=TIMEOUT_SECONDS, tries=1, niceness=NICENESS)
+        return await self._call(source)
+
+    async def close(self) -> None:
+        if self._call:
+            await self._call.close()
 
 
 class TextRenderer:
@@ -104,10 +117,7 @@ class TextRenderer:
         Raises `client_gone`, and `service_unavailable` for other failures.
         """
         if len(source) <= MAX_INLINE_CHARACTERS:
-            try:
-                return render(source)
-            except TextLimitExceeded:
-                return None
+            return _render_here(source)
         renderer = self._usual if len(source) <= MAX_SHORT_CHARACTERS else self._long
         key = owner[-1], sha256(source.encode()).digest()
         if known := self._remembered.get(key):
@@ -135,5 +145,14 @@ class TextRenderer:
 
     async def close(self) -> None:
         """End the subprocesses. The next text starts them again."""
-        await self._usual.call.close()
-        await self._long.call.close()
+        await self._usual.close()
+        await self._long.close()
+
+
+def _render_here(source: str) -> RenderedText | None:
+    from holdfast.events.texts.markdown import TextLimitExceeded, render
+
+    try:
+        return render(source)
+    except TextLimitExceeded:
+        return None

@@ -9,6 +9,7 @@ The library finds ends for ASCII alone. Other scripts write without spaces, and 
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import cache
 from html import unescape
 from importlib.resources import files
 from typing import Any, NamedTuple, cast
@@ -16,18 +17,22 @@ from typing import Any, NamedTuple, cast
 from linkify_it import LinkifyIt  # pyright: ignore[reportMissingTypeStubs]
 
 
-def _endings() -> list[str]:
+@cache
+def _endings() -> frozenset[str]:
     """The top-level domains of the public suffix list, such as `com` and `app`."""
     text = files("publicsuffixlist").joinpath("public_suffix_list.dat").read_text(encoding="utf-8")
     rules = [line.removeprefix("*.") for line in text.splitlines() if line and not line.startswith(("//", "!"))]
-    return [rule for rule in rules if "." not in rule]
+    return frozenset(rule for rule in rules if "." not in rule)
 
 
-ENDINGS = frozenset(_endings())
-
-LINKS: Any = LinkifyIt({}, {"fuzzy_ip": True}).tlds([*ENDINGS])  # pyright: ignore[reportUnknownMemberType] - not annotated
-for _alias in ("hxxp:", "hxxps:"):
-    LINKS.add(_alias, "http:")  # a common way to write an address that is not a link
+@cache
+def link_finder() -> Any:
+    """The library's finder of links. It takes 2 MB, so a process makes it for the first text that it reads."""
+    finder: Any = LinkifyIt({}, {"fuzzy_ip": True})
+    finder.tlds([*_endings()])
+    for alias in ("hxxp:", "hxxps:"):
+        finder.add(alias, "http:")  # a common way to write an address that is not a link
+    return finder
 
 
 LINK_BREAK = "\u200c"
@@ -112,7 +117,7 @@ def _find_in_readings(text: str) -> Iterator[_Part]:
 
 
 def _find_in(text: str) -> Iterator[_Part]:
-    for link in cast("Sequence[Any]", LINKS.match(text) or ()):
+    for link in cast("Sequence[Any]", link_finder().match(text) or ()):
         yield _Part(link.index, link.last_index, not link.schema and not {*"/?:#"} & {*link.raw})
     for match in _WITH_SCHEME.finditer(text):
         yield _Part(match.start(), match.start() + len(match[0].rstrip(_SIGNS_AT_END)), is_host=False)
@@ -134,7 +139,7 @@ def _word_start(text: str, index: int) -> int:
 def _has_ending(host: str, following: str) -> bool:
     """Whether a host has a top-level domain. `following`: the character after it, which may go on with the word."""
     ending = host.rpartition(".")[2].lower()
-    if ending not in ENDINGS and not ending.startswith("xn--"):
+    if ending not in _endings() and not ending.startswith("xn--"):
         return False
     return not (following.isalpha() and "LATIN" in unicodedata.name(following, ""))
 

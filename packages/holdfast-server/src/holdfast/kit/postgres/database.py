@@ -20,18 +20,21 @@ from psycopg.pq import ExecStatus
 from psycopg.rows import AsyncRowFactory, RowMaker, no_result, tuple_row
 
 from holdfast.kit.compat.psycopg_pipeline import wait_for_answer
+from holdfast.kit.environment.logs import first_line
 from holdfast.kit.postgres.connection_pool import KEEPALIVE, OUTAGE_TIMEOUT_SECONDS, Pool
 from holdfast.kit.postgres.notifications import NOTIFICATION, POSTGRES_CHANNEL, Notices, Receiver, listener_name
 from holdfast.kit.postgres.transactions import (
+    CALLER_TIMEOUT_SECONDS,
     CONFLICTS,
     ENQUEUE_TASK,
     JOBS_CHANNEL,
     Commits,
     EnqueuedTask,
     Task,
+    UncertainCommit,
     is_connection_lost,
     pipelined_transaction,
-    translate_errors,
+    problem_of,
 )
 from holdfast.kit.postgres.transactions import TASKS_CHANNEL as TASKS
 
@@ -377,18 +380,28 @@ class Database(Generic[R]):
         return await self._retry(lambda: self._read(work, None))
 
     async def _retry(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        """Make an attempt, and retry after a conflict, or if the connection was lost before the commit."""
-        async with translate_errors(lambda: self._receiver.is_unreachable):
-            for _ in range(MAX_ATTEMPTS - 1):
-                try:
-                    return await attempt()
-                except CONFLICTS:
-                    pass
-                except (psycopg.OperationalError, errors.ReadOnlySqlTransaction) as error:
-                    if not is_connection_lost(error):
-                        raise
-                    await asyncio.shield(self._replace_lost_connections())
-            return await attempt()
+        """Make an attempt, and retry after a conflict, or if the connection was lost before the commit.
+
+        Raises `service_unavailable` for temporary errors, and after `CALLER_TIMEOUT_SECONDS`.
+        """
+        try:
+            async with asyncio.timeout(CALLER_TIMEOUT_SECONDS):
+                for _ in range(MAX_ATTEMPTS - 1):
+                    try:
+                        return await attempt()
+                    except CONFLICTS:
+                        pass
+                    except (psycopg.OperationalError, errors.ReadOnlySqlTransaction) as error:
+                        if not is_connection_lost(error):
+                            raise
+                        await asyncio.shield(self._replace_lost_connections())
+                return await attempt()
+        except (psycopg.Error, TimeoutError, UncertainCommit) as error:
+            if problem := problem_of(error, is_outage_logged=self._receiver.is_unreachable):
+                raise problem from error
+            # The lines after the first one quote rows, and so addresses and hashes, which must not be logged.
+            error.args = (first_line(error),)
+            raise
 
     async def _read(self, work: Callable[[Reader[R]], Awaitable[T]], tenant: int | None) -> T:
         if self.tenancy is not None and tenant is not None:

@@ -4,6 +4,9 @@ Calls that arrive while a batch is being committed wait and become the next batc
 and costs nothing extra. With five hundred callers, one statement and one flush to disk serve all of them. While the
 answers of a batch are completed, PostgreSQL already has the next one.
 
+A batch of one call costs almost as much as a batch of ten. So calls that can wait, such as the forms of people, collect
+for a moment if they come one by one in short succession.
+
 A batch does not wait for locked rows, since all its calls would wait. Calls that need a locked row are removed from the
 batch, and wait for the row in separate batches.
 """
@@ -34,6 +37,12 @@ MAX_CALLS_IN_BATCH = 500
 MAX_WAITING_CALLS = 20_000
 """The maximum number of calls that wait for one batch: as many as `MAX_CONNECTIONS` has connections."""
 
+SMALL_BATCH_SIZE = 8
+"""Calls below which a batch costs mostly what it costs to begin one."""
+
+SUCCESSION_SECONDS = 0.1
+"""Seconds after a batch in which the next call is taken as one of many that come one by one."""
+
 log = structlog.get_logger()
 
 
@@ -53,11 +62,12 @@ class LockedRow(Struct, frozen=True):
 class Batcher(Generic[C, A]):
     """Collects the calls of `submit(call) -> answer` into batches and runs `run(calls) -> answers`, a batch at a time.
 
-    bound         what is limited, for the page of all bounds
-    run_waiting   `(locked, calls) -> answers`: runs calls that `run` answered with this `LockedRow`; waits for the row
-    complete      completes the answers of a batch; None: they are complete
-    size          the maximum number of calls in a batch
-    max_waiting   the maximum number of waiting calls; a further call is refused with `service_unavailable`
+    bound            what is limited, for the page of all bounds
+    run_waiting      `(locked, calls) -> answers`: runs calls that `run` answered with this `LockedRow`, and waits
+    complete         completes the answers of a batch; None: they are complete
+    collect_seconds  seconds that a call waits for others, if a small batch ended shortly before it
+    size             the maximum number of calls in a batch
+    max_waiting      the maximum number of waiting calls; a further call is refused with `service_unavailable`
 
     An answer that is a `Problem` is raised for its own caller only. When the data of one call makes the statement
     fail, or a row it needs is locked for too long, the batch is split in halves until only that call fails. The other
@@ -72,6 +82,7 @@ class Batcher(Generic[C, A]):
         run_waiting: Callable[[LockedRow, Sequence[C]], Awaitable[Sequence[A | Problem]]] | None = None,
         *,
         complete: CompleteAnswers | None = None,
+        collect_seconds: float = 0.0,
         size: int = MAX_CALLS_IN_BATCH,
         max_waiting: int = MAX_WAITING_CALLS,
     ) -> None:
@@ -84,6 +95,9 @@ class Batcher(Generic[C, A]):
         self._row_batchers: dict[LockedRow, _RowBatcher[C, A]] = {}
         self._size = size
         self._max_waiting = max_waiting
+        self._collect_seconds = collect_seconds
+        self._collects_until = 0.0
+        """The time of the event loop until which a call waits for others."""
         self._calls: list[tuple[C, asyncio.Future[A]]] = []
         self._running: asyncio.Task[None] | None = None
         self.on_idle: Callable[[], object] = lambda: None
@@ -126,7 +140,8 @@ class Batcher(Generic[C, A]):
     async def _run_batches(self) -> None:
         try:
             # Let every request that is ready in this turn of the loop join the first batch.
-            await asyncio.sleep(0)
+            clock = asyncio.get_running_loop().time
+            await asyncio.sleep(self._collect_seconds if clock() < self._collects_until else 0)
             while self._calls:
                 batch, self._calls = self._calls[: self._size], self._calls[self._size :]
                 # Calls whose clients have gone meanwhile are not begun.
@@ -134,6 +149,8 @@ class Batcher(Generic[C, A]):
                 if batch:
                     self._observe(len(batch))
                     await self._run_batch(batch)
+                    is_small = len(batch) < SMALL_BATCH_SIZE
+                    self._collects_until = clock() + SUCCESSION_SECONDS if is_small else 0.0
         except asyncio.CancelledError:
             _fail(self._calls, SHUTTING_DOWN)
             self._calls = []

@@ -25,7 +25,7 @@ from psycopg.errors import Diagnostic
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
 from holdfast.kit.compat.task_ending import end_tasks
-from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
+from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.environment.logs import first_line
 
 CLOSE_TIMEOUT_SECONDS = 5
@@ -153,39 +153,32 @@ def is_connection_lost(error: BaseException) -> bool:
     return error.sqlstate is None or error.sqlstate.startswith(("08", "57P"))
 
 
-@contextlib.asynccontextmanager
-async def translate_errors(is_outage_logged: Callable[[], bool]) -> AsyncGenerator[None]:
-    """Raise `service_unavailable` for temporary errors, and after `CALLER_TIMEOUT_SECONDS` seconds.
+def problem_of(error: Exception, *, is_outage_logged: bool) -> Problem | None:
+    """What a caller is told of a temporary error of the database; None: it is not temporary. Logs what is unexpected.
 
     is_outage_logged    whether the log already says that the database is unreachable
     """
-    try:
-        async with asyncio.timeout(CALLER_TIMEOUT_SECONDS):
-            yield
-    except CONFLICTS as error:
-        raise SERVICE_UNAVAILABLE("Too many others are changing the same thing.", retry_after=1) from error
-    except errors.LockNotAvailable as error:
-        raise SERVICE_UNAVAILABLE("Another caller is still changing the same thing.", retry_after=1) from error
-    except (TimeoutError, errors.QueryCanceled) as error:
+    if isinstance(error, CONFLICTS):
+        return SERVICE_UNAVAILABLE("Too many others are changing the same thing.", retry_after=1)
+    if isinstance(error, errors.LockNotAvailable):
+        return SERVICE_UNAVAILABLE("Another caller is still changing the same thing.", retry_after=1)
+    if isinstance(error, TimeoutError | errors.QueryCanceled):
         # A statement was too slow, or the database hangs.
         outage = {"is_outage": True} if isinstance(error, TimeoutError) else {}
         log.error("the database took too long", error=first_line(error), **outage)
-        raise SERVICE_UNAVAILABLE("The database took too long.", retry_after=5) from error
-    except UncertainCommit as error:
+        return SERVICE_UNAVAILABLE("The database took too long.", retry_after=5)
+    if isinstance(error, UncertainCommit):
         log.error("it is not known whether a transaction was stored", error=first_line(error))
-        raise SERVICE_UNAVAILABLE(
+        return SERVICE_UNAVAILABLE(
             "The database has not confirmed this. It may have been stored.",
             hint="Send it again with the same idempotency key, or look before you send it again.",
             retry_after=1,
-        ) from error
-    except UNREACHABLE as error:
-        if not is_outage_logged():
+        )
+    if isinstance(error, UNREACHABLE):
+        if not is_outage_logged:
             log.warning("database unavailable", error=first_line(error), is_outage=True)
-        raise SERVICE_UNAVAILABLE("The database cannot be reached right now.", retry_after=1) from error
-    except psycopg.Error as error:
-        # The lines after the first one quote rows, and so addresses and hashes, which must not be logged.
-        error.args = (first_line(error),)
-        raise
+        return SERVICE_UNAVAILABLE("The database cannot be reached right now.", retry_after=1)
+    return None
 
 
 A = TypeVar("A", bound=Struct)

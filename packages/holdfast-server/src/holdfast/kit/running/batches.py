@@ -48,16 +48,18 @@ class TransactCalls(Protocol):
 class OperationBatches:
     """Answers the calls of one operation in batches.
 
-    transact      answers a batch
-    complete      completes the answers of a batch after its commit; None: they are complete
-    is_isolated   whether the calls of a batch belong to one tenant
-    slots         the slots of tenants: each batch of an isolated operation takes one
-    lock_waits    the slots of tenants: each batch that waits for a locked row takes one, unless it is isolated
+    transact         answers a batch
+    complete         completes the answers of a batch after its commit; None: they are complete
+    is_isolated      whether the calls of a batch belong to one tenant
+    slots            the slots of tenants: each batch of an isolated operation takes one
+    lock_waits       the slots of tenants: each batch that waits for a locked row takes one, unless it is isolated
+    collect_seconds  as `collect_seconds` of `Batcher`, for the batch of all tenants
     """
 
     __slots__ = (
         "_admission",
         "_batchers",
+        "_collect_seconds",
         "_complete",
         "_is_isolated",
         "_lock_waits",
@@ -77,6 +79,7 @@ class OperationBatches:
         is_isolated: bool,
         slots: Slots,
         lock_waits: Slots,
+        collect_seconds: float,
     ) -> None:
         self._name = name
         self._transact = transact
@@ -85,6 +88,7 @@ class OperationBatches:
         self._is_isolated = is_isolated
         self._slots = slots
         self._lock_waits = lock_waits
+        self._collect_seconds = collect_seconds
         self._batchers: dict[int | None, Batcher[Any, Any]] = {}
         self._works: dict[int, Work] = {}
         """The admission record of each call in the shared batch, by `id(call)`."""
@@ -100,7 +104,12 @@ class OperationBatches:
         if batcher is None:
             transact = partial(self._transact, None, waits=False)
             batcher = self._batchers[None] = Batcher(
-                BATCHED_CALLS, self._name, transact, self._transact_waiting, complete=self._complete
+                BATCHED_CALLS,
+                self._name,
+                transact,
+                self._transact_waiting,
+                complete=self._complete,
+                collect_seconds=self._collect_seconds,
             )
             batcher.on_locked = self._leave_to_tenant
         with self._admission.work() as work:

@@ -94,10 +94,12 @@ class Batched(RunMode[C, A]):
 
     A call that is answered with `LockedRow` is run again in a batch that waits.
 
-    complete    adds to the answers, after the commit, what the statement did not return; None: nothing is missing
+    complete         adds to the answers, after the commit, what the statement did not return; None: nothing is missing
+    collect_seconds  seconds that a call may wait for others, if calls come one by one in short succession
     """
 
     complete: Completion | None = None
+    collect_seconds: float = 0.0
 
     @cached_property
     def command(self) -> type[C]:
@@ -138,9 +140,11 @@ def read_batched(function: Callable[[Reader[R], Batch[C]], Awaitable[Sequence[A 
 def batched(
     function: Callable[[Tx[R], Batch[C]], Awaitable[Sequence[A | Problem | LockedRow]]],
     complete: Completion | None = None,
+    *,
+    collect_seconds: float = 0.0,
 ) -> Batched[C, A]:
     """Run once for all waiting calls, in one transaction. After it, `complete` completes the answers."""
-    return Batched(function, complete=complete)
+    return Batched(function, complete=complete, collect_seconds=collect_seconds)
 
 
 def steps(function: Callable[[Steps[R], Caller, C], Awaitable[Conclusion[A]]]) -> Stepwise[C, A]:

@@ -250,7 +250,7 @@ class Runner:
         transact = CallTransaction(self._database, answers, reads=mode.reads and not have_keys)
         if isinstance(mode, Batched):
             complete = partial(mode.complete, self._database, have_keys) if mode.complete else None
-            return self._batches_of(operation, slots, transact, complete).submit
+            return self._batches_of(operation, slots, transact, complete, mode.collect_seconds).submit
 
         async def submit_alone(caller: Caller, call: Any) -> Any:
             async with slots.of(lane_owner(operation.lane, caller)):
@@ -261,7 +261,12 @@ class Runner:
         return submit_alone
 
     def _batches_of(
-        self, operation: Operation, slots: Slots, transact: CallTransaction, complete: CompleteAnswers | None = None
+        self,
+        operation: Operation,
+        slots: Slots,
+        transact: CallTransaction,
+        complete: CompleteAnswers | None = None,
+        collect_seconds: float = 0.0,
     ) -> OperationBatches:
         return OperationBatches(
             operation.name,
@@ -271,6 +276,7 @@ class Runner:
             is_isolated=self._database.tenancy is not None,
             slots=slots,
             lock_waits=self._lock_waits,
+            collect_seconds=collect_seconds,
         )
 
     def _answers_of(self, operation: Operation, mode: Single[Any, Any] | Batched[Any, Any]) -> CallAnswers:

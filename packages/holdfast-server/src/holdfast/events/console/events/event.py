@@ -21,7 +21,7 @@ from holdfast.events.processor.currencies import digits, is_payable, rules_of
 from holdfast.events.registrations.model import PERSON_NAME, RegistrationStatus
 from holdfast.events.resources import Reader
 from holdfast.events.settings import Settings
-from holdfast.events.texts.markdown import one_line
+from holdfast.events.texts.rendered_text import one_line
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.http.handler import Reply, Request, read_query

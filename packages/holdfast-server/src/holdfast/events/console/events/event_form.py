@@ -20,7 +20,7 @@ from holdfast.events.pages.cover import cover_svg
 from holdfast.events.photos.model import ImageAttributes
 from holdfast.events.pricing.model import mismatches
 from holdfast.events.processor.currencies import CURRENCIES, digits, is_payable
-from holdfast.events.texts.markdown import one_line
+from holdfast.events.texts.rendered_text import one_line
 from holdfast.kit.contract.command import Errors
 from holdfast.kit.contract.messages import Message, message, translatable
 from holdfast.kit.pages.forms import form_errors

@@ -16,7 +16,7 @@ from holdfast.events.paths import id_of
 from holdfast.events.photos.model import MAX_PHOTOS
 from holdfast.events.problems import TOO_MANY_PHOTOS
 from holdfast.events.site import SITE
-from holdfast.events.texts.markdown import one_line
+from holdfast.events.texts.rendered_text import one_line
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import BAD_REQUEST, IDEMPOTENCY_KEY_REUSED, Problem

@@ -32,8 +32,8 @@ from holdfast.events.registrations.links import SIGNATURE_DIGITS
 from holdfast.events.resources import Database
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
-from holdfast.events.texts.markdown import one_line, without_links
 from holdfast.events.texts.outbound_texts import OMISSION, outbound, outbound_text
+from holdfast.events.texts.rendered_text import one_line, without_links
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem

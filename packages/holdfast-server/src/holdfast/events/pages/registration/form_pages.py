@@ -24,7 +24,7 @@ from holdfast.events.registrations.own_registration import SendDetails
 from holdfast.events.registrations.sign_up import SignUp, SignUpResult
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
-from holdfast.events.texts.markdown import one_line
+from holdfast.events.texts.rendered_text import one_line
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
@@ -42,7 +42,10 @@ from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.run_modes import batched, single
 from holdfast.kit.running.runner import Runner
 
-SIGN_UP = Operation("sign_up", None, batched(sign_up.sign_up), limit="forms")
+COLLECT_SECONDS = 0.01
+"""Seconds that a form may wait for others if many come: a person does not notice them."""
+
+SIGN_UP = Operation("sign_up", None, batched(sign_up.sign_up, collect_seconds=COLLECT_SECONDS), limit="forms")
 SEND_DETAILS = Operation("send_details", None, single(own_registration.send_again))
 OPERATIONS = (SIGN_UP, SEND_DETAILS)
 """The operations of the pages. They have no routes and no tools of their own."""

@@ -43,7 +43,7 @@ from holdfast.events.registrations.own_registration import (
 from holdfast.events.resources import Database
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
-from holdfast.events.texts.markdown import one_line
+from holdfast.events.texts.rendered_text import one_line
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
