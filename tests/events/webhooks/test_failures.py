@@ -31,10 +31,13 @@ async def test_a_message_is_sent_again_with_the_same_id_until_it_is_taken(servic
     answer = await ada.get(f"{program.path}/messages/{delivery['message_id']}/attempts")
     attempts = answer.json()["data"]
     assert [attempt["status"] for attempt in attempts] == [500, 302, None, 204]
+    assert [attempt["reason"] for attempt in attempts] == ["status", "status", "broken", None]
+    taken = "A message is delivered when the answer has a status from 200 to 299. Redirects are not followed."
     assert [attempt["error"] for attempt in attempts] == [
-        "The answer has the status 500; a message is delivered with 200 to 299.",
-        "The answer has the status 302; a message is delivered with 200 to 299.",
-        "The address broke off, or is not answered as HTTP has it.",
+        f"The answer has the status 500. {taken}",
+        f"The answer has the status 302. {taken}",
+        "The address broke off, or is not answered as HTTP has it. "
+        "Look into the log of your program and of the web server in front of it.",
         None,
     ]
 
