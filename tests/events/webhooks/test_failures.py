@@ -7,6 +7,7 @@ from email.utils import format_datetime
 import pytest
 
 from holdfast.kit.webhooks import sending
+from holdfast.kit.webhooks.failures import FAILURES
 from holdfast.kit.webhooks.sending import MAX_FAILING_ENDPOINTS, RETRY_SECONDS, DeliveryWork
 from tests.events.webhooks.programs import Programs, change
 from tests.helpers.webhook_receiver import Answer, deliver, fan_all_out
@@ -36,8 +37,7 @@ async def test_a_message_is_sent_again_with_the_same_id_until_it_is_taken(servic
     assert [attempt["error"] for attempt in attempts] == [
         f"The answer has the status 500. {taken}",
         f"The answer has the status 302. {taken}",
-        "The address broke off, or is not answered as HTTP has it. "
-        "Look into the log of your program and of the web server in front of it.",
+        f"The address broke off, or is not answered as HTTP has it. {FAILURES['broken'].advice}",
         None,
     ]
 
