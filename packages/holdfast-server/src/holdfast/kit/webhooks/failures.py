@@ -48,9 +48,7 @@ FAILURES: Mapping[FailureReason, FailureText] = {
     ),
     "tls": FailureText(
         translatable("No secure connection (TLS) was possible."),
-        translatable(
-            "Check that the certificate is valid, is for this name, and is sent with those between it and its root."
-        ),
+        translatable("Check that the certificate has not expired, has this name, and is sent with its chain."),
     ),
     "timeout": FailureText(
         translatable("There was no answer in time."),

@@ -399,19 +399,23 @@ async def due_messages(reader: Reader[Any], endpoint_id: int, limit: int) -> lis
 async def store_results(tx: Tx[Any], endpoint_id: int, results: Sequence[SendResult]) -> int:
     """Store what came of a batch of messages. Returns how many batches since the last delivery had none.
 
+    Nothing is stored if the endpoint was deleted meanwhile.
+
     A message is brought forward at most five times: if it always fails, the fault is its own. It is due like a new
     message of its age. The first further attempt comes after a few seconds, and is left there.
     """
     return await tx.value(
         """
-        with result as materialized (
+        with kept_endpoint as materialized (
+            select id from webhook_endpoints where id = %(endpoint_id)s for no key update),
+        result as materialized (
             select * from unnest(%(ids)s::bigint[], %(statuses)s::integer[], %(milliseconds)s::integer[],
                                  %(reasons)s::text[], %(errors)s::text[], %(pauses)s::float8[])
                        as result (message_id, answer, milliseconds, reason, error, pause)),
         logged as (
             insert into webhook_attempts (endpoint_id, message_id, status, milliseconds, reason, error)
-            select %(endpoint_id)s, message_id, answer, milliseconds, reason, error from result
-              join webhook_messages on webhook_messages.id = message_id),
+            select kept_endpoint.id, message_id, answer, milliseconds, reason, error
+              from kept_endpoint cross join result join webhook_messages on webhook_messages.id = message_id),
         sent_message as materialized (
             select result.*, subject_id, number from result
              cross join lateral (
