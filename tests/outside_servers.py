@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from holdfast.kit.outbound.requests import FetchRefusal, OutboundClient
+from holdfast.kit.outbound.refusals import FetchRefusal
+from holdfast.kit.outbound.requests import OutboundClient
 
 OWNER = ("tests", 1)
 

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from standardwebhooks.webhooks import Webhook
 
+from holdfast.accounts.webhooks import webhook_pages
 from holdfast.events.settings import Settings
 from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.webhooks import endpoints
@@ -108,10 +109,14 @@ async def test_a_webhook_form_names_the_address_of_a_trial_only_where_it_may_be_
     ("fields", "reason"),
     [
         ({"url": ""}, "Enter the address of your program, such as https://shop.example/webhooks."),
-        ({"url": "http://shop.example/"}, "must begin with https://, as https://shop.example/webhooks does"),
+        (
+            {"url": "http://shop.example/"},
+            "“Address of your program” must begin with https://, as https://shop.example/webhooks does.",
+        ),
         ({"url": "shop.example"}, "must begin with https://, as https://shop.example/webhooks does"),
         ({"url": "http://127.0.0.1:8787/"}, "must begin with https://, as https://shop.example/webhooks does"),
         ({"url": "https://shop.example:8443/"}, "must use the default port"),
+        ({"url": "https://10.0.0.1/"}, "“Address of your program” names a host that has no public address."),
         ({"url": "https://shop.example/", "which": "chosen"}, "Choose at least one message, or all."),
     ],
 )
@@ -169,7 +174,7 @@ async def test_a_message_is_shown_with_each_attempt_and_sent_again(at: Desk, pro
     await program.deliver()
 
     assert "Your program answered with the status 500." in main_text(page)
-    assert "There was no answer." in main_text(page)
+    assert "The connection broke off before there was an answer." in main_text(page)
     assert "&lt;i&gt;Jazz" in page.text
     contents = re.findall('<pre tabindex="0"><code>(.*?)</code>', page.text, re.DOTALL)
     assert [json.loads(html.unescape(content)) for content in contents] == [json.loads(message.body)]
@@ -283,6 +288,81 @@ async def test_more_failed_messages_than_one_press_sends_have_the_button_for_the
         assert ("No messages failed." in page_text) == is_last
 
 
+async def test_a_webhook_says_how_many_messages_wait_and_how_many_failed(
+    at: Desk, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program.receiver.answer = lambda _: Answer(500)
+    for _ in range(3):
+        await at.ada.create_event()
+    await program.deliver()
+    await at.service.run_sql(
+        "update webhook_deliveries set status = 'failed', due_at = null, ended_at = now() where number = 1"
+        " and message_id in (select min(id) from webhook_messages)"
+    )
+    monkeypatch.setattr(webhook_pages, "MAX_COUNTED", 2)
+
+    for path in (PAGE, path_of(program)):
+        page = await at.browser.get(path)
+        assert "2 or more messages wait · 1 message failed" in main_text(page)
+        assert f'href="{path_of(program)}?delivery=failed"' in page.text
+
+
+async def test_the_messages_of_a_time_are_counted_before_they_are_sent_again(at: Desk, program: Program) -> None:
+    for _ in range(3):
+        await at.ada.create_event()
+    await program.deliver()
+    await at.service.run_sql("update webhook_messages set created_at = '2027-05-01T12:00:00+02:00' where id = 2")
+    path = f"{path_of(program)}/resend"
+    assert f'href="{path}"' in await at.page(path_of(program))
+    time = "since=2027-05-01T11:59&until=2027-05-01T12:01&zone=Europe/Berlin&which="
+
+    none = main_text(await at.browser.get(f"{path}?{time}failed"))
+    counted = await at.browser.get(f"{path}?{time}all")
+    fields = {name: hidden_field(counted, name) for name in ("zone", "after")}
+    fields |= {"since": "2027-05-01T11:59", "until": "2027-05-01T12:01", "which": "all"}
+    await program.deliver()
+    assert len(program.receiver.received) == 3
+    resent = await at.browser.send(f"{path}?{time}all", action=path, **fields)
+    await program.deliver()
+
+    assert "No messages in this time" in none
+    assert "1 message They are sent" in main_text(counted)
+    assert "1 message is being sent again." in await at.page(resent.headers["location"])
+    assert sorted(message.id for message in program.receiver.received) == ["msg_1", "msg_2", "msg_2", "msg_3"]
+
+
+async def test_more_messages_of_a_time_than_one_press_sends_are_sent_by_further_presses(
+    at: Desk, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoints, "MAX_RESENT", 2)
+    for _ in range(5):
+        await at.ada.create_event()
+    await program.deliver()
+    path = f"{path_of(program)}/resend"
+    fields = {"since": "2026-01-01T00:00", "until": "", "which": "all", "zone": ""}
+    page = await at.browser.get(f"{path}?since=2026-01-01T00:00&which=all")
+
+    for count in ("2 messages or more", "1 message"):
+        page = await at.browser.send(path, **fields, after=hidden_field(page, "after"))
+        assert "2 messages are being sent again. There are more" in main_text(page)
+        assert count in main_text(page)
+    last = await at.browser.send(path, **fields, after=hidden_field(page, "after"))
+    await program.deliver()
+
+    assert last.headers["location"] == f"{path_of(program)}?done=resend_range&count=1"
+    assert len(program.receiver.received) == 10
+
+
+@pytest.mark.parametrize("query", ["since=", "since=yesterday", "since=2027-05-01T11:59&until=soon"])
+async def test_a_time_of_messages_that_cannot_be_read_is_refused_with_an_example(
+    at: Desk, program: Program, query: str
+) -> None:
+    refused = await at.browser.get(f"{path_of(program)}/resend?{query}")
+
+    assert refused.status_code == 422
+    assert "Enter a date and a time, such as 2030-01-31T18:00." in main_text(refused)
+
+
 async def test_long_lists_have_pages(at: Desk, program: Program) -> None:
     await at.service.run_sql(
         "insert into webhook_messages (tenant_id, type, subject, data)"
@@ -301,7 +381,7 @@ async def test_an_address_of_another_organizer_is_not_found(at: Desk, programs: 
     path = path_of(foreign)
 
     assert (await at.browser.get(f"{path}/pause")).status_code == 404
-    for page in ("", "/edit", "/secret", "/delete", "/messages/msg_1"):
+    for page in ("", "/edit", "/secret", "/delete", "/resend", "/messages/msg_1"):
         assert (await at.browser.get(path + page)).status_code == 404
         assert (await at.post(path + page, do="test", url="https://evil.example/", which="all")).status_code == 404
     assert await at.service.run_sql("select count(*) from webhook_endpoints where status = 'active'") == [(1,)]

@@ -5,7 +5,7 @@ import datetime as dt
 import pytest
 
 from holdfast.events.draws.drawing import fetch_signature
-from holdfast.kit.outbound.requests import FetchRefusal
+from holdfast.kit.outbound.refusals import FetchRefusal
 from holdfast_verify.formats import beacon
 from tests.events.draws.beacon_double import serving_beacon
 from tests.events.draws.rounds import ROUNDS

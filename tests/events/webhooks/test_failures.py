@@ -7,6 +7,7 @@ from email.utils import format_datetime
 import pytest
 
 from holdfast.kit.webhooks import sending
+from holdfast.kit.webhooks.failures import FAILURES
 from holdfast.kit.webhooks.sending import MAX_FAILING_ENDPOINTS, RETRY_SECONDS, DeliveryWork
 from tests.events.webhooks.programs import Programs, change
 from tests.helpers.webhook_receiver import Answer, deliver, fan_all_out
@@ -31,10 +32,12 @@ async def test_a_message_is_sent_again_with_the_same_id_until_it_is_taken(servic
     answer = await ada.get(f"{program.path}/messages/{delivery['message_id']}/attempts")
     attempts = answer.json()["data"]
     assert [attempt["status"] for attempt in attempts] == [500, 302, None, 204]
+    assert [attempt["reason"] for attempt in attempts] == ["status", "status", "broken", None]
+    taken = "A message is delivered when the answer has a status from 200 to 299. Redirects are not followed."
     assert [attempt["error"] for attempt in attempts] == [
-        "The answer has the status 500; a message is delivered with 200 to 299.",
-        "The answer has the status 302; a message is delivered with 200 to 299.",
-        "The address broke off, or is not answered as HTTP has it.",
+        f"The answer has the status 500. {taken}",
+        f"The answer has the status 302. {taken}",
+        f"The address broke off, or is not answered as HTTP has it. {FAILURES['broken'].advice}",
         None,
     ]
 

@@ -170,7 +170,7 @@ async def test_an_address_of_another_shop_is_not_found(merchant: Stocking, progr
     path = path_of(foreign)
     token = {"do": "pause", "url": "https://evil.example/", "which": "all"}
 
-    for page in ("", "/edit", "/secret", "/delete", "/messages/msg_1"):
+    for page in ("", "/edit", "/secret", "/delete", "/resend", "/messages/msg_1"):
         assert (await merchant.get(path + page)).status_code == 404
         assert (await merchant.send(PAGE + "/new", path + page, **token)).status_code == 404
     assert await merchant.inventory.sql("select status from webhook_endpoints") == [("active",)]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.kit.outbound.requests import FetchRefusal, OutboundClient
+from holdfast.kit.outbound.refusals import FetchRefusal
+from holdfast.kit.outbound.requests import OutboundClient
 from tests.certificates import Authority
 from tests.outside_servers import LOCAL, client_reaching, fetch_refusal, ok_answer, serving
 
@@ -37,7 +38,7 @@ async def test_a_certificate_for_another_name_or_of_an_unknown_authority_is_refu
         authority.issue("127.0.0.1"),
         stranger.issue("photos.example"),
     ):
-        with pytest.raises(FetchRefusal, match="no certificate to be believed"):
+        with pytest.raises(FetchRefusal, match="certificate that is not trusted"):
             await fetch_securely(tls, authority.believed(), "photos.example")
 
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 import pytest
 
 from holdfast.kit.contract.problems import Problem
+from holdfast.kit.outbound.refusals import FetchRefusal
 from holdfast.kit.outbound.requests import (
     MAX_CONCURRENT_LOOK_UPS_OF_OWNER,
     MAX_CONCURRENT_REQUESTS_OF_OWNER,
     MAX_WAITING,
     FetchedContent,
-    FetchRefusal,
     OutboundClient,
 )
 from tests.outside_servers import (

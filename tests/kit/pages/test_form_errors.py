@@ -1,16 +1,19 @@
 """Errors in a form say what to enter instead; programs read the messages of the API."""
 
+import re
+from pathlib import Path
 from typing import Annotated
 
 import pytest
 from msgspec import Meta
 
+import holdfast
 from holdfast.kit.contract.command import Command, check
 from holdfast.kit.contract.messages import message, message_text
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.pages.forms import FormRefusal, form_errors, try_form
 from holdfast.kit.pages.language import ENGLISH, GERMAN, Language, translations
-from holdfast.kit.pages.layout import KIT
+from holdfast.kit.pages.layout import KIT, PREDICATES, Frame
 
 PLACES = {"places": message("Enter a number of seats, such as 30.")}
 
@@ -92,3 +95,42 @@ async def test_a_refused_form_says_what_to_enter() -> None:
 
     assert isinstance(refusal, FormRefusal)
     assert refusal.errors == {"places": ["Enter a number of seats, such as 30."]}
+
+
+FIELD_TEMPLATE = '{% from "fields.html" import field with context %}{{ field("at", _("From"), {}, errors) }}'
+
+
+@pytest.mark.parametrize(
+    ("error", "english", "german"),
+    [
+        (message("is required"), "“From” is required.", "„From“ muss ausgefüllt werden."),
+        (message("must not be empty"), "“From” must not be empty.", "„From“ darf nicht leer sein."),
+        (message("no organizer has this id"), "No organizer has this id.", None),
+        (message("Fill this in."), "Fill this in.", "Füllen Sie dieses Feld aus."),
+    ],
+)
+def test_an_error_beside_a_field_is_a_sentence_with_a_subject(
+    tmp_path: Path, error: str, english: str, german: str | None
+) -> None:
+    (tmp_path / "form.html").write_text(FIELD_TEMPLATE, encoding="utf-8")
+    frame = Frame("Tests", tmp_path)
+
+    for language, sentence in ((ENGLISH, english), (GERMAN, german)):
+        page = frame.render("form.html", language=language, errors={"at": [error]})
+        if sentence:
+            assert f'<p class="error" id="at-note">{sentence}</p>' in page
+
+
+VERB = re.compile(r"(?:[a-z]+s|must|cannot|took|broke) ")
+NOUNS = {"bytes", "endpoints", "events"}
+
+
+def test_every_message_that_says_something_of_its_field_gets_it_as_subject() -> None:
+    words = {
+        text.partition(" ")[0]
+        for path in Path(*holdfast.__path__).rglob("*.py")
+        for text in re.findall(r'message\(\s*"([^"]*)"', path.read_text("utf-8"))
+        if VERB.match(text)
+    }
+
+    assert words - NOUNS == PREDICATES

@@ -6,7 +6,7 @@ A service that has accounts finds `schema/migrations` and templates in `FOLDER`,
 
 from pathlib import Path
 
-PARAMETERS = frozenset({"app", "key", "return_to"})
+PARAMETERS = frozenset({"after", "app", "key", "return_to", "since", "until", "which", "zone"})
 """The query parameters that the pages of this package read."""
 
 FOLDER = Path(__file__).parent

@@ -3,7 +3,9 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import msgspec
 
@@ -21,7 +23,9 @@ from holdfast.kit.pages.language import language_of
 from holdfast.kit.postgres.pagination import Page
 from holdfast.kit.webhooks import listen_command
 from holdfast.kit.webhooks.endpoints import PING, RETENTION_DAYS
+from holdfast.kit.webhooks.failures import FAILURES
 from holdfast.kit.webhooks.model import (
+    MAX_COUNTED,
     CreateWebhookEndpoint,
     DeleteWebhookEndpoint,
     DeliveryStatus,
@@ -48,8 +52,14 @@ WEBHOOKS = "/console/webhooks"
 MANUAL = f"{WEBHOOKS}/receive"
 PAGE_SIZE = 20
 
+ZONE_SCRIPT = "webhooks/zone.js"
+"""The file that gives a form the time zone of the browser."""
+
 INSTRUCTIONS = {"url": message("Enter the address of your program, such as https://shop.example/webhooks.")}
 """What people enter in the form, by field."""
+
+MOMENT_INSTRUCTION = message("Enter a date and a time, such as 2030-01-31T18:00.")
+RANGE_INSTRUCTIONS = {"since": MOMENT_INSTRUCTION, "until": MOMENT_INSTRUCTION}
 
 STATUSES: Sequence[DeliveryStatus] = ("waiting", "delivered", "failed")
 
@@ -106,6 +116,7 @@ class WebhookPages:
             route(endpoint, "webhook", self.show, "POST", limit=self._limit),
             route(f"{endpoint}/edit", "edit_webhook", self.edit, "POST"),
             route(f"{endpoint}/secret", "webhook_secret", self.rotate, "POST", limit=self._limit),
+            route(f"{endpoint}/resend", "resend_webhooks", self.resend_range, "POST", limit=self._limit),
             route(f"{endpoint}/pause", "pause_webhook", self.pause),
             route(f"{endpoint}/delete", "delete_webhook", self.delete, "POST"),
             route(
@@ -227,6 +238,57 @@ class WebhookPages:
         endpoint: WebhookEndpoint = await self._rotate(self._caller_of(session), command)
         return self._secret_page(session, request, endpoint, is_new=False)
 
+    async def resend_range(self, session: Session, request: Request) -> Reply:
+        """Ask which messages of a time to send again, and count them; with POST send them."""
+        command = command_in_path(GetWebhookEndpoint, request)
+        endpoint: WebhookEndpoint = await self._get(self._caller_of(session), command)
+        is_post = request.method == "POST"
+        query = await self._console.signed_in.read(session, request) if is_post else read_query(request.query)
+        values = {name: query.get(name, "") for name in ("since", "until", "which", "zone", "after")}
+        answer: ResentMessages | None = None
+        resent_count = 0
+        refusal: FormRefusal = NOT_REFUSED
+        if query.keys() & {"since", "until"}:
+            work = partial(self._resend_of_form, session, endpoint.id)
+            result = await try_form(lambda: work(values, is_dry_run=not is_post), instructions=RANGE_INSTRUCTIONS)
+            if isinstance(result, FormRefusal):
+                refusal = result
+            elif is_post and not result.next_after:
+                return self._console.to(request, f"{WEBHOOKS}/{endpoint.id}?done=resend_range&count={result.count}")
+            elif is_post:
+                resent_count, values["after"] = result.count, f"{result.next_after}"
+                answer = await work(values, is_dry_run=True)
+            else:
+                answer = result
+        return self._page(
+            session,
+            request,
+            "webhook_resend.html",
+            refusal.status,
+            endpoint=endpoint,
+            values={**values, "which": values["which"] or "failed"},
+            errors=refusal.errors,
+            count=answer.count if answer else None,
+            is_more=bool(answer and answer.next_after),
+            resent_count=resent_count,
+            scripts=[ZONE_SCRIPT],
+        )
+
+    async def _resend_of_form(
+        self, session: Session, endpoint_id: int, values: Mapping[str, str], *, is_dry_run: bool
+    ) -> ResentMessages:
+        """Send the messages again that a form chooses, or count them. Raises `validation_failed`."""
+        zone = values["zone"]
+        raw = {
+            "endpoint_id": endpoint_id,
+            "since": moment_in_zone(values["since"], zone) or values["since"] or None,
+            "until": moment_in_zone(values["until"], zone) or values["until"] or None,
+            "only_failed": values["which"] != "all",
+            "after": values["after"] or None,
+            "dry_run": is_dry_run,
+        }
+        return await self._resend_range(self._caller_of(session), check(ResendWebhookMessages, raw))
+
     async def pause(self, session: Session, request: Request) -> Reply:
         """Ask whether to pause an endpoint."""
         return await self._question(session, request, "webhook_pause.html")
@@ -268,6 +330,7 @@ class WebhookPages:
                 content_of(delivery.type, delivery.created_at, delivery.subject, delivery.number, delivery.data)
             ),
             attempts=attempts,
+            failures=FAILURES,
             done=read_query(request.query).get("done"),
             scripts=["live.js"],
         )
@@ -329,10 +392,24 @@ class WebhookPages:
             types=self._types,
             descriptions={PING: message("A test."), **{type.name: type.description for type in self._types}},
             days=RETENTION_DAYS,
+            most_counted=MAX_COUNTED,
             manual=MANUAL,
             scripts=scripts,
             **values,
         )
+
+
+def moment_in_zone(text: str, zone: str) -> str | None:
+    """The moment of a local time in a time zone; UTC if there is no such zone. None if it is no time."""
+    try:
+        timezone = ZoneInfo(zone)
+    except (ValueError, KeyError, OSError):
+        timezone = UTC
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=timezone)).astimezone(UTC).isoformat()
+    except (ValueError, OverflowError):
+        return None
 
 
 def _number(text: str) -> int:

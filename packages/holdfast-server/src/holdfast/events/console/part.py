@@ -4,7 +4,7 @@ from holdfast.accounts.agent_limit_page import AgentLimitPage
 from holdfast.accounts.agents.agents_page import AGENTS, public_page
 from holdfast.accounts.agents.requests_page import RequestsPage
 from holdfast.accounts.signed_in_pages import ACCOUNT
-from holdfast.accounts.webhooks.webhook_pages import WebhookPages
+from holdfast.accounts.webhooks.webhook_pages import ZONE_SCRIPT, WebhookPages
 from holdfast.events import api
 from holdfast.events.check_in import operations as check_in
 from holdfast.events.check_in import seat_handover
@@ -90,7 +90,7 @@ def endpoints(context: Context) -> Endpoints:
     event_page = ConsoleEventPage(console, runner, settings, secret)
     agents_page = agents_pages.agents_page(console, runner, settings, context.agent_requests)
     routes = [
-        *SITE.assets("live.js"),
+        *SITE.assets("live.js", ZONE_SCRIPT),
         *LiveConsole(console, changes, context.streams).routes(),
         *StartPages(console, runner).routes(),
         *AccountPages(console, runner, secret).routes(),

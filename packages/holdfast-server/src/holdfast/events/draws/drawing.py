@@ -34,7 +34,8 @@ from holdfast.events.log.sealing import wait_for_sealing
 from holdfast.events.resources import Database, Tx
 from holdfast.kit.background.loops import Loop, LoopStep, RowWaiters
 from holdfast.kit.contract.problems import Problem, invalid
-from holdfast.kit.outbound.requests import FetchRefusal, OutboundClient
+from holdfast.kit.outbound.refusals import FetchRefusal
+from holdfast.kit.outbound.requests import OutboundClient
 from holdfast.kit.postgres.notifications import POLL_SECONDS
 from holdfast_verify.formats import beacon
 from holdfast_verify.formats.beacon import time_of

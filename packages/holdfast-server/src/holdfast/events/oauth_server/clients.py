@@ -35,7 +35,8 @@ from holdfast.events.oauth_settings import DOCUMENTS
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.client import create_shared_task, path_of, request_source
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
-from holdfast.kit.outbound.requests import FetchRefusal, OutboundClient
+from holdfast.kit.outbound.refusals import FetchRefusal
+from holdfast.kit.outbound.requests import OutboundClient
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.security.api_keys import digest

@@ -22,7 +22,7 @@ from holdfast.events.texts.outbound_texts import outbound_text
 from holdfast.kit.background.row_work import LeasedRow, RetryBackoff, RowTable, TableWork
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.outbound.requests import FetchRefusal
+from holdfast.kit.outbound.refusals import FetchRefusal
 from holdfast.kit.pages.language import language_with_code
 from holdfast.kit.security.service_secret import UnsealError
 

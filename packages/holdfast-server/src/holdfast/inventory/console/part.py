@@ -3,7 +3,7 @@
 from holdfast.accounts.agent_limit_page import AgentLimitPage
 from holdfast.accounts.agents.agents_page import AGENTS
 from holdfast.accounts.signed_in_pages import ACCOUNT
-from holdfast.accounts.webhooks.webhook_pages import WebhookPages
+from holdfast.accounts.webhooks.webhook_pages import ZONE_SCRIPT, WebhookPages
 from holdfast.inventory import api
 from holdfast.inventory.agents.actions import LIST_AGENT_ACTIONS
 from holdfast.inventory.catalog import importing, pool_suggestions
@@ -34,6 +34,7 @@ from holdfast.inventory.outgoing_webhooks.operations import CONSOLE_OPERATIONS a
 from holdfast.inventory.problems import TOO_MANY_ENDPOINTS
 from holdfast.inventory.replays import operations as replays
 from holdfast.inventory.shops.operations import SHOP_LIMITS
+from holdfast.inventory.site import SITE
 from holdfast.inventory.stock import pool_page
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.process.part import Endpoints, Part
@@ -111,6 +112,7 @@ def endpoints(context: Context) -> Endpoints:
                 purpose=translatable("Get a signed message at your own address when stock changes or runs low."),
                 test_port=settings.webhook_test_port,
             ).routes(),
+            *SITE.assets(ZONE_SCRIPT),
             *SettingsPages(console).routes(),
             signed_in.missing(HOME, "console_missing"),
             signed_in.missing(ACCOUNT, "account_missing"),

@@ -1921,7 +1921,8 @@ CREATE TABLE webhook_attempts (
     attempted_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     status integer,
     milliseconds integer NOT NULL,
-    error text
+    error text,
+    reason text
 );
 ALTER TABLE webhook_attempts ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME webhook_attempts_id_seq
@@ -1955,6 +1956,7 @@ CREATE TABLE webhook_deliveries (
     due_at timestamp with time zone,
     attempts integer DEFAULT 0 NOT NULL,
     ended_at timestamp with time zone,
+    early_attempts smallint DEFAULT 0 NOT NULL,
     CONSTRAINT ends_once CHECK (((status = 'waiting'::text) = (ended_at IS NULL))),
     CONSTRAINT is_due_while_it_waits CHECK (((due_at IS NULL) OR (status = 'waiting'::text))),
     CONSTRAINT webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'delivered'::text, 'failed'::text])))
@@ -1967,10 +1969,11 @@ ALTER TABLE ONLY webhook_deliveries
     ADD CONSTRAINT webhook_deliveries_message_id_fkey FOREIGN KEY (message_id) REFERENCES webhook_messages(id) ON DELETE CASCADE;
 ALTER TABLE ONLY webhook_deliveries
     ADD CONSTRAINT webhook_deliveries_subject_id_fkey FOREIGN KEY (subject_id) REFERENCES webhook_subjects(id) ON DELETE CASCADE;
-CREATE INDEX webhook_deliveries_due ON webhook_deliveries USING btree (endpoint_id, due_at) WHERE (due_at IS NOT NULL);
 CREATE INDEX webhook_deliveries_failed ON webhook_deliveries USING btree (endpoint_id, message_id) WHERE (status = 'failed'::text);
+CREATE INDEX webhook_deliveries_not_ended ON webhook_deliveries USING btree (endpoint_id, due_at) WHERE (status = 'waiting'::text);
 CREATE UNIQUE INDEX webhook_deliveries_of_endpoint ON webhook_deliveries USING btree (endpoint_id, message_id);
 CREATE INDEX webhook_deliveries_of_message ON webhook_deliveries USING btree (message_id);
+CREATE INDEX webhook_deliveries_retried ON webhook_deliveries USING btree (endpoint_id, message_id) WHERE ((status = 'waiting'::text) AND (attempts > 1) AND (early_attempts < 5));
 CREATE INDEX webhook_deliveries_waiting ON webhook_deliveries USING btree (subject_id, number) WHERE (status = 'waiting'::text);
 ALTER TABLE webhook_deliveries ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_shop ON webhook_deliveries TO holdfast_shop USING ((endpoint_id IN ( SELECT webhook_endpoints.id

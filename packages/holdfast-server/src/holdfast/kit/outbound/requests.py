@@ -21,20 +21,22 @@ import httpx2
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Owner
 from holdfast.kit.contract.messages import message
+from holdfast.kit.outbound.refusals import (
+    CONNECT_TIMEOUT_SECONDS,
+    FetchRefusal,
+    broken_off,
+    not_connected,
+    not_public,
+    too_slow,
+)
 from holdfast.kit.running.slots import OwnerNode, Slots
 from holdfast.kit.security.http_client import reset_connections, trusted_certificates
-
-CONNECT_TIMEOUT_SECONDS = 3
-"""Seconds that the connection to one of several addresses may take."""
 
 MAX_REDIRECTS = 3
 MAX_SKIPPED_BYTES = 65_536
 """The longest body of an answer to a post that is read. Its connection is used again."""
 
 REDIRECT_STATUSES = {301, 302, 303, 307, 308}
-
-NOT_PUBLIC = message("names a host that has no public address")
-"""Also the message for unknown names, so that users do not learn which names the operator's own network has."""
 
 MAX_CONCURRENT_REQUESTS = 32
 """Concurrent requests of one client. Each of them may use its whole limit of bytes."""
@@ -78,10 +80,6 @@ LookUp = Callable[[str, int], Awaitable[Sequence[str]]]
 """The addresses of a host name, for a port. Raises OSError if there are none."""
 
 
-class FetchRefusal(Exception):
-    """The content of a URL cannot be fetched. The message says why, as the end of a sentence about the URL."""
-
-
 class FetchedContent(NamedTuple):
     """The content of a URL.
 
@@ -113,13 +111,13 @@ def checked_url(url: str, *, seen_from: httpx2.URL | None = None, ports: Collect
     try:
         parsed = seen_from.join(url) if seen_from else httpx2.URL(url)
     except httpx2.InvalidURL as error:
-        raise FetchRefusal(message("is not a URL, or redirects to what is none")) from error
+        raise FetchRefusal(message("is not a URL, or redirects to what is none"), "address") from error
     if parsed.scheme not in {"http", "https"} or not parsed.host:
-        raise FetchRefusal(message("must begin with http:// or https:// and a host"))
+        raise FetchRefusal(message("must begin with http:// or https:// and a host"), "address")
     if parsed.userinfo:
-        raise FetchRefusal(message("must not carry a user name or password"))
+        raise FetchRefusal(message("must not carry a user name or password"), "address")
     if parsed.port is not None and parsed.port not in ports:
-        raise FetchRefusal(message("must use the default port, 80 for http or 443 for https"))
+        raise FetchRefusal(message("must use the default port, 80 for http or 443 for https"), "address")
     return parsed
 
 
@@ -160,14 +158,14 @@ class OutboundClient:
 
     def checked(self, url: str) -> httpx2.URL:
         """The parsed URL, after all checks that need no look-up. Raises `FetchRefusal`."""
-        return checked_url(url, ports=self._ports)
+        parsed = checked_url(url, ports=self._ports)
+        if (address := _ip_address(parsed.host)) and not is_public(address) and not self.is_exempt(parsed):
+            raise not_public()
+        return parsed
 
     def is_exempt(self, url: httpx2.URL) -> bool:
         """Whether a URL names an address and a port that are exempt."""
-        try:
-            return (ip_address(url.host), url.port) in self._exempt
-        except ValueError:
-            return False
+        return (_ip_address(url.host), url.port) in self._exempt
 
     async def get(
         self, url: str, *, owner: Owner, limit: int, accept: str = "*/*", redirects: int = MAX_REDIRECTS
@@ -184,10 +182,9 @@ class OutboundClient:
                 async with asyncio.timeout(self._seconds):
                     return await self._follow(owner, at, limit, accept, redirects)
             except TimeoutError as error:
-                seconds = f"{self._seconds:g}"
-                raise FetchRefusal(message("took longer than %(seconds)s seconds", seconds=seconds)) from error
+                raise too_slow(self._seconds) from error
             except httpx2.TransportError as error:
-                raise FetchRefusal(message("broke off, or is not answered as HTTP has it")) from error
+                raise broken_off() from error
 
     async def post(self, url: str, content: bytes, *, owner: Owner, headers: Mapping[str, str]) -> PostAnswer:
         """Post content to a URL for an owner. Redirects are not followed, and the body of the answer is not read.
@@ -200,10 +197,9 @@ class OutboundClient:
                 async with asyncio.timeout(self._seconds), self._answer(owner, at, "*/*", content, headers) as answer:
                     return PostAnswer(answer.status_code, dict(answer.headers))
             except TimeoutError as error:
-                seconds = f"{self._seconds:g}"
-                raise FetchRefusal(message("took longer than %(seconds)s seconds", seconds=seconds)) from error
+                raise too_slow(self._seconds) from error
             except httpx2.TransportError as error:
-                raise FetchRefusal(message("broke off, or is not answered as HTTP has it")) from error
+                raise broken_off() from error
 
     @asynccontextmanager
     async def session(self, url: str, *, owner: Owner, connections: int) -> AsyncGenerator["PostSession"]:
@@ -217,8 +213,7 @@ class OutboundClient:
                 async with asyncio.timeout(self._seconds):
                     addresses = await self._addresses(owner, at)
             except TimeoutError as error:
-                seconds = f"{self._seconds:g}"
-                raise FetchRefusal(message("took longer than %(seconds)s seconds", seconds=seconds)) from error
+                raise too_slow(self._seconds) from error
             limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
             async with httpx2.AsyncHTTPTransport(verify=await self._trusted(), limits=limits) as transport:
                 yield PostSession(transport, at, addresses, self._seconds)
@@ -230,8 +225,8 @@ class OutboundClient:
                     return await _read(response, limit)
                 at = checked_url(response.headers.get("location", ""), seen_from=at, ports=self._ports)
         if redirects:
-            raise FetchRefusal(message("redirects more than %(most)s times", most=redirects))
-        raise FetchRefusal(message("redirects to another address"))
+            raise FetchRefusal(message("redirects more than %(most)s times", most=redirects), "content")
+        raise FetchRefusal(message("redirects to another address"), "content")
 
     @asynccontextmanager
     async def _answer(
@@ -256,17 +251,19 @@ class OutboundClient:
         # The address replaces the name in the URL; the certificate is still checked against the name.
         extensions = {"sni_hostname": url.raw_host.decode("ascii"), "timeout": {"connect": CONNECT_TIMEOUT_SECONDS}}
         async with httpx2.AsyncHTTPTransport(verify=await self._trusted()) as transport:
+            failure: Exception | None = None
             for address in await self._addresses(owner, url):
                 at = url.copy_with(host=address)
                 request = httpx2.Request(method, at, headers=headers, content=content, extensions=extensions)
                 try:
                     with reset_connections():
                         response = await transport.handle_async_request(request)
-                except (httpx2.ConnectError, httpx2.ConnectTimeout):
+                except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+                    failure = error
                     continue
                 yield response
                 return
-        raise FetchRefusal(message("cannot be reached, or has no certificate to be believed"))
+        raise not_connected(failure)
 
     async def _trusted(self) -> ssl.SSLContext:
         return self._trust or await asyncio.to_thread(trusted_certificates)
@@ -278,11 +275,11 @@ class OutboundClient:
             texts = await self._look_up_in_turn(owner, url.raw_host.decode("ascii"), port)
             addresses = [ip_address(text) for text in texts]
         except (OSError, ValueError) as error:
-            raise FetchRefusal(NOT_PUBLIC) from error
+            raise not_public() from error
         for address in addresses:
             exempt = (address, port) in self._exempt
             if not exempt and (url.port is not None or not is_public(address)):
-                raise FetchRefusal(NOT_PUBLIC)
+                raise not_public()
         return texts
 
     async def _look_up_in_turn(self, owner: Owner, host: str, port: int) -> Sequence[str]:
@@ -324,7 +321,11 @@ class PostSession:
         }
 
     async def post(self, content: bytes, headers: Mapping[str, str]) -> PostAnswer:
-        """Post content. Redirects are not followed. Raises `FetchRefusal`."""
+        """Post content. Redirects are not followed. Raises `FetchRefusal` if no status comes.
+
+        The status is the answer: a body that breaks off or does not end changes nothing.
+        """
+        response: httpx2.Response | None = None
         try:
             async with asyncio.timeout(self._seconds):
                 response = await self._post(content, {**headers, **self._headers})
@@ -333,23 +334,26 @@ class PostSession:
                 finally:
                     await response.aclose()
         except TimeoutError as error:
-            seconds = f"{self._seconds:g}"
-            raise FetchRefusal(message("took longer than %(seconds)s seconds", seconds=seconds)) from error
+            if response is None:
+                raise too_slow(self._seconds) from error
         except httpx2.TransportError as error:
-            raise FetchRefusal(message("broke off, or is not answered as HTTP has it")) from error
+            if response is None:
+                raise broken_off() from error
         return PostAnswer(response.status_code, dict(response.headers))
 
     async def _post(self, content: bytes, headers: Mapping[str, str]) -> httpx2.Response:
+        failure: Exception | None = None
         for url in [*self._urls]:
             request = httpx2.Request("POST", url, headers=headers, content=content, extensions=self._extensions)
             try:
                 with reset_connections():
                     response = await self._transport.handle_async_request(request)
-            except (httpx2.ConnectError, httpx2.ConnectTimeout):
+            except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+                failure = error
                 continue
             self._urls = [url]  # the next request uses the connection to the address that answers
             return response
-        raise FetchRefusal(message("cannot be reached, or has no certificate to be believed"))
+        raise not_connected(failure)
 
 
 async def _skip_body(response: httpx2.Response) -> None:
@@ -364,10 +368,10 @@ async def _skip_body(response: httpx2.Response) -> None:
 async def _read(response: httpx2.Response, limit: int) -> FetchedContent:
     """The body, counted as it arrives. The declared length is only used to refuse early. Raises `FetchRefusal`."""
     if response.status_code != 200:
-        raise FetchRefusal(message("is answered with status %(status)s", status=response.status_code))
+        raise FetchRefusal(message("is answered with status %(status)s", status=response.status_code), "content")
     if response.headers.get("content-encoding", "identity").lower() != "identity":
-        raise FetchRefusal(message("is answered in compressed form, though that was not asked for"))
-    too_large = FetchRefusal(message("holds more than %(most)s bytes", most=limit))
+        raise FetchRefusal(message("is answered in compressed form, though that was not asked for"), "content")
+    too_large = FetchRefusal(message("holds more than %(most)s bytes", most=limit), "content")
     if int(response.headers.get("content-length", "0")) > limit:
         raise too_large
     body = bytearray()
@@ -377,6 +381,14 @@ async def _read(response: httpx2.Response, limit: int) -> FetchedContent:
             raise too_large
     content_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     return FetchedContent(bytes(body), content_type, dict(response.headers))
+
+
+def _ip_address(host: str) -> IPv4Address | IPv6Address | None:
+    """The IP address that a host of a URL is; None if it is a name."""
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:

@@ -193,8 +193,28 @@ def icon(name: str) -> Markup:
     return Markup(" ".join(drawn.split()))  # noqa: S704 - drawn by the library
 
 
+PREDICATES = frozenset("broke cannot has holds is must names needs redirects refuses takes took was".split())
+"""Words with which a message begins that says something of its field, such as `must be in the future`."""
+
+
 def _messages_text(
-    texts: Translations, language: Language, messages: Sequence[str], labels: Mapping[str, str] = NO_LABELS
+    texts: Translations,
+    language: Language,
+    messages: Sequence[str],
+    labels: Mapping[str, str] = NO_LABELS,
+    subject: str = "",
 ) -> str:
-    """Messages in the language of a page. `labels`: the English labels of fields, by name."""
-    return "; ".join(message_text(message, texts.gettext, labels, language.number) for message in messages)
+    """Messages in the language of a page, as sentences.
+
+    labels     the English labels of fields, by name
+    subject    the label of the field that they are about, in the language of the page
+    """
+    sentences: list[str] = []
+    for message in messages:
+        text = message_text(message, texts.gettext, labels, language.number)
+        if text[:1].islower() and subject:
+            if message.partition(" ")[0] in PREDICATES:
+                text = f"{texts.gettext('“%(label)s”') % {'label': subject}} {text}"
+            text = f"{text[0].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+        sentences.append(text)
+    return ("; " if not subject else " ").join(sentences)

@@ -10,7 +10,8 @@ from msgspec import UNSET
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
-from holdfast.kit.outbound.requests import FetchRefusal, OutboundClient
+from holdfast.kit.outbound.refusals import FetchRefusal
+from holdfast.kit.outbound.requests import OutboundClient
 from holdfast.kit.postgres.database import Reader, Tx
 from holdfast.kit.postgres.pagination import Page, offset_page
 from holdfast.kit.webhooks import sql
@@ -22,6 +23,7 @@ from holdfast.kit.webhooks.model import (
     ListWebhookAttempts,
     ListWebhookDeliveries,
     ListWebhookEndpoints,
+    MessageCounts,
     MessageType,
     PingWebhookEndpoint,
     ResendWebhookMessage,
@@ -85,13 +87,15 @@ class EndpointOperations:
         self, reader: Reader[Any], caller: Caller, command: ListWebhookEndpoints
     ) -> Sequence[WebhookEndpoint]:
         """List the addresses at which programs are told what happened."""
-        return [_endpoint(row, secrets_of(reader, row)) for row in await sql.list_endpoints(reader, _tenant_of(caller))]
+        rows = await sql.list_endpoints(reader, _tenant_of(caller))
+        counts = await sql.count_messages(reader, [row.id for row in rows])
+        return [_endpoint(row, secrets_of(reader, row), counts[row.id]) for row in rows]
 
     @refuses(NOT_FOUND, FORBIDDEN)
     async def get(self, reader: Reader[Any], caller: Caller, command: GetWebhookEndpoint) -> WebhookEndpoint:
         """Get one endpoint."""
         row = await self._find(reader, caller, command.endpoint_id)
-        return _endpoint(row, secrets_of(reader, row))
+        return await _counted(reader, row)
 
     @refuses(VALIDATION_FAILED, FORBIDDEN)
     async def create(self, tx: Tx[Any], caller: Caller, command: CreateWebhookEndpoint) -> WebhookEndpoint:
@@ -101,7 +105,7 @@ class EndpointOperations:
         await self._require_room(tx, _tenant_of(caller))
         secrets = [SigningSecret(new_secret(command.signature))]
         row = await sql.insert_endpoint(tx, _tenant_of(caller), command, _sealed(tx, secrets))
-        return _endpoint(row, secrets, shows_secret=True)
+        return _endpoint(row, secrets, MessageCounts(), shows_secret=True)
 
     @refuses(NOT_FOUND, VALIDATION_FAILED, FORBIDDEN)
     async def update(self, tx: Tx[Any], caller: Caller, command: UpdateWebhookEndpoint) -> WebhookEndpoint:
@@ -121,8 +125,9 @@ class EndpointOperations:
         await sql.update_endpoint(tx, row)
         if unordered:
             await sql.make_all_due(tx, row.id)
+        row.waits_until = None
         await tx.notify(MESSAGES_CHANNEL)
-        return _endpoint(row, secrets_of(tx, row))
+        return await _counted(tx, row)
 
     @refuses(NOT_FOUND, FORBIDDEN)
     async def delete(self, tx: Tx[Any], caller: Caller, command: DeleteWebhookEndpoint) -> None:
@@ -138,7 +143,8 @@ class EndpointOperations:
         present = secrets_of(tx, row)[0]
         secrets = [SigningSecret(new_secret(scheme_of(present.value))), SigningSecret(present.value, now + OVERLAP)]
         await sql.store_secrets(tx, row.id, _sealed(tx, secrets))
-        return _endpoint(row, secrets, shows_secret=True)
+        counts = await sql.count_messages(tx, [row.id])
+        return _endpoint(row, secrets, counts[row.id], shows_secret=True)
 
     @refuses(NOT_FOUND, FORBIDDEN)
     async def ping(self, tx: Tx[Any], caller: Caller, command: PingWebhookEndpoint) -> None:
@@ -176,9 +182,13 @@ class EndpointOperations:
     @refuses(NOT_FOUND, FORBIDDEN)
     async def resend_range(self, tx: Tx[Any], caller: Caller, command: ResendWebhookMessages) -> ResentMessages:
         """Send the messages of a time again, each with the same id: at most 10,000, the oldest first."""
-        row = await self._lock(tx, caller, command.endpoint_id)
-        count, last = await sql.resend_range(tx, row, command, MAX_RESENT)
-        await tx.notify(MESSAGES_CHANNEL)
+        if command.dry_run:
+            row = await self._find(tx, caller, command.endpoint_id)
+            count, last = await sql.count_range(tx, row, command, MAX_RESENT)
+        else:
+            row = await self._lock(tx, caller, command.endpoint_id)
+            count, last = await sql.resend_range(tx, row, command, MAX_RESENT)
+            await tx.notify(MESSAGES_CHANNEL)
         return ResentMessages(count, f"msg_{last}" if last else UNSET)
 
     def _check(self, tx: Tx[Any], url: str, types: Sequence[str]) -> None:
@@ -244,7 +254,15 @@ def _sealed(tx: Tx[Any], secrets: Sequence[SigningSecret]) -> bytes:
     return tx.resources.secret.seal(msgspec.json.encode(secrets).decode())
 
 
-def _endpoint(row: EndpointRow, secrets: Sequence[SigningSecret], *, shows_secret: bool = False) -> WebhookEndpoint:
+async def _counted(reader: Reader[Any], row: EndpointRow) -> WebhookEndpoint:
+    """An endpoint with the numbers of its messages."""
+    counts = await sql.count_messages(reader, [row.id])
+    return _endpoint(row, secrets_of(reader, row), counts[row.id])
+
+
+def _endpoint(
+    row: EndpointRow, secrets: Sequence[SigningSecret], counts: MessageCounts, *, shows_secret: bool = False
+) -> WebhookEndpoint:
     secret = secrets[0].value
     scheme = scheme_of(secret)
     return WebhookEndpoint(
@@ -257,6 +275,9 @@ def _endpoint(row: EndpointRow, secrets: Sequence[SigningSecret], *, shows_secre
         public_key(secret),
         row.created_at,
         row.failing_since,
+        row.waits_until,
+        counts.waiting,
+        counts.failed,
         secret if shows_secret and scheme == "v1" else UNSET,
     )
 

@@ -9,10 +9,14 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from holdfast.kit.contract.command import Command, Id, Timestamp
 from holdfast.kit.contract.messages import message
 from holdfast.kit.postgres.pagination import OffsetPage
+from holdfast.kit.webhooks.failures import FailureReason
 from holdfast.kit.webhooks.signing import SignatureScheme
 
 MAX_TYPES = 100
 MAX_TYPE_LENGTH = 40
+
+MAX_COUNTED = 1_000
+"""The most messages that are counted: no answer takes longer because more of them wait or failed."""
 
 EndpointStatus = Literal["active", "paused", "failing"]
 DeliveryStatus = Literal["waiting", "delivered", "failed"]
@@ -132,6 +136,7 @@ class ResendWebhookMessages(Command):
     since: Annotated[Timestamp, Meta(description="Messages from then on are sent again.")]
     until: Annotated[Timestamp | None, Meta(description="Messages up to then.")] = None
     only_failed: Annotated[bool, Meta(description="Only those that were not delivered.")] = True
+    dry_run: Annotated[bool, Meta(description="Only count them.")] = False
     after: Annotated[
         MessageId | None, Meta(description="Only messages after this one: the `next_after` of the answer before.")
     ] = None
@@ -157,6 +162,11 @@ class WebhookEndpoint(Struct):
     public_key: Annotated[str | None, Meta(description="For v1a: verify messages with it.")]
     created_at: Timestamp
     failing_since: Annotated[Timestamp | None, Meta(description="The first failure since the last delivery.")]
+    waits_until: Annotated[
+        Timestamp | None, Meta(description="The end of a pause after a failure, or that Retry-After asked for.")
+    ]
+    waiting: Annotated[int, Meta(description=f"Messages that wait. {MAX_COUNTED} means that many or more.")]
+    failed: Annotated[int, Meta(description=f"Messages that failed. {MAX_COUNTED} means that many or more.")]
     secret: Annotated[str | UnsetType, Meta(description="For v1; shown on creation and on rotation only.")] = UNSET
 
 
@@ -182,11 +192,12 @@ class WebhookAttempt(Struct):
     attempted_at: Timestamp
     status: Annotated[int | None, Meta(description="The HTTP status of the answer; null: there was none.")]
     milliseconds: int
-    error: Annotated[str | None, Meta(description="Why it failed; null: it was delivered.")]
+    reason: Annotated[FailureReason | None, Meta(description="Why it failed, in one word; null: it was delivered.")]
+    error: Annotated[str | None, Meta(description="Why it failed, and what to do.")]
 
 
 class ResentMessages(Struct):
-    """How many messages are sent again."""
+    """How many messages are sent again; of a dry run, how many would be."""
 
     count: int
     next_after: Annotated[
@@ -213,3 +224,11 @@ class EndpointRow(Struct):
     sealed: bytes
     created_at: dt.datetime
     failing_since: dt.datetime | None
+    waits_until: dt.datetime | None
+
+
+class MessageCounts(NamedTuple):
+    """How many messages wait for an endpoint, and how many failed: at most `MAX_COUNTED` of both are counted."""
+
+    waiting: int = 0
+    failed: int = 0

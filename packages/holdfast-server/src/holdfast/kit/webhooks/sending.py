@@ -3,9 +3,11 @@
 A message is sent until the endpoint answers with a status of 2xx, or until the pauses of the specification are used up
 (three days). It may be sent twice, with the same `webhook-id`: a process may end between the answer and the commit.
 
-While an endpoint fails, one message at a time is tried, with growing pauses. Endpoints that failed last time, or were
-slow, use at most half of the places. After five days of failures an endpoint gets the status `failing`, and its
-messages wait for a person. An endpoint that answers 410 is paused.
+While an endpoint fails, one message at a time is tried, with growing pauses. When it answers again, messages that
+failed are not left to wait for their next attempt, which may be a day later: each batch of which something is delivered
+brings a few forward, the oldest first. Endpoints that failed last time, or were slow, use at most half of the places.
+After five days of failures an endpoint gets the status `failing`, and its messages wait for a person. An endpoint that
+answers 410 is paused; one that answers with `Retry-After` gets nothing until then.
 """
 
 import asyncio
@@ -26,8 +28,10 @@ from holdfast.kit.background.leases import LEASE_SECONDS
 from holdfast.kit.background.row_work import LeasedRow, RowTable, TableWork
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.outbound.requests import FetchRefusal, PostAnswer, PostSession
+from holdfast.kit.outbound.refusals import FetchRefusal
+from holdfast.kit.outbound.requests import PostAnswer, PostSession
 from holdfast.kit.postgres.database import Database, Reader, Tx
+from holdfast.kit.webhooks.failures import FailureReason, error_text
 from holdfast.kit.webhooks.model import EndpointRow, SigningSecret, content_of
 from holdfast.kit.webhooks.signing import signed_headers
 
@@ -60,6 +64,14 @@ RETRY_SECONDS = (5.0, 300.0, 1_800.0, 7_200.0, 18_000.0, 36_000.0, 50_400.0, 72_
 """Seconds before each further attempt of a message, as the specification recommends."""
 
 MAX_RETRY_AFTER_SECONDS = 86_400.0
+
+OVERLOAD_STATUSES = {429, 502, 503, 504}
+"""Statuses after which an endpoint gets nothing for a moment, also if it took other messages (the specification,
+"Delivery success and failure")."""
+
+MAX_BROUGHT_FORWARD = MAX_CONNECTIONS // 2
+"""Messages that one batch brings forward. They fail again if the fault is theirs, so other messages have as many
+connections."""
 
 FIRST_ENDPOINT_PAUSE, MAX_ENDPOINT_PAUSE = 1.0, 300.0
 """Seconds for which an endpoint gets nothing after a failure: at first, and after many."""
@@ -95,23 +107,26 @@ class DueMessage(Struct):
     data: Mapping[str, Any]
     created_at: dt.datetime
     attempts: int
+    early_attempts: int
 
 
 class SendResult(Struct):
     """The result of sending a message.
 
     status      the HTTP status; None: no answer came
-    error       why it failed; None: it was delivered
+    reason      why it failed, in one word; None: it was delivered
+    error       why it failed, in sentences
     pause       seconds until the next attempt; None: there is none
-    is_gone     whether the endpoint said that it wants nothing any more
+    throttle    seconds for which the endpoint gets nothing, because it asked for that or has too much to do
     """
 
     message_id: int
     status: int | None
     milliseconds: int
+    reason: FailureReason | None = None
     error: str | None = None
     pause: float | None = None
-    is_gone: bool = False
+    throttle: float = 0.0
 
 
 class Turn(Struct):
@@ -196,7 +211,7 @@ class DeliveryWork(TableWork):
                         return turn
                     messages = await self._due(row.key, is_failing=False)
         except FetchRefusal as refusal:  # the address cannot be used
-            results = [_failure(messages[0], endpoint, f"The address {refusal}.", started=time.monotonic())]
+            results = [_refused(messages[0], endpoint, refusal, started=time.monotonic())]
             turn.messages, turn.pause = 1, await self._store(row, endpoint, results)
         except Problem as problem:  # too many messages of this tenant wait for their turn
             turn.pause = float(problem.extra.get("retry_after", FIRST_ENDPOINT_PAUSE))
@@ -244,7 +259,8 @@ class DeliveryWork(TableWork):
             return failures
 
         failures = await self.database.transact(store)
-        return min(FIRST_ENDPOINT_PAUSE * 2 ** min(failures - 1, 20), MAX_ENDPOINT_PAUSE) if failures else 0.0
+        pause = min(FIRST_ENDPOINT_PAUSE * 2 ** min(failures - 1, 20), MAX_ENDPOINT_PAUSE) if failures else 0.0
+        return max(pause, *(result.throttle for result in results))
 
 
 def body_of(message: DueMessage) -> bytes:
@@ -265,25 +281,39 @@ async def _attempt(
     try:
         answer = await session.post(body, headers)
     except FetchRefusal as refusal:
-        return _failure(message, endpoint, f"The address {refusal}.", started)
+        return _refused(message, endpoint, refusal, started)
     if 200 <= answer.status < 300:
         return SendResult(message.id, answer.status, _milliseconds(started))
-    error = f"The answer has the status {answer.status}; a message is delivered with 200 to 299."
-    return _failure(message, endpoint, error, started, answer)
+    return _unwelcome(message, endpoint, answer, started)
 
 
-def _failure(
-    message: DueMessage, endpoint: EndpointRow, error: str, started: float, answer: PostAnswer | None = None
-) -> SendResult:
-    """The result of a failed attempt. Messages in strict order are tried until the endpoint ends."""
-    pause: float | None = None
-    if message.attempts < len(RETRY_SECONDS) or endpoint.is_ordered:
-        pause = RETRY_SECONDS[min(message.attempts, len(RETRY_SECONDS) - 1)] * random.uniform(1.0, 1.2)  # noqa: S311
-        if answer and answer.status in {429, 503}:
-            pause = max(pause, _retry_after(answer.headers.get("retry-after", "")))
-    is_gone = answer is not None and answer.status == 410
-    status = answer.status if answer else None
-    return SendResult(message.id, status, _milliseconds(started), error, pause, is_gone)
+def _refused(message: DueMessage, endpoint: EndpointRow, refusal: FetchRefusal, started: float) -> SendResult:
+    """The result of an attempt without an answer."""
+    reason: FailureReason = "broken" if refusal.reason == "content" else refusal.reason
+    error = error_text(reason, f"The address {refusal}.")
+    return SendResult(message.id, None, _milliseconds(started), reason, error, _next_pause(message, endpoint))
+
+
+def _unwelcome(message: DueMessage, endpoint: EndpointRow, answer: PostAnswer, started: float) -> SendResult:
+    """The result of an attempt with another status than 200 to 299."""
+    error = error_text("status", f"The answer has the status {answer.status}.")
+    asked_for = _retry_after(answer.headers.get("retry-after", ""))
+    throttle = max(asked_for, FIRST_ENDPOINT_PAUSE if answer.status in OVERLOAD_STATUSES else 0.0)
+    pause = _next_pause(message, endpoint)
+    if pause is not None:
+        pause = max(pause, asked_for)
+    return SendResult(message.id, answer.status, _milliseconds(started), "status", error, pause, throttle)
+
+
+def _next_pause(message: DueMessage, endpoint: EndpointRow) -> float | None:
+    """Seconds until the next attempt of a message that failed; None: there is none.
+
+    Messages in strict order are tried until the endpoint ends. An attempt that was brought forward does not count.
+    """
+    step = message.attempts - message.early_attempts
+    if step >= len(RETRY_SECONDS) and not endpoint.is_ordered:
+        return None
+    return RETRY_SECONDS[min(step, len(RETRY_SECONDS) - 1)] * random.uniform(1.0, 1.2)  # noqa: S311
 
 
 def _retry_after(text: str) -> float:
@@ -343,7 +373,9 @@ async def find_active_endpoint(reader: Reader[Any], id: int) -> EndpointRow | No
     return await reader.row(
         EndpointRow,
         """
-        select id, tenant_id, url, types, is_ordered, status, sealed, created_at, failing_since from webhook_endpoints
+        select id, tenant_id, url, types, is_ordered, status, sealed, created_at, failing_since,
+               null as waits_until
+          from webhook_endpoints
          where id = %(id)s and status = 'active'
         """,
         {"id": id},
@@ -355,9 +387,9 @@ async def due_messages(reader: Reader[Any], endpoint_id: int, limit: int) -> lis
     return await reader.rows(
         DueMessage,
         """
-        select message_id as id, type, subject, number, data, created_at, attempts
+        select message_id as id, type, subject, number, data, created_at, attempts, early_attempts
           from webhook_deliveries join webhook_messages on webhook_messages.id = message_id
-         where webhook_deliveries.endpoint_id = %(endpoint_id)s and due_at <= now()
+         where webhook_deliveries.endpoint_id = %(endpoint_id)s and status = 'waiting' and due_at <= now()
          order by due_at, message_id limit %(limit)s
         """,
         {"endpoint_id": endpoint_id, "limit": limit},
@@ -365,17 +397,25 @@ async def due_messages(reader: Reader[Any], endpoint_id: int, limit: int) -> lis
 
 
 async def store_results(tx: Tx[Any], endpoint_id: int, results: Sequence[SendResult]) -> int:
-    """Store what came of a batch of messages. Returns how many batches since the last delivery had none."""
+    """Store what came of a batch of messages. Returns how many batches since the last delivery had none.
+
+    Nothing is stored if the endpoint was deleted meanwhile.
+
+    A message is brought forward at most five times: if it always fails, the fault is its own. It is due like a new
+    message of its age. The first further attempt comes after a few seconds, and is left there.
+    """
     return await tx.value(
         """
-        with result as materialized (
+        with kept_endpoint as materialized (
+            select id from webhook_endpoints where id = %(endpoint_id)s for no key update),
+        result as materialized (
             select * from unnest(%(ids)s::bigint[], %(statuses)s::integer[], %(milliseconds)s::integer[],
-                                 %(errors)s::text[], %(pauses)s::float8[])
-                       as result (message_id, answer, milliseconds, error, pause)),
+                                 %(reasons)s::text[], %(errors)s::text[], %(pauses)s::float8[])
+                       as result (message_id, answer, milliseconds, reason, error, pause)),
         logged as (
-            insert into webhook_attempts (endpoint_id, message_id, status, milliseconds, error)
-            select %(endpoint_id)s, message_id, answer, milliseconds, error from result
-              join webhook_messages on webhook_messages.id = message_id),
+            insert into webhook_attempts (endpoint_id, message_id, status, milliseconds, reason, error)
+            select kept_endpoint.id, message_id, answer, milliseconds, reason, error
+              from kept_endpoint cross join result join webhook_messages on webhook_messages.id = message_id),
         sent_message as materialized (
             select result.*, subject_id, number from result
              cross join lateral (
@@ -400,7 +440,19 @@ async def store_results(tx: Tx[Any], endpoint_id: int, results: Sequence[SendRes
                and delivery.number = (
                     select min(number) from webhook_deliveries as later
                      where later.subject_id = changed_delivery.subject_id and later.number > changed_delivery.number
-                       and later.status = 'waiting'))
+                       and later.status = 'waiting')),
+        brought_forward as (
+            update webhook_deliveries as delivery set due_at = created_at, early_attempts = early_attempts + 1
+              from webhook_messages
+             where %(delivered)s and delivery.endpoint_id = %(endpoint_id)s
+               and delivery.message_id = any(array(
+                    select message_id
+                      from (select message_id, due_at from webhook_deliveries
+                             where endpoint_id = %(endpoint_id)s and status = 'waiting'
+                               and attempts > 1 and early_attempts < 5
+                             order by message_id limit %(oldest)s) as failed
+                     where due_at > now() order by message_id limit %(forward)s))
+               and webhook_messages.id = delivery.message_id)
         update webhook_endpoints
            set failures = case when %(delivered)s then 0 else failures + 1 end,
                failing_since = case when not %(delivered)s then coalesce(failing_since, now()) end,
@@ -416,11 +468,14 @@ async def store_results(tx: Tx[Any], endpoint_id: int, results: Sequence[SendRes
             "ids": [result.message_id for result in results],
             "statuses": [result.status for result in results],
             "milliseconds": [result.milliseconds for result in results],
+            "reasons": [result.reason for result in results],
             "errors": [result.error for result in results],
             "pauses": [result.pause for result in results],
             "delivered": any(result.error is None for result in results),
-            "is_gone": any(result.is_gone for result in results),
+            "is_gone": any(result.status == 410 for result in results),
             "days": FAILING_DAYS,
+            "oldest": MESSAGES_PER_READ + MAX_BROUGHT_FORWARD,
+            "forward": MAX_BROUGHT_FORWARD,
         },
     )
 
@@ -438,7 +493,7 @@ async def give_back(tx: Tx[Any], row: LeasedRow, turn: Turn) -> None:
                next_due_at = least(
                     case when next_due_at <= clock_timestamp() then next_due_at end,
                     (select min(due_at) from webhook_deliveries
-                      where endpoint_id = %(id)s and due_at is not null))
+                      where endpoint_id = %(id)s and status = 'waiting' and due_at is not null))
          where id = %(id)s and lease_id = %(lease_id)s
         """,
         {"id": row.key, "lease_id": row.lease_id, "pause": turn.pause, "is_slow": turn.is_slow},

@@ -1,21 +1,27 @@
 """Statements on endpoints of webhooks, and on what was sent to them."""
 
+from collections.abc import Sequence
 from typing import Any, LiteralString
 
 from holdfast.kit.postgres.database import Reader, Tx
 from holdfast.kit.webhooks.model import (
+    MAX_COUNTED,
     CreateWebhookEndpoint,
     EndpointRow,
     ListWebhookDeliveries,
+    MessageCounts,
     ResendWebhookMessages,
     WebhookAttempt,
     WebhookDelivery,
     id_of,
 )
 
-ENDPOINT: LiteralString = """
-    select id, tenant_id, url, types, is_ordered, status, sealed, created_at, failing_since from webhook_endpoints
+COLUMNS: LiteralString = """
+    id, tenant_id, url, types, is_ordered, status, sealed, created_at, failing_since,
+    case when lease_id is null and leased_until > clock_timestamp() then leased_until end as waits_until
 """
+
+ENDPOINT: LiteralString = f"select {COLUMNS} from webhook_endpoints"
 
 
 async def list_endpoints(reader: Reader[Any], tenant_id: int) -> list[EndpointRow]:
@@ -32,6 +38,23 @@ async def find_endpoint_of_tenant(reader: Reader[Any], tenant_id: int, id: int) 
     )
 
 
+async def count_messages(reader: Reader[Any], endpoint_ids: Sequence[int]) -> dict[int, MessageCounts]:
+    """How many messages wait, and how many failed, for each endpoint: at most `MAX_COUNTED` of both are counted."""
+    rows = await reader.tuples(
+        """
+        select id, (select count(*) from (
+                     select from webhook_deliveries
+                      where endpoint_id = id and status = 'waiting' limit %(most)s) as waiting),
+               (select count(*) from (
+                     select from webhook_deliveries
+                      where endpoint_id = id and status = 'failed' limit %(most)s) as failed)
+          from unnest(%(ids)s::bigint[]) as id
+        """,
+        {"ids": [*endpoint_ids], "most": MAX_COUNTED},
+    )
+    return {id: MessageCounts(waiting, failed) for id, waiting, failed in rows}
+
+
 async def lock_endpoint(tx: Tx[Any], tenant_id: int, id: int) -> EndpointRow | None:
     return await tx.row(
         EndpointRow,
@@ -43,10 +66,10 @@ async def lock_endpoint(tx: Tx[Any], tenant_id: int, id: int) -> EndpointRow | N
 async def insert_endpoint(tx: Tx[Any], tenant_id: int, command: CreateWebhookEndpoint, sealed: bytes) -> EndpointRow:
     row = await tx.row(
         EndpointRow,
-        """
+        f"""
         insert into webhook_endpoints (tenant_id, url, types, is_ordered, sealed, language)
         values (%(tenant_id)s, %(url)s, %(types)s, %(is_ordered)s, %(sealed)s, %(language)s)
-        returning id, tenant_id, url, types, is_ordered, status, sealed, created_at, failing_since
+        returning {COLUMNS}
         """,
         {
             "tenant_id": tenant_id,
@@ -70,7 +93,7 @@ async def update_endpoint(tx: Tx[Any], row: EndpointRow) -> None:
                failing_since = %(failing_since)s, failures = 0,
                leased_until = case when lease_id is null then now() else leased_until end,
                next_due_at = (select min(due_at) from webhook_deliveries
-                               where endpoint_id = %(id)s and due_at is not null)
+                               where endpoint_id = %(id)s and status = 'waiting' and due_at is not null)
          where id = %(id)s
         """,
         {
@@ -156,7 +179,7 @@ async def list_attempts(reader: Reader[Any], endpoint_id: int, message_id: int) 
     return await reader.rows(
         WebhookAttempt,
         """
-        select row_number() over (order by id) as attempt, attempted_at, status, milliseconds, error
+        select row_number() over (order by id) as attempt, attempted_at, status, milliseconds, reason, error
           from webhook_attempts
          where endpoint_id = %(endpoint_id)s and message_id = %(message_id)s order by id
         """,
@@ -165,7 +188,8 @@ async def list_attempts(reader: Reader[Any], endpoint_id: int, message_id: int) 
 
 
 RESEND: LiteralString = """
-    update webhook_deliveries set status = 'waiting', due_at = now(), ended_at = null, attempts = 0
+    update webhook_deliveries
+       set status = 'waiting', due_at = now(), ended_at = null, attempts = 0, early_attempts = 0
      where endpoint_id = %(endpoint_id)s and
 """
 
@@ -193,8 +217,50 @@ async def resend_range(
 
     Returns their number, and the id of the last of them if more may follow.
     """
+    [(count, last)] = await tx.tuples(
+        f"""
+        with batch as materialized ({_batch(command)}),
+        resent as ({RESEND} message_id = any(array(select message_id from batch)))
+        select count(*), max(message_id) from batch
+        """,
+        _range_parameters(row, command, limit),
+    )
+    await tx.run(WAKE, {"endpoint_id": row.id})
+    return count, last if count == limit else None
+
+
+async def count_range(
+    reader: Reader[Any], row: EndpointRow, command: ResendWebhookMessages, limit: int
+) -> tuple[int, int | None]:
+    """What `resend_range` would return. It changes nothing."""
+    [(count, last)] = await reader.tuples(
+        f"select count(*), max(message_id) from ({_batch(command)}) as batch", _range_parameters(row, command, limit)
+    )
+    return count, last if count == limit else None
+
+
+def _batch(command: ResendWebhookMessages) -> LiteralString:
+    """The first messages of a time that are sent again.
+
+    Ids ascend with times, but for transactions at the same moment: hence the minute.
+    """
     status: LiteralString = "status = 'failed'" if command.only_failed else "status in ('failed', 'delivered')"
-    parameters = {
+    return f"""
+        select message_id
+          from webhook_deliveries cross join lateral (
+               select created_at from webhook_messages where id = message_id limit 1) as message
+         where endpoint_id = %(endpoint_id)s and {status} and message_id > %(after)s
+           and message_id >= (
+               select id from webhook_messages
+                where tenant_id = %(tenant_id)s and created_at >= %(since)s::timestamptz - interval '1 minute'
+                order by created_at limit 1)
+           and created_at >= %(since)s and created_at <= coalesce(%(until)s::timestamptz, 'infinity')
+         order by message_id limit %(limit)s
+    """
+
+
+def _range_parameters(row: EndpointRow, command: ResendWebhookMessages, limit: int) -> dict[str, object]:
+    return {
         "endpoint_id": row.id,
         "tenant_id": row.tenant_id,
         "since": command.since,
@@ -202,27 +268,6 @@ async def resend_range(
         "after": id_of(command.after) if command.after else 0,
         "limit": limit,
     }
-    # Ids ascend with times, but for transactions at the same moment: hence the minute.
-    [(count, last)] = await tx.tuples(
-        f"""
-        with batch as materialized (
-            select message_id
-              from webhook_deliveries cross join lateral (
-                   select created_at from webhook_messages where id = message_id limit 1) as message
-             where endpoint_id = %(endpoint_id)s and {status} and message_id > %(after)s
-               and message_id >= (
-                   select id from webhook_messages
-                    where tenant_id = %(tenant_id)s and created_at >= %(since)s::timestamptz - interval '1 minute'
-                    order by created_at limit 1)
-               and created_at >= %(since)s and created_at <= coalesce(%(until)s::timestamptz, 'infinity')
-             order by message_id limit %(limit)s),
-        resent as ({RESEND} message_id = any(array(select message_id from batch)))
-        select count(*), max(message_id) from batch
-        """,
-        parameters,
-    )
-    await tx.run(WAKE, parameters)
-    return count, last if count == limit else None
 
 
 async def delete_old_messages(tx: Tx[Any], days: int, limit: int) -> int:
