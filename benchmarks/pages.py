@@ -62,7 +62,7 @@ def main(
     for heading in ("what", "ours", "floor", "ours/floor", "goal"):
         table.add_column(heading, justify="left" if heading == "what" else "right")
     with server([holdfast(), "events", "serve", "--port", "0", "--no-background"], environment) as ours:
-        scene = _scene(ours)
+        scene = create_scene(ours)
         paths = {
             "page of an event": f"/organizers/{scene.slug}/events/{scene.event}",
             "form in a frame": f"/events/{scene.event}/embed",
@@ -94,11 +94,11 @@ def main(
 
 async def _alone_and_in_a_crowd(port: int, pace: int) -> tuple[load.Result, load.Result]:
     """Polls of one event: alone, and while forms for another one come."""
-    mine, theirs = _scene(port), _scene(port)
+    mine, theirs = create_scene(port), create_scene(port)
     polls = itertools.repeat(load.request("GET", mine.poll, mine.key), 5_000)
     alone = await _one_after_another(port, polls)
     over = asyncio.Event()
-    crowd = asyncio.create_task(_crowd(port, theirs, pace, over))
+    crowd = asyncio.create_task(send_forms(port, theirs, pace, over))
     await asyncio.sleep(1)
     polls = itertools.repeat(load.request("GET", mine.poll, mine.key), 5_000)
     crowded = await _one_after_another(port, polls)
@@ -125,7 +125,7 @@ async def _one_after_another(port: int, requests: Iterator[bytes]) -> load.Resul
     return load.Result(time.perf_counter() - started, statuses, sorted(latencies))
 
 
-async def _crowd(port: int, scene: PagesScene, pace: int, over: asyncio.Event) -> Counter[int]:
+async def send_forms(port: int, scene: PagesScene, pace: int, over: asyncio.Event, name: str = "crowd") -> Counter[int]:
     """Send forms for an event at a steady pace, each by another person, until it is over."""
     path = f"/events/{scene.event}/embed"
     async with httpx2.AsyncClient() as client:
@@ -138,7 +138,7 @@ async def _crowd(port: int, scene: PagesScene, pace: int, over: asyncio.Event) -
 
     async def send(number: int) -> None:
         connection = await idle.get()
-        fields = {"email": f"crowd{number}@example.com", "name": "Ann", "website": "", "token": token}
+        fields = {"email": f"{name}{number}@example.com", "name": "Ann", "website": "", "token": token}
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
                 status, _ = await connection.send(_form(path, fields))
@@ -163,7 +163,7 @@ def _form(path: str, fields: dict[str, str]) -> bytes:
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-def _scene(port: int) -> PagesScene:
+def create_scene(port: int) -> PagesScene:
     base = f"http://127.0.0.1:{port}/api"
     slug = f"bench-{time.time_ns()}"
     organizer = {"name": "Benchmark", "email": f"{slug}@example.com", "slug": slug}
