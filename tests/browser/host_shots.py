@@ -14,7 +14,7 @@ from tests.browser.visitors import Place, Shot, Visitor, ask_for_link, remember
 
 
 async def hosts(chromium: Browser, place: Place, directory: Path) -> list[Visitor]:
-    """The organizer, somebody without an account, and a newcomer."""
+    """The organizer, a visitor without an account, and a newcomer."""
     async with httpx2.AsyncClient(base_url=place.events, timeout=60, trust_env=False) as http:
         organizer = SheetOrganizer(http, SentMails(place.mails))
         seller = await open_seller(chromium, place, organizer)
@@ -28,7 +28,7 @@ async def hosts(chromium: Browser, place: Place, directory: Path) -> list[Visito
 
 
 async def open_newcomer(chromium: Browser, place: Place) -> Visitor:
-    """Somebody who has signed in, and is no organizer yet."""
+    """A person who has signed in, and is no organizer yet."""
     form = f"{place.events}/console/start"
     shots = (
         Shot("become an organizer", (form,)),

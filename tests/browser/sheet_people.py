@@ -102,7 +102,7 @@ class SheetOrganizer:
         return await self.ask("POST", "/api/events", {"event": event})
 
     async def remove(self, event: dict[str, Any], email: str) -> None:
-        """Remove somebody from an event."""
+        """Remove a person from an event."""
         listed = await self.ask("GET", f"/api/registrations?event_id={event['id']}")
         [user_id] = [row["user_id"] for row in listed if row["email"] == email]
         await self.ask("DELETE", f"/api/registrations/{event['id']}/{user_id}")

@@ -113,7 +113,7 @@ async def import_products(call: Call) -> None:
 
 
 async def new_merchant(place: Place, domain: str) -> Visitor:
-    """Somebody whose shop has just installed the app."""
+    """A merchant whose shop has just installed the app."""
     merchant = await merchant_of(place, domain, "new merchant")
     console = f"{place.inventory}/console"
     async with agent_of(place, domain) as call:
@@ -129,7 +129,7 @@ async def new_merchant(place: Place, domain: str) -> Visitor:
 
 
 async def trying_merchant(chromium: Browser, place: Place, domain: str) -> Visitor:
-    """Somebody who sees what the last 30 days would have been."""
+    """A merchant who sees what the last 30 days would have been."""
     merchant = await merchant_of(place, domain, "trying merchant")
     console = f"{place.inventory}/console"
     async with agent_of(place, domain) as call:
@@ -150,7 +150,7 @@ async def trying_merchant(chromium: Browser, place: Place, domain: str) -> Visit
 
 
 async def busy_merchant(chromium: Browser, place: Place, domain: str, directory: Path) -> Visitor:
-    """Somebody with pools, sales, holds, differences, an agent that asks, and a webhook that fails."""
+    """A merchant with pools, sales, holds, differences, an agent that asks, and a webhook that fails."""
     merchant = await merchant_of(place, domain, "busy merchant")
     console = f"{place.inventory}/console"
     async with agent_of(place, domain) as call:
@@ -258,7 +258,7 @@ async def send_sheet(page: Page) -> None:
 
 
 def customer(place: Place, domain: str) -> Visitor:
-    """Somebody at the platform: the admin with the app in its frame, and the shop after sales."""
+    """A merchant at the platform: the admin with the app in its frame, and the shop after sales."""
     shop = f"{place.shops}/{domain}"
     return Visitor(
         "customer",

@@ -31,7 +31,7 @@ class Office:
     app: str
 
     async def enter(self, context: BrowserContext, account_id: int = 0) -> None:
-        """Sign the organizer in, or somebody else."""
+        """Sign the organizer in, or another person."""
         id = account_id or self.ada.id
         secret = await self.service.database.transact(lambda tx: sessions.begin(tx, id, "link", LONG))
         await context.add_cookies([session_cookie(self.base_url, secret)])

@@ -52,7 +52,7 @@ async def test_the_pages_of_the_stock_show_what_other_merchants_and_agents_do(
         watch = Watch(ada)
         console = f"{base_url}/console"
 
-        # Somebody accepts a suggestion.
+        # Another merchant accepts a suggestion.
         suggestions = await open_live(ada, f"{console}/suggestions")
         pools = await open_live(ada, console)
         sync = await open_live(ada, f"{console}/sync")
@@ -67,7 +67,7 @@ async def test_the_pages_of_the_stock_show_what_other_merchants_and_agents_do(
         await expect(pools.locator("#list tbody tr")).to_have_count(1)
         await platform.sync_due()
         await expect(sync.locator("#facts dd").first).not_to_have_text("0")
-        # What somebody has changed stays under the hands.
+        # What the merchant has changed stays under the hands.
         await expect(changing.locator("#theme")).to_be_visible()
         await expect(changing.locator("[name=name]").last).to_have_value("Boxes of mine")
         for page in (suggestions, changing, pools, sync):
@@ -88,7 +88,7 @@ async def test_the_pages_of_the_stock_show_what_other_merchants_and_agents_do(
         await expect(history.locator("#entries li")).to_have_count(2)
         await expect(variant.locator("#explanation")).to_contain_text("\u2212 3 units")
 
-        # Somebody ends the hold, and counts.
+        # Another merchant ends the hold, and counts.
         await ben.goto(f"{console}/holds")
         await ben.locator("#holds summary").click()
         await submit(ben.locator("#holds form button"))

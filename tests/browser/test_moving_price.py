@@ -30,7 +30,7 @@ async def test_the_card_the_button_and_the_bar_always_say_the_same_price(chromiu
         await page.evaluate(WATCH)
 
         await change(stage, page, 1300, "€13.00")
-        # What somebody types stays, and the price beside it moves on.
+        # What a visitor types stays, and the price beside it moves on.
         await page.get_by_label("E-mail address").fill("ann@example.com")
         await change(stage, page, 1500, "€15.00")
         await change(stage, page, 1200, "€12.00")

@@ -1,6 +1,6 @@
 """The main work of an organizer in Chromium, from the link in a mail to the check-in.
 
-Signs in by the link, creates an event with a photo, sees a registration arrive that somebody makes in another browser,
+Signs in by the link, creates an event with a photo, sees a registration arrive that a guest makes in another browser,
 exports the list, and lets the person in by the QR code of the mail, while there is no network.
 """
 
@@ -26,7 +26,7 @@ from tests.smtp import Server, mail_server
 
 
 def code(server: Server, email: str) -> Image.Image:
-    """The picture in the mail that somebody has got about a seat."""
+    """The picture in the mail that a guest has got about a seat."""
     [pictures] = [
         [part for part in message.mail.walk() if part.get_content_type() == "image/png"]
         for message in server.received

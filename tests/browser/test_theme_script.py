@@ -109,7 +109,7 @@ async def test_a_screen_reader_announces_a_new_state_but_not_each_number(chromiu
         await view.expect_announcement("only 5")
         await view.advance_clock(11)
         await view.expect_announcement("back: 2")
-        # Somebody who chooses another variant hears of it at once.
+        # A buyer who chooses another variant hears of it at once.
         await view.page.evaluate("document.querySelector('[name=id]').value = '6'")
         await view.expect_announcement("8 in stock")
         await view.advance_clock(11)

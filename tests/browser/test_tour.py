@@ -19,7 +19,7 @@ JARS = {"Single": "44 in stock", "6-pack": "7 in stock", "12-pack": "Only 3 left
 
 
 class Tour:
-    """Somebody who follows the tour.
+    """A reader who follows the tour.
 
     output    what `holdfast up` has printed
     mails     the directory of the mails

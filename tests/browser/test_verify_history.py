@@ -367,7 +367,7 @@ async def test_a_person_missing_in_a_restored_backup_reads_that_and_nothing_fals
     text = await choose(page, event.receipts[4])
     assert await state(page) == "attention"
     assert "restored from a backup that does not have this registration" in text
-    # Also if the number is that of somebody else since, or of nobody.
+    # Also if the number is that of another person since, or of none.
     stranger = {**event.entries[1], "number": 4, "person": 43 * "A"}
     for later in ([], [stranger]):
         page = await opened(context, Site(service, tmp_path / f"{len(later)} later", event.entries, [opening, *later]))

@@ -156,7 +156,7 @@ def _event(name: str, body: Any) -> bytes:
 
 
 class Theme(StockPage):
-    """Somebody's view of the page."""
+    """A buyer's view of the page."""
 
     def __init__(self, page: Page, service: Service, address: str) -> None:
         super().__init__(page, page.locator("[data-variant]").first)

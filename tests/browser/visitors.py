@@ -1,7 +1,8 @@
 """Three visitors of what `holdfast up` starts, and all pages that each of them finds by following links.
 
-Somebody who has nothing yet ("empty"), the demonstration ("typical"), and somebody with forty events and hundreds of
-people ("full"). Pages to which no link leads are in `guest_shots.py`, `seller_shots.py` and `shop_shots.py`.
+An organizer who has nothing yet ("empty"), the demonstration ("typical"), and an organizer with forty events and
+hundreds of people ("full"). Pages to which no link leads are in `guest_shots.py`, `seller_shots.py` and
+`shop_shots.py`.
 """
 
 import asyncio

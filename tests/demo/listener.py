@@ -19,7 +19,7 @@ class ReceivedWebhook(NamedTuple):
 
 
 class Listener:
-    """Somebody who gets webhooks.
+    """A program that gets webhooks.
 
     answers    the statuses of the next answers; afterwards all are 200
     """

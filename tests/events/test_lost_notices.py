@@ -60,7 +60,7 @@ async def unheard(service: Service) -> AsyncGenerator[Service]:
 
 
 def through(other: Service, client: Client) -> Client:
-    """Somebody who asks another instance of the service."""
+    """A client who asks another instance of the service."""
     return Client(other.http, client.key, client.id, client.slug)
 
 

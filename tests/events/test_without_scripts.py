@@ -47,7 +47,7 @@ async def signed_in(service: Service, *, others: str = "") -> PlainBrowser:
 
 
 async def register(service: Service, visitor: PlainBrowser, page: str, email: str) -> str:
-    """Somebody registers on the page of an event. Returns what the page says when it has loaded itself again."""
+    """A visitor registers on the page of an event. Returns what the page says when it has loaded itself again."""
     await visitor.open(page)
     await visitor.send(email=email)
     assert visitor.state == "pending"

@@ -28,7 +28,7 @@ BETWEEN = 12
 
 
 class Organizer:
-    """Somebody who adds photos to an event of its own, and takes some of them off again."""
+    """An organizer who adds photos to its own event, and takes some of them off again."""
 
     def __init__(self, process: Process, number: int) -> None:
         self.process = process

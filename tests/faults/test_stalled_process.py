@@ -186,12 +186,12 @@ async def has(condition: object) -> bool:
 
 
 async def answered(accepted: list[Accepted], since: float) -> bool:
-    """Whether somebody was answered who asked after that moment."""
+    """Whether a client was answered who asked after that moment."""
     return any(request.sent > since for request in accepted)
 
 
 async def others_go_on(crowd: Crowd, number: int, began: float) -> None:
-    """When the other processes have answered somebody who asked since."""
+    """When the other processes have answered a client who asked since."""
     others = [requests for other, requests in enumerate(crowd.accepted) if other != number]
     visitors = len(crowd.joined)
     for requests in others:

@@ -87,7 +87,7 @@ def _served(directory: Path, app_address: str) -> Generator[str]:
 class Trade:
     """What happens in one shop, at random.
 
-    changed    by variant, how many units somebody has added to its level by hand, all in all
+    changed    by variant, how many units a merchant has added to its level by hand, all in all
     """
 
     def __init__(self, platform: Platform, domain: str, seed: int) -> None:

@@ -21,7 +21,7 @@ WRONG = """
     select registered_count, waitlisted_count, capacity, reversed
       from events
      cross join lateral (
-        -- Somebody who waits, though they came before somebody who has a seat.
+        -- A guest who waits, though they came before one who has a seat.
         select exists (select from registrations as waiting
                          join registrations as seated using (event_id)
                         where event_id = events.id and waiting.status = 'waitlisted' and seated.status = 'registered'
@@ -59,7 +59,7 @@ async def comes_and_goes(process: Process, key: str, event_id: int, number: int,
         for turn in range(times):
             if mine and chance.random() < 0.5:
                 gone = await http.delete(mine.pop(chance.randrange(len(mine))))
-                # Somebody who was rejected has nothing to take back.
+                # A guest who was rejected has nothing to take back.
                 assert gone.status_code == 204 or gone.json()["code"] == "registration_rejected", gone.text
                 continue
             person = {"event_id": event_id, "email": f"n{number}t{turn}@example.com"}

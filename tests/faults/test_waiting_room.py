@@ -38,7 +38,7 @@ PAUSE_SECONDS = 0 if SOAK else 0.05
 """Seconds between two questions of one who watches: without them, only those who ask have the processor."""
 
 LATE = 1
-"""The most seconds that a kill may add to what somebody was told to wait."""
+"""The most seconds that a kill may add to what a visitor was told to wait."""
 
 
 @dataclass
@@ -182,7 +182,7 @@ async def test_a_crowd_is_let_in_in_order_and_on_time_though_processes_are_kille
     assert sorted(tickets.values()) == list(range(1, VISITORS + 1))
     assert [ticket for ticket, _ in released] == list(range(1, len(released) + 1))
 
-    # Whoever was answered before somebody else asked is ahead.
+    # A visitor who was answered before another one asked is ahead.
     by_answer = sorted(crowd.joined, key=lambda visitor: crowd.joined[visitor].answered)
     answered = [crowd.joined[visitor].answered for visitor in by_answer]
     furthest = list(itertools.accumulate((tickets[visitor] for visitor in by_answer), max))

@@ -40,7 +40,7 @@ SMALL = {
 
 
 class Work(ABC):
-    """A service on connections that have statements explained, and somebody in whose browser its pages are opened."""
+    """A service on connections that have statements explained, and a person in whose browser its pages are opened."""
 
     def __init__(
         self, process: ServiceProcess[Any, Any], parts: Sequence[Part[Any]], settings: Any, cookies: httpx2.Cookies

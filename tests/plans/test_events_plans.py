@@ -76,7 +76,7 @@ EXCEPTIONS = {
 
 UNTIL_ANALYZED = {
     "kit/webhooks/sending.py LEASE": "one row for each endpoint",
-    "accounts/sessions.py list_open": "a page of somebody's account",
+    "accounts/sessions.py list_open": "a page of the account of a person",
     "events/photos/sql.py insert_photo": QUOTA,
     "kit/postgres/pagination.py page_of_long_items": "one row for each queue",
 }
@@ -237,7 +237,7 @@ class Work(running.Work):
         await self.get(path.format(**IN_PATHS, signature=signature), range(200, 500))
 
     async def enter(self) -> None:
-        """Register somebody for event 4, which opens with a draw."""
+        """Register a guest for event 4, which opens with a draw."""
         self.recorder.doing = "an entry"
         registration = {"event_id": 4, "email": f"entry{next(self.entries)}@example.com"}
         key = {"X-API-Key": self.ada.key or ""}
@@ -251,7 +251,7 @@ class Work(running.Work):
         return (await self.browser.get("/log/events/1/head-proof")).status_code == 200
 
     async def for_admins(self) -> None:
-        """Read each list for somebody who may see everything."""
+        """Read each list for an admin, who may see everything."""
         for operation in api.OPERATIONS:
             if operation.name.startswith("list_"):
                 self.recorder.doing = f"{operation.name} of an admin"

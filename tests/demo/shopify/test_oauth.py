@@ -30,7 +30,7 @@ async def token_refusal(stage: Stage, **params: Any) -> str:
 
 
 async def authorize(stage: Stage) -> dict[str, str]:
-    """What somebody comes back with who has agreed."""
+    """What a merchant comes back with who has agreed."""
     answer = await stage.http.post(f"/{DOMAIN}/admin/oauth/authorize?{urlencode(ASKED)}")
     return dict(parse_qsl(urlsplit(answer.headers["location"]).query))
 

@@ -1,7 +1,7 @@
 """No tool lets an organizer read, change or probe for data of another one.
 
 Every tool is tried in every way it can name something, by an agent with a key and by one with an access token. A new
-tool fails here until somebody has thought about it.
+tool fails here until its maintainer has thought about it.
 """
 
 import json

@@ -82,7 +82,7 @@ async def test_devices_agree_and_every_registration_has_one_entry(service: Servi
             undone_scan = chance.choice([*before.values()])
             await gate.run(operations.TAKE_BACK, TakeBack(event_id=gate.event_id, scan_id=undone_scan))
         after = await entries(gate)
-        # An entry stays the entry, unless somebody takes it back.
+        # An entry stays the entry, unless the door takes it back.
         assert all(after.get(user) == id for user, id in before.items() if id != undone_scan)
         before = after
     await asyncio.gather(*(device.finish() for device in devices))

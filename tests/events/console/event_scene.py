@@ -25,7 +25,7 @@ FREE = {"pricing_mode": "free", "price": ""}
 
 
 def event_form(**fields: str) -> dict[str, str]:
-    """What somebody types into the form of a new event."""
+    """What an organizer types into the form of a new event."""
     return {
         "title": "Life drawing",
         "body": "Bring a **pencil**.",

@@ -9,7 +9,7 @@ ANN = "ann@example.com"
 
 
 async def pay_for_seat(shop: PaymentScene) -> tuple[Browser, Buyer, str]:
-    """An organizer at a browser, somebody who has paid, and the page of the payments."""
+    """An organizer at a browser, a guest who has paid, and the page of the payments."""
     ada, browser = await sign_in_organizer(shop.service)
     account = (await ada.post("/api/stripe/onboarding_link")).json()["data"]["stripe_account_id"]
     shop.processor.finish(account)

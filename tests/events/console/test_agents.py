@@ -126,7 +126,7 @@ async def test_the_page_of_agents_says_where_a_person_without_a_seat_stands(scen
 async def test_the_page_of_agents_shows_no_actions_of_another_organizer(scene: OAuthServerScene) -> None:
     agent = await agent_of(scene)
     await agent.call("create_event", **event_fields(title="Jazz night"))
-    _, bob = await scene.somebody()
+    _, bob = await scene.other_organizer()
 
     page = await desk(bob)
 

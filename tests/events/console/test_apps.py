@@ -68,7 +68,7 @@ async def test_an_app_is_disconnected_after_a_question(scene: OAuthServerScene) 
 
 async def test_apps_of_another_organizer_are_neither_shown_nor_disconnected(scene: OAuthServerScene) -> None:
     tokens = await scene.connected()
-    _, bob = await scene.somebody()
+    _, bob = await scene.other_organizer()
     page = f"/console/agents/disconnect?app={scene.app.id}"
 
     question, sent = await bob.http.get(page), await disconnect(bob, scene.app.id)
@@ -81,7 +81,7 @@ async def test_apps_of_another_organizer_are_neither_shown_nor_disconnected(scen
 
 async def test_one_organizer_cuts_off_an_app_only_for_itself(scene: OAuthServerScene) -> None:
     tokens = await scene.connected()
-    _, bob = await scene.somebody()
+    _, bob = await scene.other_organizer()
     answer = await bob.allow(scene.app.query())
     theirs = issued_tokens(await scene.app.redeem(answer["code"]))
 

@@ -233,7 +233,7 @@ async def everything(service: Service) -> list[Any]:
 
 
 async def reached(service: Service) -> tuple[Browser, dict[str, Any], list[tuple[str, dict[str, str]]]]:
-    """Somebody else in the console, an event with people, and every form that could change it."""
+    """Another organizer in the console, an event with people, and every form that could change it."""
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob")

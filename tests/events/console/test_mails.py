@@ -44,7 +44,7 @@ async def test_the_page_of_mails_shows_the_status_of_each_mail(service: Service)
 
 
 async def failed(at: Desk, name: str, error: str = "550 5.1.1 no such user") -> str:
-    """Let the mail to somebody fail. Returns the path of the button that tries it again."""
+    """Let the mail to a person fail. Returns the path of the button that tries it again."""
     [(id,)] = await at.service.run_sql(
         "update mails set outcome = 'failed', ended_at = now(), attempts = 3, error = %(error)s"
         " where recipient = %(recipient)s returning id",

@@ -9,7 +9,7 @@ from tests.support import Client, Service
 
 
 async def person(service: Service, **fields: object) -> tuple[Client, Browser, str]:
-    """An organizer with somebody who is registered: the path of the page of this registration."""
+    """An organizer with a guest who is registered: the path of the page of this registration."""
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(**fields)
     poll = await ada.register(event["id"], email="ann@example.com")

@@ -36,7 +36,7 @@ class EventDraw(DrawSteps):
         await self.service.settle()
 
     async def enter_late(self, name: str) -> None:
-        """Let somebody register after the list has closed."""
+        """Let a guest register after the list has closed."""
         await self.enter(name)
         at = {"at": self.closes + dt.timedelta(seconds=10)}
         last = "(select user_id from registrations order by arrival desc limit 1)"
@@ -83,7 +83,7 @@ async def opening_event(service: Service, monkeypatch: pytest.MonkeyPatch, **fie
 
 
 async def own_page_address(draw: EventDraw, name: str) -> str:
-    """The address in the mails of somebody."""
+    """The address in the mails of a guest."""
     return await own_path(draw.service, draw.event["id"], f"{name}@example.com")
 
 

@@ -56,7 +56,7 @@ async def test_a_person_who_registers_before_the_event_opens_gets_the_drawn_plac
     again = {"registration": {"event_id": draw.event["id"], "email": f"{order[0]}@example.com"}}
     receipt = (await draw.ada.post("/api/registrations", again)).json()["receipt"]
     entered = dt.datetime.fromisoformat(msgspec.json.decode(receipt["promise"])["at"])
-    assert entered < draw.closes, "a receipt says when somebody entered, also after the draw"
+    assert entered < draw.closes, "a receipt says when its person entered, also after the draw"
     listed = (await draw.ada.get("/api/registrations")).json()["data"]
     assert [row["email"].partition("@")[0] for row in listed] == order[:6]
     assert dt.datetime.fromisoformat(listed[2]["received_at"]) == draw.closes + dt.timedelta(microseconds=3)

@@ -214,7 +214,7 @@ def test_a_log_that_was_changed_after_its_head_was_saved_is_found(
 
     assert (code, "consistency" in rules(report)) == (1, True)
     assert head.read_text() == saved
-    # The mail of somebody has the short form of that head.
+    # The mail of a guest has the short form of that head.
     root = b64decode(saved.splitlines()[2]).hex()
     line = f"Keep this line: {saved.splitlines()[1]} entries, {root[:4]} {root[4:8]}"
     assert verify(tmp_path / "later", "--mail-line", line)[0] == 0

@@ -36,13 +36,13 @@ class Post:
         await self.service.settle()
 
     async def sign_up(self, event_id: int, email: str, name: str | None = None, language: str | None = None) -> None:
-        """Register somebody as the form of the page does, and settle."""
+        """Register a guest as the form of the page does, and settle."""
         request = intake.IntakeRequest(None, event_id, email=email, name=name, language=language)
         await self.service.database.transact(lambda tx: intake.store_pending(tx, [request]))
         await self.service.settle()
 
     async def path(self, event_id: int, email: str) -> str:
-        """The path of somebody's registration."""
+        """The path of the registration of a guest."""
         [(id,)] = await self.service.run_sql("select public_id from users where email = %(email)s", email=email)
         return f"/api/registrations/{event_id}/{id}"
 

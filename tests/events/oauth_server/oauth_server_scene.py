@@ -122,7 +122,7 @@ class OAuthServerScene:
         """Another client."""
         return await register_client(self.service, **metadata)
 
-    async def somebody(self, **fields: Any) -> tuple[Client, Person]:
+    async def other_organizer(self, **fields: Any) -> tuple[Client, Person]:
         """Another organizer, who is signed in."""
         other = await self.service.organizer(**fields)
         return other, await sign_in_person(self.service, other.id)

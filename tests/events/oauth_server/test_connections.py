@@ -106,7 +106,7 @@ async def test_the_list_of_connections_has_each_client_once_with_all_it_may_do(s
 
 async def test_a_client_of_another_person_cannot_be_seen_or_disconnected(scene: OAuthServerScene) -> None:
     tokens = await scene.connected()
-    ben, _ = await scene.somebody()
+    ben, _ = await scene.other_organizer()
 
     assert await listed(scene, ben) == []
     for client_id in (scene.app.id, "client_unknown"):
@@ -117,7 +117,7 @@ async def test_a_client_of_another_person_cannot_be_seen_or_disconnected(scene: 
 
 
 async def test_every_connection_that_an_account_allowed_can_be_ended(scene: OAuthServerScene) -> None:
-    ben, browser = await scene.somebody()
+    ben, browser = await scene.other_organizer()
     mine, code = await scene.connected(), (await browser.allow(scene.app.query()))["code"]
     his = issued_tokens(await scene.app.redeem(code))
 

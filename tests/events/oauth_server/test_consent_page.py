@@ -140,7 +140,7 @@ async def test_a_consent_form_sent_by_another_site_makes_no_grant(
 
 
 async def test_a_consent_form_with_the_token_of_another_person_makes_no_grant(scene: OAuthServerScene) -> None:
-    _, ben = await scene.somebody()
+    _, ben = await scene.other_organizer()
     for form_token in (token(await ben.look(scene.app.query())), "", "0-0", "nonsense"):
         response = await scene.person.decide(scene.app.query(), token=form_token)
         assert response.status_code == 403
@@ -186,5 +186,5 @@ async def test_an_account_can_allow_a_limited_number_of_apps_an_hour(scene: OAut
         assert (await scene.person.decide(scene.app.query())).status_code == 303
     assert (await scene.person.decide(scene.app.query())).status_code == 429
 
-    _, ben = await scene.somebody()
+    _, ben = await scene.other_organizer()
     assert "code" in await ben.allow(scene.app.query())

@@ -25,7 +25,7 @@ class Publisher:
         return App(self.scene.service.http, self.site.about, "http://events.test")
 
     async def refusal(self) -> None:
-        """Fails unless the page for somebody whom the client sends can neither allow anything nor lead anywhere."""
+        """Fails unless the page for a person whom the client sends can neither allow anything nor lead anywhere."""
         response = await self.scene.person.look(self.app.query())
         assert response.status_code == 400
         assert "location" not in response.headers

@@ -28,7 +28,7 @@ async def keys(scene: OAuthServerScene) -> list[tuple[str]]:
 
 async def test_an_owner_who_says_not_mine_ends_connected_apps(scene: OAuthServerScene) -> None:
     tokens = await scene.connected()
-    ben, browser = await scene.somebody()
+    ben, browser = await scene.other_organizer()
     code = (await browser.allow(scene.app.query()))["code"]
     await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=scene.ada.id)
     ada = Browser(scene.service)

@@ -15,7 +15,7 @@ async def ask_for_own_data(service: Service, path: str, language: str = "en") ->
 
 
 async def sent_links(service: Service, email: str = "ann@example.com") -> str:
-    """The path of the last link that was sent to somebody."""
+    """The path of the last link that was sent to a person."""
     rows = await service.run_sql(
         "select arguments from mails where kind = 'own_data' and recipient = %(email)s order by id desc", email=email
     )
@@ -24,7 +24,7 @@ async def sent_links(service: Service, email: str = "ann@example.com") -> str:
 
 
 class Reader:
-    """A browser that shows the page behind a link to somebody's data."""
+    """A browser that shows the page behind a link to a person's data."""
 
     def __init__(self, service: Service, link: str, language: str = "en") -> None:
         self.http = Visitor(service, language=language).http

@@ -37,7 +37,7 @@ async def test_a_full_event_offers_its_waiting_list_and_then_nothing(service: Se
     full = await visitor.open(event["id"])
     assert page_state(full) == "full"
     assert "<form" not in full.text
-    # Somebody had opened the form before.
+    # The visitor had opened the form before.
     late = await visitor.post(event["id"], token=field_value(waiting, "token"), email="cal@example.com")
     assert (late.status_code, page_state(late)) == (422, "full")
 

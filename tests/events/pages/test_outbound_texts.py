@@ -89,7 +89,7 @@ PARTS = (
 
 
 class OutboundTextScene:
-    """An unproved organizer with web addresses in each of its texts, and somebody who is registered."""
+    """An unproved organizer with web addresses in each of its texts, and a guest who is registered."""
 
     def __init__(
         self, service: Service, stranger: Client, event: dict[str, Any], draft: int, queue: int, outcome: str

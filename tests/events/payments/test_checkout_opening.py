@@ -20,7 +20,7 @@ HOLD = dt.timedelta(minutes=15)
 
 
 async def held(shop: PaymentScene, event_id: int, email: str = ANN) -> Buyer:
-    """Somebody whose seat is held, and whose page was not asked for yet."""
+    """A guest whose seat is held, and whose page was not asked for yet."""
     visitor = Visitor(shop.service)
     buyer = Buyer(shop, visitor, await visitor.register(event_id, email), event_id, email)
     await shop.service.settle()

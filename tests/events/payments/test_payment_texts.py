@@ -347,7 +347,7 @@ async def test_mails_to_people_who_pay_say_what_goes_back(shop: PaymentScene, da
 
 
 async def mail(shop: PaymentScene, buyer: Buyer, kind: Kind) -> str:
-    """What a mail of a kind says to somebody, if it is written now."""
+    """What a mail of a kind says to a guest, if it is written now."""
     [(public_id,)] = await shop.service.run_sql(
         "select public_id from users where email = %(email)s", email=buyer.email
     )

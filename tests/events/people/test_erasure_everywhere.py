@@ -66,7 +66,7 @@ async def rows(service: Service) -> dict[str, str]:
 
 
 async def keyed(ada: Client, event: dict[str, Any], status: int = 202, key: str = "", **person: str) -> dict[str, Any]:
-    """Register somebody by the API, with an Idempotency-Key of the event."""
+    """Register a person by the API, with an Idempotency-Key of the event."""
     key = key or f"key of {event['id']}"
     answer = await ada.post(
         "/api/registrations",

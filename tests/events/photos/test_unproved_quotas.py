@@ -18,7 +18,7 @@ MEGABYTE = 1_000_000
 
 
 async def stranger(service: Service, host: str) -> Client:
-    """An organizer that somebody at an address has registered."""
+    """An organizer that a visitor at an address has registered."""
     return await Service(service.app, service.at(host), service.database, service.runner).organizer(is_proved=False)
 
 

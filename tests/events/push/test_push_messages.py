@@ -36,7 +36,7 @@ async def post(service: Service, address: str, language: str = "en", **fields: s
 
 
 async def subscribed(service: Service, pushes: PushServiceDouble, address: str, language: str = "en") -> BrowserDouble:
-    """A browser that was told to subscribe by the page of somebody who waits."""
+    """A browser that was told to subscribe by the page of a person who waits."""
     page = await Visitor(service).http.get(address)
     match = re.search(r'data-key="([^"]+)"', page.text)
     assert match, page.text

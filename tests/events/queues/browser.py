@@ -8,7 +8,7 @@ from tests.events.queues.queue_scene import QueueScene
 
 
 class Browser:
-    """Somebody who looks at a page and keeps its cookies."""
+    """A visitor who looks at a page and keeps its cookies."""
 
     def __init__(self, queue: QueueScene, path: str | None = None) -> None:
         self.http = httpx2.AsyncClient(transport=httpx2.ASGITransport(queue.service.app), base_url="http://events.test")

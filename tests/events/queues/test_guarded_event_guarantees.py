@@ -30,7 +30,7 @@ async def test_a_crowd_at_two_processes_registers_as_many_as_were_released(setti
         clients = [service.app for service in (first, second)]
 
         async def send(number: int) -> int:
-            """Somebody sends a form with the release of any of the released, to any of the processes."""
+            """A visitor sends a form with the release of any of the released, to any of the processes."""
             theft = GuestBrowser(GuardedEvent(guarded.queue, guarded.id, guarded.path), app=chance.choice(clients))
             theft.http.cookies.set("event_release", chance.choice(tokens), path=f"/events/{guarded.id}")
             answer = await theft.send(chance.choice(pages), f"guest{number % 100}@example.com")

@@ -87,7 +87,7 @@ async def test_late_releases_delay_no_visitor_beyond_the_estimate(
     await queue.pass_time(0)
     passed = 0.0
     for delay in late:
-        # A process comes when somebody is due, and some time later.
+        # A process comes when a visitor is due, and some time later.
         wait = await service.database.read(release.poll_status)
         passed += wait + delay
         await queue.tick(wait + delay)

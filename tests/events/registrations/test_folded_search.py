@@ -64,7 +64,7 @@ SEARCHES = [
     ("Anna", "An\u200bna\u2060"),
     ("100% Wool_Blend", "100% wool_"),
 ]
-"""Names as they are stored, and what somebody types who means them."""
+"""Names as they are stored, and what an organizer types who means them."""
 
 OTHERS = [
     ("Anna", "Anne"),

@@ -116,7 +116,7 @@ async def test_a_list_of_registrations_is_paged_without_gaps_over_seats_and_wait
     event = (await ada.create_event(capacity=3, waitinglist_capacity=2))["id"]
     polls = [await ada.register(event, email=f"{name}@example.com") for name in "abcdefg"]
     await service.settle()
-    # Whoever has a seat arrived after somebody who waits, and the last two have no place.
+    # The person with the seat arrived after one who waits, and the last two have no place.
     await ada.patch(polls[0], {"registration": {"status": "waitlisted"}})
     await ada.register((await ada.create_event())["id"], email="z@example.com")
     await service.settle()

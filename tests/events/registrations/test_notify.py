@@ -16,7 +16,7 @@ async def notified(service: Service) -> dict[str, bool]:
 
 
 async def registered(client: Client) -> None:
-    """An event with somebody who is to be mailed, somebody who is not, and two of whom nothing is said."""
+    """An event with a guest who is to be mailed, one who is not, and two of whom nothing is said."""
     event = await client.create_event()
     answers: dict[str, dict[str, Any]] = {"yes": {"notify": True}, "no": {"notify": False}, "null": {"notify": None}}
     for name, fields in {**answers, "silent": {}}.items():

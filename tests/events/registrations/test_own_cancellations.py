@@ -409,7 +409,7 @@ async def test_concurrent_cancellations_never_lose_a_seat_or_give_it_twice(
         assert counted == places or waiting == 0
         # Who has undone it is still there, unless the same round asked once more.
         assert keepers - leavers <= {person for person, _, is_cancelling in rows if not is_cancelling}
-        # The order is that of arrival: nobody waits before somebody who has a seat.
+        # The order is that of arrival: no guest waits before one who has a seat.
         assert [person for person, _, _ in rows][: len(seated)] == seated
     takers_statement = "select next_arrival from own_cancellations where event_id = %(id)s and next_arrival is not null"
     takers = [taker for (taker,) in await service.run_sql(takers_statement, id=number)]

@@ -17,7 +17,7 @@ from tests.inventory.support import SINGLE, Shop
 
 
 class Storefront:
-    """Somebody who reads the stream of a shop from a process."""
+    """A client who reads the stream of a shop from a process."""
 
     def __init__(self, lines: AsyncIterator[str]) -> None:
         self._lines = lines

@@ -175,7 +175,7 @@ async def test_a_resumed_storefront_stream_sends_the_missed_changes_only(shop: S
         await reader.next()
         first = await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
         assert (await reader.next())["id"] == str(first["version"])
-    # Somebody else keeps listening meanwhile.
+    # Another client keeps listening meanwhile.
     async with read_stream(inventory.app, url) as other:
         await other.next()
         for _ in range(2):

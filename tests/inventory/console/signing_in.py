@@ -43,5 +43,5 @@ class Owner:
 
 
 async def add_merchant(inventory: Inventory, shop: Shop, email: str = EMAIL) -> int:
-    """Let somebody sign in to a shop. Returns the id of the merchant."""
+    """Let a merchant sign in to a shop. Returns the id of the merchant."""
     return await inventory.database.transact(lambda tx: operations.add_owner(tx, shop.id, email))

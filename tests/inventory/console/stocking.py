@@ -24,7 +24,7 @@ class Stocking(Admin):
         self.shop = at.shop
 
     async def confirm(self, question: httpx2.Response, page: str, **button: str) -> httpx2.Response:
-        """Send the form of a page that asks whether somebody is sure."""
+        """Send the form of a page that asks whether the merchant is sure."""
         return await self.http.post(self.at(page), data={**hidden_fields(question), **button}, headers=SAME_SITE)
 
 

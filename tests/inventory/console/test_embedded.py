@@ -78,7 +78,7 @@ async def test_every_answer_may_be_framed_by_the_admin_of_its_shop_only(admin: A
         await admin.load(token="forged"),
         await admin.get("/console?cursor=no"),  # an error
         await admin.http.post(f"/console/enter?shop={DOMAIN}", data={}, headers=FOREIGN),
-        await Admin(admin.scene).get(),  # somebody who is not signed in
+        await Admin(admin.scene).get(),  # a merchant who is not signed in
     ]
 
     assert {admin.policy(answer) for answer in answers} == {address}
@@ -165,7 +165,7 @@ async def test_a_session_of_one_shop_opens_nothing_in_the_frame_of_another(admin
 
     in_bens = await admin.http.get(f"/console?shop={OTHER}")
     bens_word = await admin.load(token=ben.token())
-    # A cookie that somebody has moved by hand is one of another shop all the same.
+    # A cookie that a merchant has moved by hand is one of another shop all the same.
     moved = await ben.inventory.http.get(
         f"/console?shop={OTHER}", headers={"cookie": f"__Host-shop-{OTHER}={cookie.value}"}
     )

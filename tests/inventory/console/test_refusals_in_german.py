@@ -15,7 +15,7 @@ SPREADSHEETS = "/console/spreadsheets"
 
 @pytest.fixture
 async def both(inventory: Inventory, shop: Shop) -> AsyncGenerator[Both]:
-    """Sends the forms of somebody who is signed in to the console of the shop."""
+    """Sends the forms of a merchant who is signed in to the console of the shop."""
     owner = Owner(inventory)
     await add_merchant(inventory, shop)
     async with owner.http:

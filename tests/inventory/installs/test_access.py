@@ -84,7 +84,7 @@ async def get(scene: PlatformScene) -> ShopAccess:
 
 
 async def waits(scene: PlatformScene) -> bool:
-    """Whether somebody waits for a row that somebody else has locked."""
+    """Whether a transaction waits for a row that another one has locked."""
     [(is_waiting,)] = await scene.inventory.sql(
         "select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')"
     )

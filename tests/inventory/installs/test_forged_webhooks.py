@@ -56,7 +56,7 @@ async def scene(scene: PlatformScene) -> PlatformScene:
 
 @pytest.fixture
 async def shop(scene: PlatformScene) -> Shop:
-    """The shop of somebody else, with a pool of 50."""
+    """The shop of another merchant, with a pool of 50."""
     shop = await scene.shop(key_in((await scene.install()).text))
     await shop.golden()
     return shop

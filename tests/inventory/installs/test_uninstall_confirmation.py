@@ -1,6 +1,6 @@
 """An uninstall or a deletion is done only after the platform confirms that the shop does not have the app.
 
-So a webhook that somebody could forge does nothing.
+So a webhook that a stranger could forge does nothing.
 """
 
 from collections.abc import Awaitable, Callable

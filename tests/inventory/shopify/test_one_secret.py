@@ -42,7 +42,7 @@ def proxy_message(chosen: Pairs) -> bytes:
 
 
 def query_message(chosen: Mapping[str, str]) -> bytes:
-    """What the platform signs of a query in which somebody has chosen some values."""
+    """What the platform signs of a query in which a stranger has chosen some values."""
     query = {**chosen, "shop": SHOP, "timestamp": str(NOW), "host": "YWRtaW4"}
     return signatures.query_message(query).encode()
 

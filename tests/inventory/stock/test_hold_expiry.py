@@ -112,7 +112,7 @@ async def test_concurrent_processes_give_an_expired_hold_back_once(
 
 
 async def test_a_shop_whose_books_are_damaged_keeps_no_other_shop_waiting(inventory: Inventory) -> None:
-    """Its own hold cannot be ended before somebody has repaired it; everybody else's can."""
+    """Its own hold cannot be ended before an operator has repaired it; those of other shops can."""
     shops = [await inventory.shop() for _ in range(3)]
     pools = [await shop.pool(50) for shop in shops]
     for shop, pool in zip(shops, pools, strict=True):

@@ -46,7 +46,7 @@ async def test_observations_of_two_locations_at_once_are_both_considered(scene: 
     async def count(tx: Tx) -> None:
         now = datetime.now(UTC) + timedelta(seconds=1)
         await levels.explain(tx, scene.shop.id, [OrderLevelChange(scene.variants["Single"].gid, 1, now)])
-        await tx.value("select true")  # what was explained is sent before somebody else hears
+        await tx.value("select true")  # what was explained is sent before another process hears
         tasks.append(asyncio.create_task(hear(second, 49)))
         await eventually(lambda: is_waiting(scene))
 
@@ -60,7 +60,7 @@ async def test_observations_of_two_locations_at_once_are_both_considered(scene: 
 
 
 async def is_waiting(scene: SyncScene) -> bool:
-    """Whether somebody waits for a lock."""
+    """Whether a transaction waits for a lock."""
     [(waiting,)] = await scene.inventory.sql(
         "select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')"
     )

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001
-"""What programs put at the end of a link that somebody pastes."""
+"""What programs put at the end of a link that a person pastes."""
 
 ENDS = (
     *".,;:!?)]}>\"'*`|\\<=_-\n%’“»…。、）",

@@ -164,7 +164,7 @@ def test_mail_is_sent_to_addresses_only(address: str) -> None:
 @pytest.mark.parametrize(
     ("domain", "ascii_form"),
     [
-        ("straße.example", "xn--strae-oqa.example"),  # and not strasse.example, which is somebody else's
+        ("straße.example", "xn--strae-oqa.example"),  # and not strasse.example, which is another company's
         ("STRAẞE.example", "xn--strae-oqa.example"),
         ("βόλος.example", "xn--nxasmm1c.example"),  # and not xn--nxasmq6b.example
         ("\uff45xample.com", "example.com"),
