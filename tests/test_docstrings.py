@@ -2,12 +2,11 @@
 
 import ast
 import builtins
-import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 import pytest
 
@@ -55,17 +54,28 @@ def members_of(documented: Documented) -> set[str]:
     return names
 
 
-def absent_members(path: str, tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+Nodes = Sequence[ast.AST]
+"""The nodes of a module."""
+
+Check = Callable[[str, Nodes], Iterator[str]]
+"""What is wrong in a module, by its path and its nodes."""
+
+
+def nodes_of(text: str) -> Nodes:
+    return [*ast.walk(ast.parse(text))]
+
+
+def absent_members(path: str, nodes: Nodes) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, Documented):
             lines = (ast.get_docstring(node) or "").splitlines()[1:]
             listed = {name for line in lines if (match := LISTED.match(line)) for name in match[1].split(", ")}
             yield from (f"{path}:{node.lineno} {node.name}: {name}" for name in sorted(listed - members_of(node)))
 
 
-def uneven_lists(path: str, tree: ast.Module) -> Iterator[str]:
+def uneven_lists(path: str, nodes: Nodes) -> Iterator[str]:
     """The docstrings with a list whose explanations begin in several columns."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, Documented):
             for paragraph in (ast.get_docstring(node) or "").split("\n\n")[1:]:
                 columns = {match.end() for line in paragraph.splitlines() if (match := LISTED.match(line))}
@@ -73,30 +83,10 @@ def uneven_lists(path: str, tree: ast.Module) -> Iterator[str]:
                     yield f"{path}:{node.lineno} {node.name}: {paragraph.split()[0]}"
 
 
-def test_a_docstring_lists_only_members_and_arguments_that_exist() -> None:
-    assert [*findings_in_modules(absent_members)] == []
-
-
-def test_the_explanations_of_a_list_begin_in_one_column() -> None:
-    assert [*findings_in_modules(uneven_lists)] == []
-
-
-def findings_in_modules(check: Callable[[str, ast.Module], Iterator[str]]) -> Iterator[str]:
-    """What a check finds in all modules."""
-    assert len(MODULES) > 1500
-    for path in MODULES:
-        yield from check(str(path.relative_to(ROOT)), parsed(path))
-
-
-@functools.cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
 def test_a_list_in_several_columns_is_noticed() -> None:
     code = 'class Box:\n    """A box.\n\n    size   its size\n    lid     its lid\n    """\n'
 
-    assert [*uneven_lists("x.py", ast.parse(code))] == ["x.py:1 Box: size"]
+    assert [*uneven_lists("x.py", nodes_of(code))] == ["x.py:1 Box: size"]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +97,7 @@ def test_a_list_in_several_columns_is_noticed() -> None:
     ],
 )
 def test_a_listed_member_that_does_not_exist_is_noticed(code: str) -> None:
-    [absent] = absent_members("x.py", ast.parse(code))
+    [absent] = absent_members("x.py", nodes_of(code))
 
     assert absent.endswith(": lid")
 
@@ -122,9 +112,9 @@ def raised_names(text: str) -> Iterator[str]:
         yield from (name.rpartition(".")[2] for name in re.findall(r"`([\w.]+)`", match[1]))
 
 
-def names_of_code(tree: ast.Module) -> Iterator[str]:
+def names_of_code(nodes: Nodes) -> Iterator[str]:
     """The names of a module, and its strings: the code of a problem is one."""
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.ClassDef(name=name) | ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name):
                 yield name
@@ -134,19 +124,9 @@ def names_of_code(tree: ast.Module) -> Iterator[str]:
                 pass
 
 
-def test_a_docstring_says_that_only_existing_errors_are_raised() -> None:
-    texts = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "packages").glob("*/src/**/*.py"))}
-    known = {name for text in texts.values() for name in names_of_code(ast.parse(text))} | {*dir(builtins)}
-
-    raised = [(path, name) for path, text in texts.items() for name in raised_names(text)]
-
-    assert len(raised) > 200
-    assert [f"{path.relative_to(ROOT)}: {name}" for path, name in raised if name not in known] == []
-
-
-def orphans(path: str, tree: ast.Module) -> Iterator[str]:
+def orphans(path: str, nodes: Nodes) -> Iterator[str]:
     """The strings that document nothing: neither a module, a class or a function, nor the assignment right above."""
-    for node in ast.walk(tree):
+    for node in nodes:
         body: object = getattr(node, "body", None)
         if not isinstance(body, list):
             continue
@@ -162,17 +142,9 @@ def orphans(path: str, tree: ast.Module) -> Iterator[str]:
                     pass
 
 
-def test_every_docstring_documents_the_line_above_it() -> None:
-    assert [
-        orphan
-        for path in sorted((ROOT / "packages").glob("*/src/**/*.py"))
-        for orphan in orphans(str(path.relative_to(ROOT)), ast.parse(path.read_text(encoding="utf-8")))
-    ] == []
-
-
 @pytest.mark.parametrize("between", ["\n", "import os\n"])
 def test_a_docstring_that_documents_nothing_is_noticed(between: str) -> None:
-    assert [*orphans("x.py", ast.parse(f'SIZE = 1\n{between}"""The size."""\n'))] == ["x.py:3"]
+    assert [*orphans("x.py", nodes_of(f'SIZE = 1\n{between}"""The size."""\n'))] == ["x.py:3"]
 
 
 def test_files_that_the_code_cites_exist() -> None:
@@ -197,23 +169,72 @@ DEPENDENT_BEGINNING = re.compile(
 """The beginning of a docstring whose noun stands elsewhere."""
 
 
-def dependent_docstrings(path: str, tree: ast.Module) -> Iterator[str]:
+def dependent_docstrings(path: str, nodes: Nodes) -> Iterator[str]:
     """The docstrings, also those of constants and fields, that begin with a word that points outside."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             text = node.value.value.lstrip()
             if DEPENDENT_BEGINNING.match(text):
                 yield f"{path}:{node.lineno} {text.splitlines()[0][:60]}"
 
 
-def test_a_docstring_has_a_noun_of_its_own() -> None:
-    assert [
-        name
-        for path in sorted((ROOT / "packages").glob("*/src/**/*.py"))
-        for name in dependent_docstrings(str(path.relative_to(ROOT)), ast.parse(path.read_text(encoding="utf-8")))
-    ] == []
+CHECKS_OF_ALL = (absent_members, uneven_lists)
+CHECKS_OF_PACKAGES = (orphans, dependent_docstrings)
+
+
+class Reading(NamedTuple):
+    """What one reading of all modules gives: to parse them takes most of the time.
+
+    findings    by check
+    raised      the errors that docstrings of packages name, with the modules
+    names       the names in the code of packages
+    """
+
+    findings: dict[Check, list[str]]
+    raised: list[tuple[str, str]]
+    names: set[str]
+
+
+@pytest.fixture(scope="module")
+def reading() -> Reading:
+    reading = Reading({check: [] for check in (*CHECKS_OF_ALL, *CHECKS_OF_PACKAGES)}, [], {*dir(builtins)})
+    for path in MODULES:
+        name, text = str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
+        nodes = nodes_of(text)
+        in_packages = path.is_relative_to(ROOT / "packages")
+        for check in (*CHECKS_OF_ALL, *(CHECKS_OF_PACKAGES if in_packages else ())):
+            reading.findings[check].extend(check(name, nodes))
+        if in_packages:
+            reading.raised.extend((name, error) for error in raised_names(text))
+            reading.names.update(names_of_code(nodes))
+    return reading
+
+
+def test_all_modules_are_read() -> None:
+    assert len(MODULES) > 1500
+
+
+def test_a_docstring_lists_only_members_and_arguments_that_exist(reading: Reading) -> None:
+    assert reading.findings[absent_members] == []
+
+
+def test_the_explanations_of_a_list_begin_in_one_column(reading: Reading) -> None:
+    assert reading.findings[uneven_lists] == []
+
+
+def test_a_docstring_says_that_only_existing_errors_are_raised(reading: Reading) -> None:
+    assert len(reading.raised) > 200
+    assert [f"{path}: {name}" for path, name in reading.raised if name not in reading.names] == []
+
+
+def test_every_docstring_documents_the_line_above_it(reading: Reading) -> None:
+    assert reading.findings[orphans] == []
+
+
+def test_a_docstring_has_a_noun_of_its_own(reading: Reading) -> None:
+    assert reading.findings[dependent_docstrings] == []
 
 
 @pytest.mark.parametrize("text", ["Those of one address.", "The same for a form.", "It has no route.", "So many more."])
 def test_a_docstring_that_points_outside_is_noticed(text: str) -> None:
-    assert [*dependent_docstrings("x.py", ast.parse(f'PATH = "/"\n"""{text}"""\n'))]
+    assert [*dependent_docstrings("x.py", nodes_of(f'PATH = "/"\n"""{text}"""\n'))]
