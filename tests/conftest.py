@@ -30,7 +30,7 @@ from holdfast.kit.background import leases
 from holdfast.kit.postgres import bundled, lookup_cache
 from holdfast.kit.postgres.notifications import Receiver
 from tests.connections import ReusedConnection
-from tests.databases import can_empty, clone, drop_ended, scratch_database, template_database
+from tests.databases import clone, drop_ended, scratch_database, shared_or_own, template_database
 from tests.helpers.data_directories import scratch_directory
 from tests.support import Service, make_new, running, unlimited
 
@@ -204,9 +204,8 @@ async def emptied_service(module_service: Service, template_url: str) -> Service
 @pytest.fixture
 def new_service(request: pytest.FixtureRequest, template_url: str) -> Service:
     """A service as if it were new: one of the test's own if it names that or its settings, else one of the module."""
-    names = {"own_service", "settings", "database_url"}
-    is_shared = names.isdisjoint(request.fixturenames) and can_empty(template_url)
-    return request.getfixturevalue("emptied_service" if is_shared else "own_service")
+    names = ("own_service", "settings", "database_url")
+    return shared_or_own(request, template_url, *names, shared="emptied_service", own="own_service")
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterable
 from typing import Any, LiteralString, NamedTuple
 
 import psycopg
+import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.json import Jsonb
@@ -107,6 +108,15 @@ def clone(template_url: str) -> Generator[str]:
 def can_empty(template_url: str) -> bool:
     """Whether the user of the tests may delete all rows of a clone of this template."""
     return template_url in _states
+
+
+def shared_or_own(request: pytest.FixtureRequest, template_url: str, *own_names: str, shared: str, own: str) -> Any:
+    """The value of a fixture that tests share; of one of the test's own if it names one of these fixtures.
+
+    template_url    the template of the database, which must be as new for each test
+    """
+    is_shared = {*own_names}.isdisjoint(request.fixturenames) and can_empty(template_url)
+    return request.getfixturevalue(shared if is_shared else own)
 
 
 def empty(url: str, template_url: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from holdfast.events.settings import Settings
-from tests.databases import can_empty, clone, scratch_database
+from tests.databases import clone, scratch_database, shared_or_own
 from tests.events.refusal_scene import PROCESSOR_KEY, RefusalScene
 from tests.support import Service, make_new, running, unlimited
 
@@ -46,9 +46,8 @@ async def module_shop(template_url: str, tmp_path_factory: pytest.TempPathFactor
 @pytest.fixture
 def payment_place(request: pytest.FixtureRequest, template_url: str) -> "PaymentPlace | Settings":
     """Where a shop is: in settings of its own if the test names them or a service, else with the module."""
-    names = {"own_service", "settings", "database_url", "service"}
-    is_shared = names.isdisjoint(request.fixturenames) and can_empty(template_url)
-    return request.getfixturevalue("module_shop" if is_shared else "settings")
+    names = ("own_service", "settings", "database_url", "service")
+    return shared_or_own(request, template_url, *names, shared="module_shop", own="settings")
 
 
 @pytest.fixture

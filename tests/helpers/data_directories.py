@@ -160,8 +160,8 @@ def server(url: str) -> Any:
     return query_value(url, "select pg_postmaster_start_time()")
 
 
-def wait_until(condition: Callable[[], object], seconds: float = 10) -> None:
-    """As soon as the condition holds; fail when it does not in time. For what only looking can tell."""
+def wait_until(condition: Callable[[], object], seconds: float = 60) -> None:
+    """As soon as the condition holds; fail when it does not in time, also on a busy machine."""
     began = time.monotonic()
     while not condition():
         waited = time.monotonic() - began

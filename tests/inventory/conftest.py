@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from holdfast.inventory.settings import Settings
-from tests.databases import can_empty, clone, scratch_database
+from tests.databases import clone, scratch_database, shared_or_own
 from tests.helpers.platform_shop import Place, place_of
 from tests.inventory.support import Inventory, Shop, running, unlimited
 
@@ -45,9 +45,8 @@ async def emptied_inventory(module_inventory: Inventory, inventory_template: str
 @pytest.fixture
 def new_inventory(request: pytest.FixtureRequest, inventory_template: str) -> Inventory:
     """A service as if it were new: one of the test's own if it names that or its settings, else one of the module."""
-    names = {"own_inventory", "settings", "inventory_url"}
-    is_shared = names.isdisjoint(request.fixturenames) and can_empty(inventory_template)
-    return request.getfixturevalue("emptied_inventory" if is_shared else "own_inventory")
+    names = ("own_inventory", "settings", "inventory_url")
+    return shared_or_own(request, inventory_template, *names, shared="emptied_inventory", own="own_inventory")
 
 
 @pytest.fixture
@@ -67,9 +66,8 @@ async def module_place(inventory_template: str, tmp_path_factory: pytest.TempPat
 @pytest.fixture
 def place(request: pytest.FixtureRequest, inventory_template: str) -> Settings | Place:
     """Where a scene beside the platform plays: in settings of its own if the test names them, else with the module."""
-    names = {"own_inventory", "inventory", "settings", "inventory_url"}
-    is_shared = names.isdisjoint(request.fixturenames) and can_empty(inventory_template)
-    return request.getfixturevalue("module_place" if is_shared else "settings")
+    names = ("own_inventory", "inventory", "settings", "inventory_url")
+    return shared_or_own(request, inventory_template, *names, shared="module_place", own="settings")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.events.agents.samples import ANN, FIRST
 from tests.helpers.pictures import picture
-from tests.plans.account_arguments import BROWSER, account_arguments
+from tests.plans.common_arguments import BROWSER, account_arguments, webhook_arguments
 from tests.support import event_fields
 
 OWN: dict[str, Any] = {"event_id": 1, "public_id": ANN}
@@ -91,17 +91,7 @@ OTHER_ARGUMENTS: dict[str, dict[str, Any]] = {
         **dict.fromkeys(("seat", "waitlisted", "promoted", "payment_due", "refused", "removed", "refund"), "Hello."),
         **dict.fromkeys(("event_changed", "event_cancelled"), "Hello."),
     },
-    "list_webhook_endpoints": {},
-    "create_webhook_endpoint": {"url": "https://shop.example/hooks"},
-    "get_webhook_endpoint": {"endpoint_id": 1},
-    "update_webhook_endpoint": {"endpoint_id": 1, "types": ["event.full"], "ordered": False},
-    "delete_webhook_endpoint": {"endpoint_id": 101},
-    "rotate_webhook_secret": {"endpoint_id": 1},
-    "ping_webhook_endpoint": {"endpoint_id": 1},
-    "list_webhook_deliveries": {"endpoint_id": 1, "limit": 5},
-    "resend_webhook_messages": {"endpoint_id": 1, "since": "2026-01-01T00:00:00Z", "only_failed": False},
-    "list_webhook_attempts": {"endpoint_id": 1, "message_id": "msg_1"},
-    "resend_webhook_message": {"endpoint_id": 1, "message_id": "msg_1"},
+    **webhook_arguments("event.full", 101),
     "list_agent_actions": {"limit": 20, "before": 40_000},
     "list_key_uses": {},
     "get_queue_history": {"queue_id": 1},

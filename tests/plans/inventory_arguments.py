@@ -6,20 +6,10 @@ Their statements should find rows: pools 1 and 2 have variants and a long histor
 from typing import Any
 
 from tests.inventory.support import SINGLE
-from tests.plans.account_arguments import account_arguments
+from tests.plans.common_arguments import account_arguments, webhook_arguments
 
 OTHER_ARGUMENTS: dict[str, dict[str, Any]] = {
-    "list_webhook_endpoints": {},
-    "create_webhook_endpoint": {"url": "https://shop.example/hooks"},
-    "get_webhook_endpoint": {"endpoint_id": 1},
-    "update_webhook_endpoint": {"endpoint_id": 1, "types": ["stock.low"], "ordered": False},
-    "delete_webhook_endpoint": {"endpoint_id": 2},
-    "rotate_webhook_secret": {"endpoint_id": 1},
-    "ping_webhook_endpoint": {"endpoint_id": 1},
-    "list_webhook_deliveries": {"endpoint_id": 1, "limit": 5},
-    "resend_webhook_messages": {"endpoint_id": 1, "since": "2026-01-01T00:00:00Z", "only_failed": False},
-    "list_webhook_attempts": {"endpoint_id": 1, "message_id": "msg_1"},
-    "resend_webhook_message": {"endpoint_id": 1, "message_id": "msg_1"},
+    **webhook_arguments("stock.low", 2),
     "list_actors": {"entry_ids": [1, 2]},
     "get_pool_history": {"pool_id": 1},
     "get_pool_figures": {"pool_ids": [1, 2]},

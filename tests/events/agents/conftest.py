@@ -1,37 +1,30 @@
 """Fixtures of the endpoint for agents."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import httpx2
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.databases import State, can_empty, clone, state_of
+from tests.databases import State, shared_or_own, state_of
 from tests.events.agents.documents import ISSUER
 from tests.events.agents.samples import PHOTOS, furnish_organizer
 from tests.events.refusal_scene import PROCESSOR_KEY
 from tests.helpers.photos import write_photos
-from tests.support import Client, Service, make_new, restore, running, unlimited
-
-
-@pytest.fixture
-def settings(settings: Settings, processor_url: str) -> Settings:
-    """With a payment processor, so that every tool can be called."""
-    return with_processor(settings, processor_url)
+from tests.support import Client, Service, make_new, restore, running
 
 
 @pytest.fixture(scope="module")
-async def module_service(
-    template_url: str, processor_url: str, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Service]:
-    """The service of the tests of a module, with the same payment processor."""
-    with clone(template_url) as url:
-        async with running(with_processor(unlimited(url, tmp_path_factory.mktemp("data")), processor_url)) as service:
-            yield service
+def module_settings(processor_url: str) -> dict[str, Any]:
+    """With a payment processor, so that every tool can be called."""
+    return {"stripe_key": PROCESSOR_KEY, "stripe_api": processor_url}
 
 
-def with_processor(settings: Settings, processor_url: str) -> Settings:
-    return settings.model_copy(update={"stripe_key": PROCESSOR_KEY, "stripe_api": processor_url})
+@pytest.fixture
+def settings(settings: Settings, module_settings: dict[str, Any]) -> Settings:
+    """With the same payment processor."""
+    return settings.model_copy(update=module_settings)
 
 
 @pytest.fixture
@@ -65,9 +58,8 @@ async def own_ada(service: Service) -> Client:
 @pytest.fixture
 def ada(request: pytest.FixtureRequest, template_url: str) -> Client:
     """The organizer for whom the sample arguments are accepted, in the service of the test."""
-    names = {"own_service", "settings", "database_url"}
-    is_shared = names.isdisjoint(request.fixturenames) and can_empty(template_url)
-    return request.getfixturevalue("restored_ada" if is_shared else "own_ada")
+    names = ("own_service", "settings", "database_url")
+    return shared_or_own(request, template_url, *names, shared="restored_ada", own="own_ada")
 
 
 @pytest.fixture

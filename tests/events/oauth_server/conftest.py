@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.databases import can_empty
+from tests.databases import shared_or_own
 from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, furnish_scene
 from tests.support import Service, running
 
@@ -30,8 +30,7 @@ async def own_server(with_server: Settings) -> AsyncIterator[Service]:
 @pytest.fixture
 def server(request: pytest.FixtureRequest, template_url: str) -> Service:
     """The service as its own authorization server: that of the module, unless a test names its own, or settings."""
-    is_shared = {"settings", "own_server"}.isdisjoint(request.fixturenames) and can_empty(template_url)
-    return request.getfixturevalue("emptied_service" if is_shared else "own_server")
+    return shared_or_own(request, template_url, "settings", "own_server", shared="emptied_service", own="own_server")
 
 
 @pytest.fixture

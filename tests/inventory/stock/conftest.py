@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tests.databases import State, can_empty, state_of
+from tests.databases import State, shared_or_own, state_of
 from tests.inventory.support import Inventory, Shop
 
 Furnish = Callable[[Shop], Awaitable[Shop]]
@@ -36,4 +36,4 @@ async def own_scene(furnish: Furnish, shop: Shop) -> Shop:
 @pytest.fixture
 def scene(request: pytest.FixtureRequest, inventory_template: str) -> Shop:
     """The shop of a test."""
-    return request.getfixturevalue("restored_scene" if can_empty(inventory_template) else "own_scene")
+    return shared_or_own(request, inventory_template, shared="restored_scene", own="own_scene")
