@@ -309,9 +309,9 @@ def _answer(spec: Spec, response: Spec, changes: Spec) -> AnswerExample:
     inner = schema.get("properties", {}).get("data", schema)
     example = example_of(schema, resolver(spec))
     if changes:
-        data = example["data"]
-        changed = [{**item, **changes} for item in data] if isinstance(data, list) else {**data, **changes}
-        example = {**example, "data": changed}
+        data: Any = example["data"]
+        # The example of a list has one item.
+        example["data"] = [{**data[0], **changes}] if isinstance(data, list) else {**data, **changes}
     return AnswerExample(inner if "$ref" in inner else None, _indented(example))
 
 
