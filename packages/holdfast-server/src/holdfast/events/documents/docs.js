@@ -16,9 +16,9 @@ function search() {
   for (const part of document.querySelectorAll(".reference main > section")) {
     part.hidden = words.length > 0 && !part.querySelector("[data-words]:not([hidden])");
   }
-  const found = document.getElementById("found");
-  const sentence = found.dataset.found.replace("{number}", number).replace("{all}", entries.length);
-  found.textContent = words.length ? sentence : "";
+  const summary = document.getElementById("found");
+  const sentence = summary.dataset.found.replace("{number}", number).replace("{all}", entries.length);
+  summary.textContent = words.length ? sentence : "";
 }
 
 // The index is searched while the reader types. The other pages lead to it, with what was typed.
