@@ -62,7 +62,7 @@ async def test_an_agent_is_connected_from_nothing_and_what_it_did_is_undone(chro
     await page.get_by_role("link", name="Agents").first.click()
 
     # The organizer has a key already.
-    await page.get_by_text("Connect another agent").click()
+    await page.get_by_role("link", name="Connect another agent").click()
     await page.locator(".client summary", has_text="Another agent").click()
     await expect(page.get_by_text("Add one, and paste the address.")).to_be_visible()
     address = await page.locator("#mcp-address").inner_text()

@@ -28,7 +28,7 @@ async def test_a_saved_limit_applies_at_once_and_is_shown_on_the_card_of_the_key
     assert (await at.ada.post("/api/registrations", body)).json()["code"] == "daily_limit_reached"
     listed = main_text(await at.browser.get("/console/agents"))
     assert "1 of 1 person registered today." in listed
-    assert "Change the limits" in listed
+    assert "Limits and approval" in listed
 
 
 async def test_an_empty_field_takes_the_limit_away(service: Service) -> None:
@@ -39,7 +39,9 @@ async def test_an_empty_field_takes_the_limit_away(service: Service) -> None:
     await at.post(await page_of_key(at), daily_limit="")
 
     await at.ada.register(event["id"], email="ann@example.com")
-    assert "Set limits, or let it ask you first" in main_text(await at.browser.get("/console/agents"))
+    listed = main_text(await at.browser.get("/console/agents"))
+    assert "Limits and approval" in listed
+    assert "registered today" not in listed
 
 
 @pytest.mark.parametrize("text", ["many", "-1", "1.5", "1,50"])

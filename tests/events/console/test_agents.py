@@ -130,7 +130,7 @@ async def test_the_page_of_agents_shows_no_actions_of_another_organizer(scene: O
 
     page = await desk(bob)
 
-    assert "Nothing yet. What an agent changes appears here" in text(page)
+    assert "Nothing yet. Each change that an agent makes appears here" in text(page)
     assert "Jazz night" not in page.text
 
 
@@ -184,7 +184,7 @@ async def test_the_page_of_agents_is_in_german_too(scene: OAuthServerScene) -> N
 
     page = text(await desk(scene.person))
 
-    assert "Die Adresse für Ihren Agenten" in page
+    assert "1. Adresse kopieren" in page
     assert "Example App hat ann@example.com für Jazz night angemeldet" in page
 
 
@@ -203,7 +203,7 @@ async def test_the_steps_use_a_key_if_the_authorization_server_is_off(settings: 
     async with running(settings.model_copy(update={"oauth_builtin": False, "oauth_issuer": ""})) as service:
         page = await service.http.get("/agents", headers={"Accept": "text/html"})
 
-    assert "Get your key" in page.text
+    assert "Your key is in your console" in page.text
     assert "YOUR_KEY" in page.text
 
 

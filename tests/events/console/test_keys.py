@@ -195,5 +195,5 @@ async def test_keys_made_here_count_among_those_of_the_api(settings: Settings) -
 async def test_the_pages_of_keys_are_in_german_too(service: Service) -> None:
     at = await open_desk(service, language="de")
 
-    assert "Ein Schlüssel darf alles, was Sie hier selbst tun können." in await at.page("/console/agents")
-    assert "Kopieren Sie ihn jetzt" in (await create_key(at, "Kasse")).text
+    assert "Mit einem Schlüssel kann es alles tun, was Sie hier tun können." in await at.page("/console/agents")
+    assert "Kopieren Sie den Schlüssel „" in (await create_key(at, "Kasse")).text

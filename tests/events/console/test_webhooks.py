@@ -214,9 +214,10 @@ async def test_the_manual_of_webhooks_has_the_program_that_verifies_and_every_ty
     for page in (PAGE, f"{PAGE}/new"):
         assert f'href="{PAGE}/receive"' in await at.page(page)
     assert VERIFYING in html.unescape(manual.text)
-    examples = re.findall('<pre tabindex="0"><code>(.*?)</code>', manual.text, re.DOTALL)
-    assert [json.loads(html.unescape(example)) for example in examples] == [
-        json.loads(msgspec.json.encode(type.example)) for type in MESSAGES
+    examples = re.findall('<code id="message-[^"]*">(.*?)</code>', manual.text, re.DOTALL)
+    messages = [json.loads(html.unescape(example)) for example in examples]
+    assert [(message["type"], message["data"]) for message in messages] == [
+        (type.name, json.loads(msgspec.json.encode(type.example))) for type in MESSAGES
     ]
 
 

@@ -15,7 +15,10 @@ import pytest
 from holdfast.events.api import OPERATIONS
 from holdfast.events.documents import examples, openapi, page
 from holdfast.events.documents.examples import BODIES
+from holdfast.events.documents.field_words import FIELD_WORDS, MONEY, MONEY_FIELDS, words_of
+from holdfast.events.problems import ALL
 from holdfast.kit.contract.command import check
+from holdfast.kit.contract.problems import COMMON_PROBLEMS
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.webhooks.signing import new_secret, signed_headers
 from holdfast.kit.webhooks.verifying import VERIFYING
@@ -23,7 +26,7 @@ from tests.support import Service
 
 TAKING_A_BODY = [operation for operation in OPERATIONS if operation.has_body_fields]
 IDS = examples.PARAMETERS
-SPEC = openapi.document("Events", "1", "", examples.BASE, OPERATIONS, ())
+SPEC = openapi.document("Events", "1", "", examples.BASE, OPERATIONS, (*COMMON_PROBLEMS, *ALL))
 SCHEMAS = SPEC["components"]["schemas"]
 
 
@@ -95,6 +98,7 @@ async def test_every_operation_is_on_the_page_of_its_noun_with_its_example(servi
             assert operation.path in parsed_page.text
             assert operation.summary in parsed_page.text
         assert text.count("curl ") == len(operations)
+        assert text.count('rel="prev"') + text.count('rel="next"') in (1, 2)
         assert text.count("<pre tabindex=") >= 2 * len(operations) - 5
 
 
@@ -108,7 +112,7 @@ async def test_no_page_refers_to_another_host_or_to_what_is_not_there(service: S
         for address in parsed_page.addresses:
             parts = urlsplit(address)
             assert parts.netloc == ""
-            if parts.fragment:
+            if parts.fragment and not parts.path.startswith("/console"):
                 assert parts.fragment in pages[parts.path or path].ids, (path, address)
         assert not re.search(r"url\(|@import", parsed_page.text)
 
@@ -190,10 +194,67 @@ def test_the_example_of_an_event_is_true_to_itself_and_to_the_other_examples() -
     assert {"cancel_event", "create_event"} <= {*examples.CHANGES}
 
 
-async def test_a_reader_of_objects_finds_a_word_at_every_member(service: Service) -> None:
-    text = await noun_page(service, "objects")
+def field_texts() -> dict[str, str]:
+    """What the reference says about each field of requests and of answers."""
+    texts: dict[str, str] = {}
+    for operation in [operation for noun in page.operations_by_noun(SPEC).values() for operation in noun]:
+        fields = {parameter["name"]: parameter for parameter in operation.parameters}
+        fields |= operation.body["properties"] if operation.body else {}
+        for name, schema in fields.items():
+            texts[f"{operation.operationId}.{name}"] = words_of(name, schema, *operation.owners)
+    for owner, schema in openapi.answer_schemas(SPEC).items():
+        for name, field in schema.get("properties", {}).items():
+            texts[f"{owner}.{name}"] = words_of(name, field, owner)
+    return texts
 
-    assert re.findall(r"<dt><code>(\w+)</code>[^<]*(?:<[^d][^>]*>[^<]*)*</dt>\s*<dd></dd>", text) == []
+
+def test_each_field_is_described_with_words_that_its_name_does_not_have() -> None:
+    empty = {"a", "an", "the", "of", "its", "it", "is"}
+
+    circular = {
+        field: text
+        for field, text in field_texts().items()
+        if {*re.findall("[a-z]+", text.lower())} <= {*re.findall("[a-z]+", field.lower()), *empty}
+    }
+
+    assert circular == {}
+
+
+def test_each_amount_of_money_says_its_unit_with_an_example() -> None:
+    texts = {field: text for field, text in field_texts().items() if field.rpartition(".")[2] in MONEY_FIELDS}
+
+    assert len(texts) > 10
+    assert [field for field, text in texts.items() if MONEY not in text] == []
+
+
+def test_words_of_fields_belong_to_fields() -> None:
+    fields = {*field_texts()} | {field.rpartition(".")[2] for field in field_texts()}
+
+    assert {*FIELD_WORDS} - fields == set()
+
+
+async def test_the_reference_is_in_german_but_for_what_the_document_says(service: Service) -> None:
+    german = await service.http.get("/docs/events?lang=de")
+    english = await service.http.get("/docs/events", headers={"Accept-Language": "en"})
+
+    assert '<html lang="de">' in german.text
+    assert "Die Beschreibungen der Operationen und Felder sind auf Englisch." in german.text
+    assert "erforderlich" in german.text
+    assert 'href="/docs/photos?lang=de"' in german.text
+    assert (german.headers["content-language"], english.headers["content-language"]) == ("de", "en")
+    assert german.headers["vary"] == "accept-encoding, accept-language"
+    assert german.headers["etag"] != english.headers["etag"]
+
+
+async def test_pages_of_the_reference_lead_to_the_next_one(service: Service) -> None:
+    at, visited = "/docs/organizers", list[str]()
+    while at not in visited:
+        visited.append(at)
+        text = (await service.http.get(at)).text
+        at = next(iter(re.findall(r'href="([^"]+)" rel="next"', text)), at)
+
+    assert visited[-1] == "/docs/objects"
+    assert len(visited) == len(NOUNS) + 1
 
 
 def test_the_receiver_of_webhooks_on_the_page_takes_what_is_signed_and_nothing_else() -> None:

@@ -80,7 +80,7 @@ def test_an_operation_is_described_with_its_arguments_answers_and_errors() -> No
     ]
     assert "| in `jar` | type | notes |" in fill
     assert "| `grams` | integer | Required. |" in fill
-    assert "| `label` | string, max. length 20 or null | What to write on it. |" in fill
+    assert "| `label` | string or null, at most 20 characters | What to write on it. |" in fill
     assert "Answers 204: no body." in fill
     assert "Answers 200: array of string in `data`." in labels
 

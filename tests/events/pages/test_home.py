@@ -24,7 +24,7 @@ async def test_the_start_page_leads_people_and_agents_on(service: Service) -> No
 
 async def test_the_example_request_for_programs_registers_an_organizer(service: Service) -> None:
     page = await service.http.get("/developers")
-    (body,) = re.findall(r"-d '([^']+)'</code>", page.text)
+    body, _ = re.findall(r"-d '([^']+)'</code>", page.text)
 
     answer = await service.anonymous.post("/api/organizers/register", json.loads(body))
 

@@ -53,7 +53,7 @@ async def test_a_new_key_has_the_scopes_that_were_chosen_and_the_old_one_is_out_
     # What the present key allows is suggested, and the page says at each right what agents would lose without it.
     assert re.findall(r'name="(\w+)" value="on" checked>', form.text) == [*ALL]
     assert form.text.count("Your agents may do this now. With the new key they are refused.") == len(ALL)
-    assert "The present key stops working at once, for every agent." in main_text(form)
+    assert "The old key stops working at once, for every agent." in main_text(form)
 
     done = await admin.send("/console/agents/key", read_pools="on")
 
@@ -77,8 +77,8 @@ async def test_the_question_before_a_key_goes_says_when_it_was_used_last(admin: 
 
     used = main_text(await admin.get("/console/agents/key/end"))
 
-    assert "Nothing was changed with it yet." in unused
-    assert "Last used today" in used
+    assert "No agent has changed anything with the key." in unused
+    assert "The key was last used today" in used
 
 
 async def test_a_new_key_needs_a_confirmation(admin: Admin, shop: Shop) -> None:
@@ -103,7 +103,7 @@ async def test_changes_of_agents_are_listed_with_pool_reason_and_undo(admin: Adm
 
     page = await admin.get("/console/agents")
 
-    assert "Nothing yet. What an agent changes appears here" in empty
+    assert "Nothing yet. Each change that an agent makes appears here" in empty
     assert "An agent took 1 unit" in main_text(page)
     assert "“ <b>broken</b> ”" in main_text(page)
     [entry, _] = await shop.entries(pool_id=pool["id"])
@@ -203,7 +203,7 @@ async def test_the_key_is_removed_after_a_question(admin: Admin, shop: Shop) -> 
 
     await admin.send("/console/agents/key/end")
 
-    assert "Every agent that uses it is refused at once, and this key never works again." in question
+    assert "Every agent that uses the key is refused at once." in question
     assert (before.status_code, (await shop.ask("list_pools", {})).status_code) == (200, 401)
     assert "Your shop has no key" in main_text(await admin.get("/console/agents"))
 

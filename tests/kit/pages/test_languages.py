@@ -69,6 +69,7 @@ def test_the_language_in_the_address_wins_and_is_kept_by_links(query: bytes, cod
     assert language.code == code
     assert language.at("/events/7") == f"/events/7?lang={code}"
     assert language.at("/events/7?page=2") == f"/events/7?page=2&lang={code}"
+    assert language.at("/events/7#people") == f"/events/7?lang={code}#people"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from holdfast.kit.http.handler import Reply
 from holdfast.kit.pages.chart import draw_bars, draw_steps
 from holdfast.kit.pages.site import NavigationEntry, Site
+from holdfast.kit.webhooks.verifying import VERIFYING
 from holdfast_demo.shared.serving import to_response
 
 COMPONENTS_PATH = "/components"
@@ -49,6 +50,7 @@ def gallery_page() -> Reply:
         token="",
         values={"title": "Open studio", "zone": "UTC", "price": "fixed"},
         errors={"capacity": ["must be an integer"]},
+        program=VERIFYING,
         steps=draw_steps(_EXAMPLE, _EXAMPLE[-1][0] + dt.timedelta(hours=4), _EXAMPLE_KINDS),
         bars=draw_bars(_EXAMPLE),
     )

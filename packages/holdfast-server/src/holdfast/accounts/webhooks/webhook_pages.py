@@ -44,6 +44,7 @@ from holdfast.kit.webhooks.model import (
     WebhookDelivery,
     WebhookEndpoint,
     content_of,
+    subject_of,
 )
 from holdfast.kit.webhooks.sending import ANSWER_SECONDS
 from holdfast.kit.webhooks.verifying import VERIFYING
@@ -54,6 +55,9 @@ PAGE_SIZE = 20
 
 ZONE_SCRIPT = "webhooks/zone.js"
 """The file that gives a form the time zone of the browser."""
+
+EXAMPLE_TIME = datetime(2027, 5, 1, 18, tzinfo=UTC)
+"""When the examples of messages happened."""
 
 INSTRUCTIONS = {"url": message("Enter the address of your program, such as https://shop.example/webhooks.")}
 """What people enter in the form, by field."""
@@ -137,7 +141,7 @@ class WebhookPages:
             "webhook_manual.html",
             verifying=VERIFYING,
             seconds=ANSWER_SECONDS,
-            examples={type.name: _as_text(msgspec.to_builtins(type.example)) for type in self._types},
+            examples={type.name: _example(type) for type in self._types},
             reference=self._reference,
         )
 
@@ -415,6 +419,12 @@ def moment_in_zone(text: str, zone: str) -> str | None:
 def _number(text: str) -> int:
     """A number of an address; 0 if it is none."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else 0
+
+
+def _example(type: MessageType) -> str:
+    """A message of a type, as a program gets it."""
+    data = msgspec.to_builtins(type.example)
+    return _as_text(content_of(type.name, EXAMPLE_TIME, subject_of(type.example), 1, data))
 
 
 def _as_text(content: Any) -> str:

@@ -16,7 +16,9 @@ function search() {
   for (const part of document.querySelectorAll(".reference main > section")) {
     part.hidden = words.length > 0 && !part.querySelector("[data-words]:not([hidden])");
   }
-  document.getElementById("found").textContent = words.length ? `${number} of ${entries.length} operations have all these words.` : "";
+  const summary = document.getElementById("found");
+  const sentence = summary.dataset.found.replace("{number}", number).replace("{all}", entries.length);
+  summary.textContent = words.length ? sentence : "";
 }
 
 // The index is searched while the reader types. The other pages lead to it, with what was typed.
@@ -41,10 +43,15 @@ function address(form) {
 function show(form, title, text) {
   const heading = document.createElement("h3");
   heading.textContent = title;
+  const box = document.createElement("div");
+  box.className = "copyable";
   const content = document.createElement("pre");
   content.tabIndex = 0;
+  content.setAttribute("role", "group");
+  content.setAttribute("aria-label", title);
   content.textContent = text;
-  form.querySelector(".answer").replaceChildren(heading, content);
+  box.append(content);
+  form.querySelector(".answer").replaceChildren(heading, box);
 }
 
 async function send(form) {
@@ -61,9 +68,9 @@ async function send(form) {
     const time = Math.round(performance.now() - started);
     const text = await answer.text();
     const isJson = answer.headers.get("Content-Type")?.includes("json");
-    show(form, `${answer.status} ${answer.statusText} in ${time} ms`, isJson ? JSON.stringify(JSON.parse(text), null, 2) : text || "No body.");
+    show(form, `${answer.status} ${answer.statusText} · ${time} ms`, isJson ? JSON.stringify(JSON.parse(text), null, 2) : text || form.dataset.empty);
   } catch {
-    show(form, "No answer", "The server cannot be reached. Check your connection and send the request again.");
+    show(form, form.dataset.unreached, form.dataset.advice);
   }
 }
 

@@ -77,8 +77,8 @@ IDEMPOTENCY_KEY = {
     "in": "header",
     "required": False,
     "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"},
-    "description": "Any text of your own, best a random UUID. A request that comes again with its key within 24 hours "
-    "is done once, and answered alike.",
+    "description": "Any text of your own, best a random UUID. If the same request comes again with this key within 24 "
+    "hours, it is done only once and gets the same answer.",
 }
 
 
@@ -271,18 +271,40 @@ def answer_schemas(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def in_words(schema: Mapping[str, Any]) -> str:
-    """A short description of a type: `string or null`, `array of PriceChange`, `always false`."""
+    """A short description of a type and its limits: `string or null`, `array of PriceChange`, `integer, at least 1`."""
+    return ", ".join([type_in_words(schema), *limits_in_words(schema)])
+
+
+def type_in_words(schema: Mapping[str, Any]) -> str:
+    """A type without its limits: `string or null`, `array of PriceChange`, `always false`."""
     if "$ref" in schema:
         return schema["$ref"].rpartition("/")[2]
     if "enum" in schema:
         values = [value if isinstance(value, str) else json.dumps(value) for value in schema["enum"]]
         return f"one of {', '.join(values)}" if len(values) > 1 else f"always {values[0]}"
     if "anyOf" in schema:
-        return " or ".join(in_words(choice) for choice in schema["anyOf"])
+        return " or ".join(type_in_words(choice) for choice in schema["anyOf"])
     if schema.get("type") == "array":
-        return f"array of {in_words(schema['items'])}"
-    bounds = [f"{word} {schema[key]}" for key, word in _BOUNDS.items() if key in schema and schema[key] < 2**31 - 1]
-    return ", ".join([schema.get("format") or schema.get("type") or "any", *bounds])
+        return f"array of {type_in_words(schema['items'])}"
+    return schema.get("format") or schema.get("type") or "any"
 
 
-_BOUNDS = {"minimum": "at least", "maximum": "at most", "minLength": "min. length", "maxLength": "max. length"}
+def limits_in_words(schema: Mapping[str, Any]) -> list[str]:
+    """The limits of a value: `at least 1`, `1 to 300 characters`. Of a list: those of its items."""
+    bounded = [schema, *schema.get("anyOf", ()), *([schema["items"]] if "items" in schema else ())]
+    return [
+        f"{limits}{unit}"
+        for choice in bounded
+        for least, most, unit in (("minimum", "maximum", ""), ("minLength", "maxLength", " characters"))
+        if (limits := _limits(choice.get(least), choice.get(most, _NO_LIMIT)))
+    ]
+
+
+def _limits(least: int | None, most: int) -> str:
+    if most >= _NO_LIMIT:
+        return "" if least is None else f"at least {least}"
+    return f"at most {most}" if least is None else f"{least} to {most}"
+
+
+_NO_LIMIT = 2**31 - 1
+"""The largest number of a column: no limit that a reader must know."""

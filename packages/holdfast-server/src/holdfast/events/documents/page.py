@@ -14,12 +14,14 @@ from urllib.parse import urlencode
 from markupsafe import Markup, escape
 from msgspec import Struct
 
-from holdfast.events.documents.examples import BODIES, CHANGES, OBJECTS, PARAMETERS, WORDS
-from holdfast.events.documents.openapi import answer_schemas, in_words, resolver
+from holdfast.events.documents.examples import BODIES, CHANGES, OBJECTS, PARAMETERS
+from holdfast.events.documents.field_words import words_of
+from holdfast.events.documents.openapi import answer_schemas, limits_in_words, resolver, type_in_words
 from holdfast.events.site import SITE
+from holdfast.kit.contract.messages import translatable
 from holdfast.kit.http.index import Route
-from holdfast.kit.pages.site import security_headers
-from holdfast.kit.process.discovery import HTML, document
+from holdfast.kit.pages.language import Language
+from holdfast.kit.process.discovery import document_page
 from holdfast.kit.webhooks.verifying import VERIFYING
 
 Schema = Mapping[str, Any]
@@ -55,29 +57,64 @@ Spec = Mapping[str, Any]
 OBJECTS_PAGE = "objects"
 """The last part of the path of the page about objects, beside those of nouns."""
 
-TITLES: Mapping[str, str] = {"queues": "Waiting rooms (queues)", "keys": "API keys"}
-"""Titles of nouns whose word in addresses is not the one of pages."""
+TITLES: Mapping[str, str] = {
+    "organizers": translatable("Organizers"),
+    "users": translatable("Users"),
+    "keys": translatable("API keys"),
+    "events": translatable("Events"),
+    "pricing": translatable("Price history"),
+    "photos": translatable("Photos"),
+    "registrations": translatable("Registrations"),
+    "payments": translatable("Payouts"),
+    "queues": translatable("Waiting rooms"),
+    "webhooks": translatable("Webhooks"),
+    OBJECTS_PAGE: translatable("Objects"),
+}
+"""The titles of pages, by the noun in their addresses."""
 
-FIRST_CALL = """\
-# Register an organizer. The answer has your key.
-curl {base_url}/api/organizers/register \\
-  -H 'Content-Type: application/json' \\
-  -d '{{"organizer": {{"name": "Ada Events",
-       "email": "ada@example.com", "slug": "ada-events"}}}}'
+LEADS: Mapping[str, str] = {
+    "organizers": translatable(
+        "An organizer is the account that publishes events. Register one first: the answer has your API key."
+    ),
+    "users": translatable("Users are the people who have registered for events, and organizers."),
+    "keys": translatable("A program sends an API key with each request. Give each program a key of its own."),
+    "events": translatable(
+        "An event has a title, a start and a number of seats. Once an event is published, people can register."
+    ),
+    "pricing": translatable(
+        "The price of a dynamic event moves with demand. You set the prices of an event when you create the event; "
+        "here you read each change."
+    ),
+    "photos": translatable(
+        "A photo comes from a public address or from a file of yours. To send a file: presign an upload, PUT the file, "
+        "then add the photo by its key."
+    ),
+    "registrations": translatable(
+        "A registration asks for a seat. First you get 202: the registration is stored. Moments later its status says "
+        "whether the person has a seat."
+    ),
+    "payments": translatable(
+        "Before people can pay for an event, its organizer sets up payouts. Refunds are made in the console, on the "
+        "page Money of the event."
+    ),
+    "queues": translatable(
+        "A waiting room lets visitors in at a steady pace, to an event or to another site. In the API it is called a "
+        "queue."
+    ),
+    "webhooks": translatable(
+        "A webhook sends your program a message when something happens. Create an endpoint, then verify each message "
+        "that comes."
+    ),
+    OBJECTS_PAGE: translatable("The objects that answers have. What a request takes is described with its operation."),
+}
+"""What the noun of a page is, and what to do first."""
 
-# Publish an event. The answer has its id and its public_url.
-curl {base_url}/api/events \\
-  -H "X-API-Key: $KEY" \\
-  -H 'Content-Type: application/json' \\
-  -d '{{"event": {{"title": "Life drawing", "body": "Bring a pencil.",
-       "datetime": "2031-05-01T18:00:00Z", "capacity": 12,
-       "pricing_mode": "free", "price": 0}}}}'
-
-# Register a person. It is stored, and settled in a moment.
-curl {base_url}/api/registrations \\
-  -H "X-API-Key: $KEY" \\
-  -H 'Content-Type: application/json' \\
-  -d '{{"registration": {{"event_id": 7, "email": "ben@example.com"}}}}'"""
+FIRST_CALLS: Mapping[str, str] = {
+    "register_organizer": translatable("1. Register an organizer. The answer has your key."),
+    "create_event": translatable("2. Publish an event. The answer has its id and its page."),
+    "create_registration": translatable("3. Register a person. The answer says where the result will be."),
+}
+"""The operations with which a reader begins, and what to know about each."""
 
 ASSETS = ("documents/docs.css", "documents/docs.js")
 
@@ -108,6 +145,12 @@ class DocumentedOperation(Struct):
     content: str
     answers: dict[str, AnswerExample]
     refusals: dict[str, str]
+
+    @property
+    def owners(self) -> Sequence[str]:
+        """What has the fields of its request: the operation, and the object that it answers with."""
+        answered = (answer.type["$ref"].rpartition("/")[2] for answer in self.answers.values() if answer.type)
+        return (self.operationId, *answered)
 
     @property
     def title(self) -> str:
@@ -142,14 +185,13 @@ Nouns = Mapping[str, Sequence[DocumentedOperation]]
 
 def routes(spec: Spec) -> list[Route]:
     """The routes of the pages, their style sheet and their script. `copy.js` is an asset of the site."""
-    headers = {name.decode(): value.decode() for name, value in security_headers() if name != b"cache-control"}
     # Their examples take a tenth of what it takes to build the service: they are made when a visitor opens a page.
     nouns = cache(partial(operations_by_noun, spec))
     names = dict.fromkeys(entry["tags"][0] for methods in spec["paths"].values() for entry in methods.values())
     return [
-        document("/docs", lambda: _page(spec, nouns(), "documents/docs_index.html").encode(), HTML, headers),
+        document_page("/docs", lambda language: _page(spec, nouns(), language, "documents/docs_index.html")),
         *(
-            document(f"/docs/{noun}", lambda noun=noun: _noun_page(spec, nouns(), noun), HTML, headers)
+            document_page(f"/docs/{noun}", partial(_noun_page, spec, nouns, [*names, OBJECTS_PAGE], noun))
             for noun in (*names, OBJECTS_PAGE)
         ),
         *SITE.assets(*ASSETS),
@@ -165,23 +207,43 @@ def operations_by_noun(spec: Spec) -> Nouns:
     return nouns
 
 
-def _noun_page(spec: Spec, nouns: Nouns, noun: str) -> bytes:
-    return _page(spec, nouns, "documents/docs.html", noun=noun).encode()
+def _noun_page(spec: Spec, nouns: Callable[[], Nouns], names: Sequence[str], noun: str, language: Language) -> str:
+    """The page of a noun, with the names of the pages before and after it."""
+    number = names.index(noun)
+    return _page(
+        spec,
+        nouns(),
+        language,
+        "documents/docs.html",
+        noun=noun,
+        before=names[number - 1] if number else None,
+        after=names[number + 1] if number + 1 < len(names) else None,
+    )
 
 
-def _page(spec: Spec, nouns: Nouns, template: str, **values: Any) -> str:
+def _page(spec: Spec, nouns: Nouns, language: Language, template: str, **values: Any) -> str:
     """A page as HTML. It loads nothing from other servers."""
+    addresses = {
+        operation.operationId: language.at(f"/docs/{noun}#{operation.operationId}")
+        for noun, operations in nouns.items()
+        for operation in operations
+    }
     return SITE.render(
         template,
+        language=language,
         spec=spec,
         base_url=spec["servers"][0]["url"],
         nouns=nouns,
         objects=answer_schemas(spec),
-        words=in_words,
-        prose=_prose,
-        titles=_title,
-        meaning=_meaning,
-        first_call=FIRST_CALL.format(base_url=spec["servers"][0]["url"]),
+        examples={name: _indented(example) for name, example in OBJECTS.items()},
+        messages={name: _message(entry["post"]) for name, entry in spec["webhooks"].items()},
+        type_in_words=type_in_words,
+        limits_in_words=limits_in_words,
+        prose=partial(_prose, addresses),
+        titles=TITLES,
+        leads=LEADS,
+        first_calls=FIRST_CALLS,
+        meaning=words_of,
         verifying=VERIFYING,
         **values,
     )
@@ -197,7 +259,7 @@ def _documented(spec: Spec, method: str, path: str, entry: Spec) -> DocumentedOp
             wrapper, body = name, resolve(inner)
     responses = entry["responses"].items()
     example = BODIES.get(entry["operationId"])
-    content = json.dumps({wrapper: example} if wrapper else example, indent=2) if example else ""
+    content = _indented({wrapper: example} if wrapper else example) if example else ""
     return DocumentedOperation(
         entry["operationId"],
         method,
@@ -228,9 +290,10 @@ def _request(spec: Spec, method: str, path: str, entry: Spec, content: str) -> s
     method_option = "" if method == ("POST" if content else "GET") else f"-X {method} "
     lines = [f"curl {method_option}'{address}{'?' if query else ''}{query}'"]
     if "security" not in entry:
-        lines.append('-H "X-API-Key: $KEY"')
+        lines.append("-H 'X-API-Key: YOUR_KEY'")
     if content:
-        lines += ["-H 'Content-Type: application/json'", f"-d '{content}'"]
+        body = content.replace("\n", "\n  ")
+        lines += ["-H 'Content-Type: application/json'", f"-d '{body}'"]
     return " \\\n  ".join(lines)
 
 
@@ -246,19 +309,26 @@ def _answer(spec: Spec, response: Spec, changes: Spec) -> AnswerExample:
     inner = schema.get("properties", {}).get("data", schema)
     example = example_of(schema, resolver(spec))
     if changes:
-        example = {**example, "data": {**example["data"], **changes}}
-    return AnswerExample(inner if "$ref" in inner else None, json.dumps(example, indent=2, ensure_ascii=False))
+        data: Any = example["data"]
+        # The example of a list has one item.
+        example["data"] = [{**data[0], **changes}] if isinstance(data, list) else {**data, **changes}
+    return AnswerExample(inner if "$ref" in inner else None, _indented(example))
 
 
-def _title(noun: str) -> str:
-    return TITLES.get(noun, noun.capitalize())
+def _message(entry: Spec) -> tuple[str, str]:
+    """What a message of a webhook says, and an example."""
+    return entry["summary"], _indented(entry["requestBody"]["content"]["application/json"]["example"])
 
 
-def _meaning(name: str, schema: Schema) -> str:
-    """What a member or a parameter is, in the words of its schema or else of the examples."""
-    return schema.get("description") or WORDS.get(name, "")
+def _indented(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def _prose(text: str) -> Markup:
-    """A sentence of a docstring as HTML, with `names` as code."""
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped first
+def _prose(addresses: Mapping[str, str], text: str) -> Markup:
+    """A sentence of a docstring as HTML, with `names` as code. `addresses`: those of operations, which become links."""
+
+    def code(name: re.Match[str]) -> str:
+        address = addresses.get(name[1])
+        return f'<a href="{address}"><code>{name[1]}</code></a>' if address else f"<code>{name[1]}</code>"
+
+    return Markup(re.sub(r"`([^`]+)`", code, str(escape(text))))  # noqa: S704 - escaped first

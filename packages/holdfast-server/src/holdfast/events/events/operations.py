@@ -62,7 +62,7 @@ UNCHANGEABLE = ("pricing_mode", "currency")
 async def list(reader: Reader, caller: Caller, command: OffsetPage) -> Page[Event]:
     """List events, oldest first, cancelled and past ones included.
 
-    An organizer key sees its own.
+    An organizer key sees its own events.
     """
     page = await sql.list_events(reader, caller.tenant_id, command)
     return Page([to_api(row, reader.resources.settings) for row in page.data], page.pagination)
@@ -82,7 +82,7 @@ async def get(reader: Reader, batch: Batch[GetEvent]) -> Sequence[Event | Proble
 async def create(steps: Steps, caller: Caller, command: CreateEvent) -> Conclusion[Event]:
     """Create an event. It takes registrations at once.
 
-    The answer has what to publish: `public_url`, `embed_url`, `embed_code`.
+    Publish its `public_url`, `embed_url` or `embed_code`.
     """
     html = await prepare(steps, caller, command)
     return await steps.conclude(lambda tx: publish(tx, caller, command, html))

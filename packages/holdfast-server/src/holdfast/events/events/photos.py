@@ -148,7 +148,7 @@ async def set_primary(tx: Tx, caller: Caller, command: SetPrimaryPhoto) -> Event
 async def remove(tx: Tx, caller: Caller, command: RemovePhoto) -> EventPhotos:
     """Take a photo off an event.
 
-    For a day it can be put back.
+    For a day you can add it again by its key.
     """
     event = await events.lock(tx, caller, command.event_id)
     if command.key not in event.image_keys:

@@ -63,9 +63,9 @@ def _ended_key() -> Problem:
 
 
 async def list(reader: Reader, caller: Caller, command: ListKeys) -> Sequence[ApiKey]:
-    """List active API keys, masked.
+    """List active API keys by their first 8 characters.
 
-    An organizer key sees its own.
+    An organizer key sees its own keys.
     """
     return [_api_key(row, mask(row.start)) for row in await list_active_keys(reader, caller.tenant_id)]
 

@@ -14,7 +14,8 @@ SCOPES = {
     "read_events": translatable("View events, prices, registrations and the people in them."),
     "write_events": translatable("Publish and change events, and register people."),
     "manage_keys": translatable(
-        "Create, view and revoke API keys. A key that it creates can do everything and never expires."
+        "Create, view and revoke API keys. Allow this only to an agent that you trust: a new key can do everything, "
+        "until you revoke it."
     ),
 }
 """The scopes of access tokens, each with the actions it allows. API keys have none: they may do everything."""

@@ -122,5 +122,5 @@ async def console_link(tx: Tx, slug: str) -> int:
 
 
 async def list(reader: Reader, caller: Caller, command: OffsetPage) -> Page[User]:
-    """List organizers, oldest first. An admin key sees all of them, an organizer key itself."""
+    """List organizers, oldest first. An admin key sees all, an organizer key only its own."""
     return offset_page(await sql.list_organizers(reader, caller.tenant_id, command.offset, command.limit + 1), command)

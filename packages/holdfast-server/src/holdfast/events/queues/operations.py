@@ -68,7 +68,7 @@ EDITABLE = (
 
 
 async def list_queues(reader: Reader, caller: Caller, command: OffsetPage) -> Page[Queue]:
-    """List queues, oldest first. An organizer key sees its own, an admin key all."""
+    """List queues, oldest first. An organizer key sees its own queues, an admin key all."""
     page = await sql.list_queues(reader, caller.tenant_id, command)
     return Page([public_queue(row, reader.resources.settings) for row in page.data], page.pagination)
 

@@ -92,8 +92,8 @@ async def get(reader: Reader, batch: Batch[GetRegistration]) -> Sequence[Registr
 async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[Accepted | Problem | LockedRow]:
     """Register a person for an event.
 
-    Accepted means stored, not seated: ask at `next.url`, or get_registration. Registering a person again changes
-    nothing, unless there was no place.
+    It is stored first: ask for the result at `next.url`, or with get_registration. Registering a
+    person again changes nothing, unless there was no place.
     """
     settings = tx.resources.settings
     requests = [_request(call.caller, call.command, settings) for call in batch.calls]

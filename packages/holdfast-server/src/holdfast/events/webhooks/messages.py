@@ -95,7 +95,9 @@ _EVENT = ChangedEvent(1, "Evening of jazz", "2027-05-01T18:00:00.000000Z", 80, 8
 
 MESSAGES = (
     MessageType(
-        "registration.settled", translatable("A registration got a seat, a place on the waiting list, or none."), _SEAT
+        "registration.settled",
+        translatable("A new registration has its result: a seat, a place on the waiting list, or no place."),
+        _SEAT,
     ),
     MessageType(
         "registration.promoted",
@@ -109,7 +111,7 @@ MESSAGES = (
     ),
     MessageType(
         "registration.moved",
-        translatable("A registration lost its seat or its place, and still exists."),
+        translatable("A person lost a seat or a place on the waiting list. The registration is kept."),
         ChangedRegistration(1, "u7Qk2xYd", "waitlisted", "registered", None, 0),
     ),
     MessageType(
@@ -128,7 +130,7 @@ MESSAGES = (
         Refunded(1, "u7Qk2xYd", 1250, "EUR", "event_cancelled"),
     ),
     MessageType("event.created", translatable("An event was published."), _EVENT),
-    MessageType("event.changed", translatable("What the page of an event says was changed."), _EVENT),
+    MessageType("event.changed", translatable("Something that the page of an event says was changed."), _EVENT),
     MessageType("event.cancelled", translatable("An event was cancelled."), _EVENT),
     MessageType("event.full", translatable("The last seat of an event was taken."), _EVENT),
     MessageType("event.available", translatable("An event that was full has a free seat."), _EVENT),

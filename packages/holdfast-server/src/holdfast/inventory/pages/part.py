@@ -18,21 +18,32 @@ ROBOTS = b"User-agent: *\nDisallow:\n"
 DEVELOPERS = "/developers"
 
 EXAMPLE_REQUEST = """\
-{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-       "params": {"name": "get_availability", "arguments":
-         {"variant_gids": ["gid://shopify/ProductVariant/1006"]}}}"""
+{
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "tools/call",
+    "params": {
+      "name": "get_availability",
+      "arguments": {"variant_gids": ["gid://shopify/ProductVariant/1006"]}
+    }
+  }"""
 """A call that answers how many of a variant can be sold."""
 
 EXAMPLE_ANSWER = """\
-{"shared_inventory_id": 1, "version": 12,
- "variants": {"gid://shopify/ProductVariant/1006": 7},
- "limiting_pool": {"gid://shopify/ProductVariant/1006": 1}}"""
+{
+  "shared_inventory_id": 1,
+  "version": 12,
+  "variants": {"gid://shopify/ProductVariant/1006": 7},
+  "limiting_pool": {"gid://shopify/ProductVariant/1006": 1}
+}"""
 """The text in its answer, with numbers of the demonstration."""
 
 EXAMPLE_STOREFRONT = """\
-{"shared_inventory_id": 1,
- "variants": {"gid://shopify/ProductVariant/1006": 7},
- "stream_url": "https://…/storefront/stream?shop=…&exp=…&sig=…"}"""
+{
+  "shared_inventory_id": 1,
+  "variants": {"gid://shopify/ProductVariant/1006": 7},
+  "stream_url": "https://…/storefront/stream?shop=…&exp=…&sig=…"
+}"""
 """What a storefront gets."""
 
 EXAMPLE_CHANGE = """\

@@ -61,7 +61,8 @@ class Language(Struct, frozen=True):
         """The URL of another page of this site, in this language if the visitor has chosen it."""
         if not self.query:
             return path
-        return f"{path}{'&' if '?' in path else '?'}{_encoded_query(self.query)}"
+        path, mark, fragment = path.partition("#")
+        return f"{path}{'&' if '?' in path else '?'}{_encoded_query(self.query)}{mark}{fragment}"
 
     @property
     def query(self) -> tuple[tuple[str, str], ...]:

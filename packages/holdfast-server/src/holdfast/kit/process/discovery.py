@@ -23,6 +23,8 @@ from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, e
 from holdfast.kit.http.index import Route
 from holdfast.kit.mcp import EndpointConfig
 from holdfast.kit.mcp.endpoint import VERSIONS
+from holdfast.kit.pages.language import Language, language_of
+from holdfast.kit.pages.site import security_headers
 from holdfast.kit.running.operation import Operations
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.security.signed_tokens import PUBLISHED_TTL_SECONDS
@@ -229,6 +231,32 @@ def document(
     body       its content, or a function that returns it, which is called once, for the first request
     headers    additional headers
     """
+    return Route(path, PlainEndpoint(_replies(body, media_type, headers), _encoded(CORS)))
+
+
+def document_page(path: str, render: Callable[[Language], str]) -> Route:
+    """A page that everybody gets alike, in each language. Like a document it may be cached, and is sent compressed.
+
+    render    makes the page, once for a language
+    """
+
+    @cache
+    def replies(language: Language) -> Callable[[Request], Reply]:
+        headers = {name.decode(): value.decode() for name, value in security_headers(language)}
+        del headers["cache-control"]
+        headers["vary"] = "accept-encoding, accept-language"
+        return _replies(lambda: render(language).encode(), HTML, headers)
+
+    def show(request: Request) -> Reply:
+        return replies(language_of(request))(request)
+
+    return Route(path, PlainEndpoint(show, _encoded(CORS)))
+
+
+def _replies(
+    body: bytes | Callable[[], bytes], media_type: str, headers: Mapping[str, str] | None
+) -> Callable[[Request], Reply]:
+    """A function that answers requests for a document."""
 
     @cache
     def build(compressed: bool) -> EncodedDocument:
@@ -261,7 +289,7 @@ def document(
         condition = request.headers.get(b"if-none-match")
         return reply(compressed, condition is not None and has_version(condition, build(compressed).etag))
 
-    return Route(path, PlainEndpoint(show, _encoded(CORS)))
+    return show
 
 
 def keys_document(
