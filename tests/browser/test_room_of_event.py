@@ -88,7 +88,7 @@ async def test_an_open_page_follows_the_room(chromium: Browser, entrance: Entran
     page = await (await chromium.new_context(locale="en-US", reduced_motion="reduce")).new_page()
     await page.goto(entrance.event)
     room = page.locator("#waiting_room")
-    await expect(room).to_contain_text("Nobody waits now.")
+    await expect(room).to_contain_text("Nobody is waiting now.")
 
     await entrance.guarded.queue.change(active=False)
     await expect(room).to_contain_text("It is paused: nobody is let in now.", timeout=15_000)

@@ -110,7 +110,7 @@ async def test_a_preview_is_the_mail_in_both_languages_and_stores_nothing(servic
         assert '<base target="_blank">' in frame
     texts = [html.unescape(text) for text in re.findall(r"<pre>(.*?)</pre>", page.text, re.DOTALL)]
     assert "Hello Kim,\n\nYou have a seat at “Life drawing”.\n\n" in texts[0]
-    assert "schreibt:\n> Bring <b>clay</b>.\n> Now.\n\nZur Veranstaltung:" in texts[1]
+    assert "schreibt:\n> Bring <b>clay</b>.\n> Now.\n\nVerhindert?" in texts[1]
     assert "You have paid $25.00.\n" in texts[0]
     assert "<bdi>Sie haben einen Platz: Life drawing</bdi>" in page.text
 

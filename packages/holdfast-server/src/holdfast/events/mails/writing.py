@@ -250,7 +250,7 @@ def _order(known: MailFacts, language: Language) -> str:
         sentences = [_("You were number %(number)s of %(total)s.") % numbers]
     else:
         drawn = {"entries": number(known.draw_entries), "place": number(known.drawn_place)}
-        sentence = _("Your entry was number %(number)s of %(entries)s, and got place %(place)s in the draw.")
+        sentence = _("Your entry was number %(number)s of %(entries)s. In the draw it came to rank %(place)s.")
         sentences = [sentence % (numbers | drawn)]
     if known.moved:
         sentences.append(_("The organizer has moved %(number)s of them.") % {"number": number(known.moved)})
