@@ -55,5 +55,5 @@ async def test_no_mail_is_promised_while_mails_wait_for_the_organizer(service: S
 
     page = readable_text(await visitor.http.get(outcome))
 
-    assert "An e-mail with this code comes" not in page
+    assert "You get an e-mail with this code" not in page
     assert "The organizer has not confirmed their e-mail address yet." in page

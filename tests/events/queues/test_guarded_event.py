@@ -205,6 +205,7 @@ async def test_the_page_of_an_event_whose_room_has_ended_counts_no_seats(service
     assert "seats left" in page_text(await GuestBrowser(guarded).look())
 
     await guarded.queue.change(ends_at="2020-01-01T00:00:00Z")
+    await service.forget()
 
     assert "seats left" not in page_text(await GuestBrowser(guarded).look())
 
