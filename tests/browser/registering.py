@@ -120,5 +120,5 @@ async def wait_for_mail(server: Server, email: str, subject: str) -> str:
 
 
 def registration_link(text: str) -> str:
-    [url] = re.findall(r"http\S+/registrations/\S+", text)
+    [url] = re.findall(r"http\S+/registrations/[^/\s]+(?=\s)", text)
     return url

@@ -46,7 +46,7 @@ async def test_the_own_data_is_downloaded_and_then_erased(
     file = await download.value
     await file.save_as(tmp_path / "data.json")
     await page.get_by_role("button", name="Erase my data …").click()
-    await expect(page.get_by_role("heading")).to_have_text("Erase your data?")
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Erase your data?")
     await page.get_by_role("button", name="Erase my data now").click()
     await expect(page.get_by_role("heading")).to_have_text("Your data is erased.")
 

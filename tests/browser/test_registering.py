@@ -36,13 +36,13 @@ async def test_a_seat_cancelled_by_the_link_in_a_mail_goes_to_the_next_person_wh
 
                 frame = await register_in_frame(ben, stage, "ben@example.com")
                 outcome = frame.get_by_role("status").get_by_role("heading")
-                await expect(outcome).to_have_text("You are on the waiting list, place 1 of 1.", timeout=20_000)
+                await expect(outcome).to_have_text("You are number 1 on the waiting list.", timeout=20_000)
                 await wait_for_mail(server, "ben@example.com", "You are on the waiting list")
 
                 await ann.goto(registration_link(await wait_for_mail(server, "ann@example.com", "You have a seat")))
                 await expect(ann.get_by_role("heading", level=2)).to_have_text("You have a seat.")
                 await ann.get_by_role("link", name="Pass my seat on").click()
-                await ann.get_by_role("button", name="Pass it on").click()
+                await ann.get_by_role("button", name="Pass my seat on").click()
                 await expect(ann.get_by_role("heading", level=2)).to_have_text("You are passing your seat on.")
                 await expect(ann.locator(".left")).to_have_text(re.compile("^0:[0-3][0-9]$"))
                 await stage.service.cancel_due()

@@ -60,7 +60,7 @@ async def test_a_guest_waits_is_let_in_and_registers(chromium: Browser, entrance
 
     await page.locator("#to_waiting_room").click()
     await page.wait_for_url("**/released*", timeout=60_000)
-    await expect(page.locator("#your_turn")).to_contain_text("It is your turn. Register by")
+    await expect(page.locator("#your_turn")).to_contain_text("It is your turn. You can register one person until")
     await register(page, "ann@example.com")
 
     await expect(page.get_by_role("heading", name="We have received your registration.")).to_be_visible()
@@ -88,10 +88,10 @@ async def test_an_open_page_follows_the_room(chromium: Browser, entrance: Entran
     page = await (await chromium.new_context(locale="en-US", reduced_motion="reduce")).new_page()
     await page.goto(entrance.event)
     room = page.locator("#waiting_room")
-    await expect(room).to_contain_text("Nobody waits now.")
+    await expect(room).to_contain_text("Nobody is waiting now.")
 
     await entrance.guarded.queue.change(active=False)
-    await expect(room).to_contain_text("It is paused: nobody is let in now.", timeout=15_000)
+    await expect(room).to_contain_text("The waiting room is paused at the moment.", timeout=15_000)
     await entrance.guarded.ada.delete(entrance.guarded.queue.path)
     await expect(page.get_by_label("E-mail address")).to_be_visible(timeout=15_000)
 

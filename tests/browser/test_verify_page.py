@@ -144,6 +144,7 @@ async def test_a_link_shows_that_the_log_has_the_number_and_the_saved_receipt_wh
         context = await chromium.new_context()
         page = await context.new_page()
         await page.goto(address_of_ann)
+        await page.get_by_text("How is this fair?").click()
         async with page.expect_popup() as opened:
             await page.get_by_text("Check it yourself").click()
         check = await opened.value
@@ -174,6 +175,6 @@ async def test_a_link_shows_that_the_log_has_the_number_and_the_saved_receipt_wh
         await check.evaluate("() => { location.hash = location.hash.replace(/1[?]/, '3?') }")
         await expect(check.locator("#result .note.alarm")).to_contain_text("The log does not have this number")
         async with page.expect_download() as started:
-            await page.get_by_text("The proof of your number as a file").click()
+            await page.get_by_text("Proof of your number").click()
         assert (await started.value).suggested_filename == f"{event['id']}-1.tlog-proof"
         await context.close()

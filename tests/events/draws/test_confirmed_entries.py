@@ -77,7 +77,7 @@ async def test_a_program_that_follows_the_link_or_a_form_of_another_site_confirm
     address = await own_page_address(draw, "ann")
     http = Visitor(draw.service).http
     before = await show(draw, address)
-    assert "that your address is yours" in before
+    assert "Please confirm your address by" in before
     assert "Confirm my entry" in before
     assert (await http.get(f"{address}/confirm")).status_code == 303
     foreign = await http.post(f"{address}/confirm", headers={"sec-fetch-site": "cross-site"})
@@ -85,7 +85,7 @@ async def test_a_program_that_follows_the_link_or_a_form_of_another_site_confirm
     assert await proved(draw) == []
     assert (await press_confirm(draw, address)).status_code == 303
     assert await proved(draw) == ["ann"]
-    assert "Your entry is confirmed" in await show(draw, address)
+    assert "Your address is confirmed" in await show(draw, address)
     await draw.ada.delete(draw.polls["ann"])
     assert (await press_confirm(draw, address)).status_code == 410
 
@@ -95,9 +95,9 @@ async def test_the_page_of_an_entry_says_that_it_was_not_confirmed_in_time(draw:
     await confirm_entries(draw, "ann")
     await draw.frozen()
     await draw.service.run_sql("update events set draw_at = now() - interval '1 second'")
-    assert "Your entry is confirmed" in await show(draw, await own_page_address(draw, "ann"))
+    assert "Your address is confirmed" in await show(draw, await own_page_address(draw, "ann"))
     await confirm_entries(draw, "bob")
-    assert "was not confirmed before entries closed" in await show(draw, await own_page_address(draw, "bob"))
+    assert "Your address was not confirmed in time" in await show(draw, await own_page_address(draw, "bob"))
 
 
 async def test_the_page_after_the_form_does_not_tell_whether_an_address_is_known(draw: EventDraw) -> None:
@@ -108,7 +108,7 @@ async def test_the_page_after_the_form_does_not_tell_whether_an_address_is_known
     paths = [await visitor.register(another["id"], f"{name}@example.com") for name in ("ann", "bob")]
     await draw.service.settle()
     ann, bob = [await show(draw, path) for path in paths]
-    assert "If the address is not confirmed yet, an e-mail comes to it now." in ann
+    assert "If your address is new here, you get an e-mail now." in ann
     assert ann == bob.replace("number 2 of 2", "number 1 of 2")
 
 

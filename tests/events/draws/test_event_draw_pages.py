@@ -41,16 +41,15 @@ async def test_the_pages_say_before_the_draw_what_is_drawn_and_then_how_to_check
 
         before, form = await page(draw, public), await page(draw, f"/events/{draw.event['id']}/embed")
         for text in (before, form):
-            assert "Entries close on" in text
+            assert "You can enter until" in text
             assert "Enter the draw" in text
-            assert "One e-mail address is one entry: the draw cannot tell persons apart." in text
-            assert "The next page shows the number of your entry." in text
-            assert f"Drawn by round {ROUND} of the public beacon drand" in text
+            assert "Each e-mail address is one entry." in text
+            assert f"The order is drawn by round {ROUND} of the public beacon drand" in text
         assert "8 entries so far." in before
         assert "seats left" not in before
-        assert "2 Plätze werden verlost" in await page(draw, public, "de")
+        assert "2 Plätze werden verlost." in await page(draw, public, "de")
         waiting = await page(draw, outcome)
-        assert "Places are drawn on" in waiting
+        assert "Seats are drawn on" in waiting
         assert "Your entry is number 1 of 8." in waiting
         assert "Save your receipt" in waiting
         assert "Registrations are decided in order of arrival" not in waiting
@@ -58,15 +57,15 @@ async def test_the_pages_say_before_the_draw_what_is_drawn_and_then_how_to_check
         await draw.frozen()
         await service.run_sql("update events set draw_at = now() - interval '1 second'")
         await service.hear()
-        assert "Entries are closed. Places are drawn on" in await page(draw, public)
+        assert "Entries are closed. The seats are drawn on" in await page(draw, public)
         await draw.draw()
         await draw.place()
         await service.hear()
         after, order = await page(draw, public), await draw.order()
-        assert "The places were drawn." in after
+        assert "The seats were drawn." in after
         assert len(after) < 60_000
         place = order.index(1) + 1
-        assert f"Your entry was number 1 of 8, and got place {place} in the draw." in await page(draw, outcome)
+        assert f"Your entry was number 1 of 8. In the draw it came to rank {place}." in await page(draw, outcome)
         script = tmp_path / "check.mjs"
         (snippet,) = re.findall(r"<code>(const.*?)</code>", after, re.DOTALL)
         code, _, call = snippet.rpartition("await drawnOrder")

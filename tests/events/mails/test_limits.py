@@ -160,11 +160,11 @@ async def test_a_person_who_registers_with_an_unproved_organizer_reads_that_mail
     outcome = await visitor.register(event["id"], ANN)
     await post.service.settle()
 
-    waits = "The organizer has not confirmed their address yet."
+    waits = "The organizer has not confirmed their e-mail address yet."
     assert waits in (await visitor.http.get(outcome)).text
     again = (await Visitor(post.service).send(event["id"], email=ANN)).text
     assert waits in again
-    assert "in the e-mail to this address" not in again
+    assert "the e-mail with the registration" not in again
     await post.service.prove(ada)
     assert waits not in (await visitor.http.get(outcome)).text
 

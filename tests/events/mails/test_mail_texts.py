@@ -9,6 +9,7 @@ import pytest
 
 from holdfast.events.organizers.accent import OUR_ACCENT, dark_accent
 from tests.events.mails.post import ANN, BOB, CY, Post, body, entry, links
+from tests.events.pages.own_registration import cancel_registration, own_path
 from tests.helpers.event_visitor import Visitor
 from tests.helpers.photos import accept_photos, key_of
 
@@ -24,7 +25,7 @@ HOSTILE = [
 
 async def event_of(post: Post, **fields: Any) -> dict[str, Any]:
     day = {"datetime": "2031-05-01T18:00:00Z", "timezone": "Europe/Berlin", "location_name": "The hall"}
-    return await post.organizer.create_event(capacity=1, waitinglist_capacity=1, **{**day, **fields})
+    return await post.organizer.create_event(**{"capacity": 1, "waitinglist_capacity": 1, **day, **fields})
 
 
 async def test_a_mail_about_a_seat_has_the_details_of_the_day(post: Post) -> None:
@@ -38,7 +39,9 @@ async def test_a_mail_about_a_seat_has_the_details_of_the_day(post: Post) -> Non
     assert text.startswith("Hello Ann,\n\nYou have a seat at “Life drawing”.\n\nYou have paid $25.00.\n\nYour code")
     assert "Date: Thursday, May 1, 2031, 8:00\u202fPM CEST\n" in text
     assert "Place: The hall, Main street 1\n" in text
-    assert "you can cancel until April 30, 2031, 8:00\u202fPM CEST, with the link to your registration." in text
+    assert "Paid: $25.00\n" in text
+    cancelling = "Can't come? Please cancel by April 30, 2031, 8:00\u202fPM CEST:\nhttp://events.test/registrations/"
+    assert re.search(rf"{re.escape(cancelling)}\S+/cancel\?lang=en\n", text)
     assert "\nhttp://events.test/registrations/" in text
     assert event["public_url"] in text
     assert [part.get_content_type() for part in arrived.mail.walk() if not part.is_multipart()] == [
@@ -54,7 +57,7 @@ async def test_a_mail_about_a_seat_has_the_details_of_the_day(post: Post) -> Non
     assert f'href="{stop}?lang=en"' in body(arrived.mail, "html")
 
 
-async def test_a_mail_has_the_code_for_the_entrance_first_and_how_to_cancel_last(post: Post) -> None:
+async def test_a_mail_has_the_code_for_the_entrance_first_and_the_order_last(post: Post) -> None:
     event = await event_of(post, cancellation_hours=24)
     await post.sign_up(event["id"], ANN, "Ann")
 
@@ -67,14 +70,14 @@ async def test_a_mail_has_the_code_for_the_entrance_first_and_how_to_cancel_last
         "Your code for the entrance",
         "<dl>",
         f"http://events.test/events/{event['id']}/calendar.ics",
+        "cancel by",
         "You were number 1",
-        "cancel until",
     ]
     assert sorted(parts, key=html.index) == parts
-    assert sorted(("View your registration", "You were number 1", "cancel until"), key=body(arrived.mail).index) == [
+    assert sorted(("You were number 1", "View your registration", "cancel by"), key=body(arrived.mail).index) == [
         "View your registration",
+        "cancel by",
         "You were number 1",
-        "cancel until",
     ]
 
 
@@ -88,6 +91,37 @@ async def test_a_mail_about_the_waiting_list_leads_to_no_calendar(post: Post) ->
     assert ("calendar.ics" in mails[ANN], "calendar.ics" in mails[BOB]) == (True, False)
 
 
+async def test_a_mail_about_the_waiting_list_says_the_place(post: Post) -> None:
+    event = await event_of(post, waitinglist_capacity=2)
+    for email, language in ((ANN, "en"), (BOB, "en"), (CY, "de")):
+        await post.sign_up(event["id"], email, language=language)
+
+    mails = {received.recipient: received.mail for received in await post.deliver()}
+
+    for part in ("plain", "html"):
+        assert "in line." not in body(mails[ANN], part)
+        assert "At the moment you are number 1 in line." in body(mails[BOB], part)
+        assert "Im Moment stehen Sie dort an 2. Stelle." in body(mails[CY], part)
+
+
+async def test_a_mail_about_a_cancelled_registration_says_if_the_organizer_cancelled_it(post: Post) -> None:
+    event = await event_of(post, capacity=2)
+    await post.sign_up(event["id"], ANN)
+    await post.sign_up(event["id"], BOB)
+    await post.deliver()
+
+    await post.organizer.delete(await post.path(event["id"], ANN))
+    page = await own_path(post.service, event["id"], BOB)
+    await cancel_registration(post.service, page)
+    texts = {received.recipient: body(received.mail) for received in await post.deliver()}
+
+    assert "The organizer has cancelled your registration for “Life drawing”." in texts[ANN]
+    assert "Your registration for “Life drawing” was cancelled." in texts[BOB]
+    for text in texts.values():
+        assert f"Register again:\n{event['public_url']}" in text
+        assert f"To the organizer:\nhttp://events.test/organizers/{post.organizer.slug}" in text
+
+
 async def test_a_mail_asks_to_confirm_the_entry_of_a_draw_and_says_until_when(post: Post) -> None:
     event = await event_of(post, opens_at="2031-04-01T10:00:00Z")
     await post.sign_up(event["id"], ANN, "Ann")
@@ -99,7 +133,7 @@ async def test_a_mail_asks_to_confirm_the_entry_of_a_draw_and_says_until_when(po
     text = body(english)
     assert english["Subject"] == "Please confirm your entry: Life drawing"
     assert text.startswith("Hello Ann,\n\nPlease confirm your entry in the draw for “Life drawing”.\n")
-    assert "Open the link before April 1, 2031, 12:00\u202fPM CEST and press the button on its page" in text
+    assert "Open the page below before April 1, 2031, 12:00\u202fPM CEST, and press its button." in text
     assert "Confirm your entry:\nhttp://events.test/registrations/" in text.partition("Date: ")[0]
     assert german["Subject"] == "Bitte bestätigen Sie Ihr Los: Life drawing"
 
@@ -120,8 +154,8 @@ async def test_a_mail_about_the_outcome_says_the_number_and_the_signed_head_of_t
     await post.sign_up(event["id"], ANN)
     await post.sign_up(event["id"], BOB, language="de")
     [seat, before] = await post.deliver()
-    assert "Log: 4 entries, " in body(seat.mail)
-    assert "Protokoll: 4 Einträge, " in body(before.mail)
+    assert "prove the order later: 4 entries, " in body(seat.mail)
+    assert "bitte aufheben: 4 Einträge, " in body(before.mail)
 
     await post.organizer.delete(await post.path(event["id"], ANN))
     await post.sign_up(event["id"], CY)
@@ -134,11 +168,11 @@ async def test_a_mail_about_the_outcome_says_the_number_and_the_signed_head_of_t
     assert (
         "You were number 3 of 3. The organizer has removed 1 of them. Check it yourself:\n"
         f"http://events.test/verify?lang=en#/log/events/{event['id']}/proofs/3\n"
-        f"Log: 8 entries, {root} (keep this line)\n"
+        f"Keep this line to prove the order later: 8 entries, {root}\n"
     ) in body(mails[CY])
     for part in ("plain", "html"):
         assert "Sie waren Nummer 2 von 3. Der Veranstalter hat 1 davon entfernt." in body(mails[BOB], part)
-        assert f"Protokoll: 8 Einträge, {root} (bitte aufheben)" in body(mails[BOB], part)
+        assert f"bitte aufheben: 8 Einträge, {root}" in body(mails[BOB], part)
     assert "/log/" not in body(mails[ANN])
 
 
@@ -177,7 +211,7 @@ async def test_the_link_in_a_mail_opens_the_registration(post: Post) -> None:
 
     [arrived] = await post.deliver()
 
-    [url] = [link for link in links(body(arrived.mail)) if "/registrations/" in link]
+    [url] = [link for link in links(body(arrived.mail)) if "/registrations/" in link and "/cancel" not in link]
     page = await post.service.http.get(url)
     assert page.status_code == 200
     # It also says the code that can be read out at the entrance, and so does the mail.
@@ -253,7 +287,7 @@ async def test_a_mail_to_a_person_who_moves_up_late_allows_to_cancel_until_the_e
 
     [promoted] = [received for received in await post.deliver() if received.recipient == BOB]
 
-    assert "you can cancel until " in body(promoted.mail)
+    assert "Please cancel by " in body(promoted.mail)
     assert "you have moved up from the waiting list" in body(promoted.mail)
 
 
@@ -264,7 +298,7 @@ async def test_a_mail_after_the_deadline_does_not_say_how_to_cancel(post: Post) 
 
     [arrived] = await post.deliver()
 
-    assert "you can cancel" not in body(arrived.mail)
+    assert "Please cancel by" not in body(arrived.mail)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -346,7 +380,7 @@ async def test_a_person_who_registers_again_gets_a_mail_with_the_same_details(po
     assert again.keys() == first.keys() == {ANN, BOB}
     for email in (ANN, BOB):
         text = body(again[email])
-        assert "Somebody has typed your address into the form again." in text
+        assert "your address was entered in the form again." in text
         assert text.splitlines()[0] == first[email].splitlines()[0]
         assert links(text) == links(first[email])
         assert again[email]["List-Unsubscribe"]
@@ -356,8 +390,8 @@ async def test_a_person_who_registers_again_gets_a_mail_with_the_same_details(po
 BACK = {
     None: "You get $4.50 back that you paid for “Life drawing”.",
     "by_organizer": "The organizer of “Life drawing” gives you $4.50 back.",
-    "no_seat": "You get ¥450 back: when your payment for “Life drawing” arrived, there was no seat for you any more.",
-    "seat_lost": "You have no seat at “Life drawing” any more, and you get $4.50 back.",
+    "no_seat": "You get ¥450 back: when your payment for “Life drawing” arrived, all seats were taken.",
+    "seat_lost": "You get $4.50 back, because you no longer have a seat at “Life drawing”.",
     "event_cancelled": "“Life drawing” is cancelled, and you get $4.50 back.",
 }
 
@@ -382,7 +416,7 @@ async def test_a_mail_about_a_refund_says_why_and_how_much_and_what_the_organize
     mails = [received.mail for received in await post.deliver()]
     texts = [body(mail) for mail in mails]
 
-    assert {text.partition("\n")[0] for text in texts} == {*BACK.values()}
+    assert {text.splitlines()[2] for text in texts} == {*BACK.values()}
     subjects = {f"You get {amount} back: Life drawing" for amount in ("$4.50", "¥450")}
     assert {str(mail["Subject"]) for mail in mails} == subjects
     for text in texts:
@@ -401,7 +435,7 @@ async def test_a_mail_after_a_draw_says_the_drawn_place(post: Post) -> None:
 
     [seat] = await post.deliver()
 
-    assert "Your entry was number 1 of 900, and got place 17 in the draw." in body(seat.mail)
+    assert "Your entry was number 1 of 900. In the draw it came to rank 17." in body(seat.mail)
 
 
 async def test_mails_have_the_lines_of_an_address_with_commas(post: Post) -> None:

@@ -5,7 +5,7 @@ itself.
 from tests.events.mails.post import ANN, Post, body, links
 from tests.helpers.event_visitor import page_text
 
-PUT_THERE = "The organizer has put you there. You get a seat when the organizer gives you one."
+PUT_THERE = "The organizer has put you on the waiting list, and can give you a seat."
 
 
 async def test_the_mail_and_the_page_say_who_put_the_person_on_the_waiting_list(post: Post) -> None:
@@ -17,7 +17,7 @@ async def test_the_mail_and_the_page_say_who_put_the_person_on_the_waiting_list(
 
     [arrived] = await post.deliver()
     text = body(arrived.mail)
-    [url] = [link for link in links(text) if "/registrations/" in link]
+    [url] = [link for link in links(text) if "/registrations/" in link and "/cancel" not in link]
     page = page_text(await post.service.http.get(url))
     for readable in (text, page):
         assert PUT_THERE in " ".join(readable.split())

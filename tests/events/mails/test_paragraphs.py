@@ -80,8 +80,8 @@ async def test_the_paragraph_stands_below_our_sentences_as_the_organizers_words(
     quoted = "> Bring a pencil.\n>\n> The door is on the left.\n\n"
     text = body(arrived[ANN])
     name = re.findall(r"for an event of (.*)\.\n", text)[0]
-    assert f"\n\n{name} writes:\n{quoted}About the event:" in text.partition("View your registration:")[2]
-    assert f"\n\n{name} schreibt:\n{quoted}Zur Veranstaltung:" in body(arrived[BOB])
+    assert f"\n\n{name} writes:\n{quoted}Can't come?" in text.partition("View your registration:")[2]
+    assert f"\n\n{name} schreibt:\n{quoted}Verhindert?" in body(arrived[BOB])
     html = " ".join(body(arrived[ANN], "html").split())
     assert (
         f'<p class="soft"><bdi>{name}</bdi> writes:</p> <blockquote dir="auto"> '

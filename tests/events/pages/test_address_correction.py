@@ -139,7 +139,7 @@ async def test_the_owner_of_an_address_who_registers_too_cannot_lose_the_seat_by
 
     assert refused.status_code == 422
     assert "The address cannot be changed here any more." in readable_text(refused)
-    assert "Register again with the right address." in readable_text(refused)
+    assert "Please register again with the right address." in readable_text(refused)
     assert await people(service) == [("owner@example.com", "registered", "Anne")]
 
 

@@ -81,7 +81,7 @@ async def test_a_change_of_an_event_is_shown_as_soon_as_it_is_announced(service:
 async def test_the_event_page_says_how_many_registrations_are_numbered_and_links_the_log(service: Service) -> None:
     ada = await service.organizer()
     event, unlogged = await ada.create_event(), await ada.create_event(public_log=False)
-    assert "Fair order" not in readable_text(await service.http.get(unlogged["public_url"]))
+    assert "How is this fair?" not in readable_text(await service.http.get(unlogged["public_url"]))
     assert "so far" not in readable_text(await service.http.get(event["public_url"]))
 
     sentences: list[str] = []

@@ -98,7 +98,8 @@ async def test_the_answer_does_not_reveal_whether_the_address_is_that_of_an_orga
     event = await ada.create_event()
     ben, ann = await register_and_settle(service, ada, event, "ben", "ann")
 
-    assert page_text(await ask_for_own_data(service, ann)) == page_text(await ask_for_own_data(service, ben))
+    of_ann, of_ben = [page_text(await ask_for_own_data(service, address)) for address in (ann, ben)]
+    assert of_ann.replace("a•••@", "b•••@") == of_ben
     assert await links_sent(service) == ["ann@example.com", "ben@example.com"]
 
 

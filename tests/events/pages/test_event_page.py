@@ -20,7 +20,7 @@ async def test_the_public_address_of_an_event_is_a_page(service: Service) -> Non
         '<a href="https://example.com/studio" rel="noopener nofollow ugc">https://example.com/studio</a>' in page.text
     )
     assert f'<a href="/organizers/{ada.slug}"><bdi>Ada Events</bdi></a>' in page.text
-    assert "10 seats left" in readable_text(page)
+    assert "0 of 10 taken 10 seats left" in readable_text(page)
     organizer = await service.http.get(f"/organizers/{ada.slug}", headers=PAGE)
     assert (organizer.status_code, organizer.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert '<p class="price" data-count="price">Free</p>' in page.text
@@ -90,14 +90,14 @@ async def test_a_page_shows_every_change_at_the_next_request(service: Service) -
     await ada.delete(path)
     await look()
 
-    assert "2 seats left" in seen[0]
-    assert "1 seat left" in seen[1]
+    assert "0 of 2 taken 2 seats left" in seen[0]
+    assert "1 of 2 taken 1 seat left" in seen[1]
     assert "All seats are taken. 1 person is waiting. You would be number 2." in seen[2]
     assert "Watercolours" in seen[3]
     assert "This event is cancelled." in seen[4]
 
 
-async def test_the_event_page_has_the_link_to_the_log_and_the_chip_of_the_order_after_the_form(
+async def test_the_event_page_has_the_links_to_the_log_and_to_the_order_after_the_form(
     service: Service,
 ) -> None:
     event = await (await service.organizer()).create_event()
@@ -120,7 +120,7 @@ async def test_a_full_event_without_a_waiting_list_says_so_and_leads_to_other_ev
     await service.settle()
 
     for page in [await service.http.get(event[name]) for name in ("public_url", "embed_url")]:
-        assert "All seats are taken. There is no waiting list." in readable_text(page)
-        assert "If somebody cancels, you can register here at once" in page.text
-        assert f'<a class="button secondary" href="/organizers/{ada.slug}"' in page.text
+        assert "All seats are taken. This event has no waiting list." in readable_text(page)
+        assert "If a registration is cancelled, the form appears here at once." in page.text
+        assert f'<a class="button" href="/organizers/{ada.slug}"' in page.text
     assert "Other events of the organizer" not in while_open.text

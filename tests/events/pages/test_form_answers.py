@@ -32,8 +32,8 @@ async def test_a_full_event_offers_its_waiting_list_and_then_nothing(service: Se
     assert "You have a seat." in await register("ann@example.com")
     waiting = await visitor.open(event["id"])
     assert page_state(waiting) == "waiting_list"
-    assert "Tell me when a seat is free" in page_text(waiting)
-    assert "You are on the waiting list, place 1 of 1." in await register("ben@example.com")
+    assert "Join the waiting list" in page_text(waiting)
+    assert "You are number 1 on the waiting list." in await register("ben@example.com")
     full = await visitor.open(event["id"])
     assert page_state(full) == "full"
     assert "<form" not in full.text
@@ -53,7 +53,7 @@ async def test_a_visitor_who_comes_while_the_last_seat_is_given_reads_that_none_
     assert page_state(await visitor.http.get(first)) == "registered"
     page = await visitor.http.get(second)
     assert page_state(page) == "rejected"
-    assert "There was no seat left." in page_text(page)
+    assert "Others came first, and the waiting list is full." in page_text(page)
 
 
 async def test_a_registration_after_a_rejection_has_a_new_outcome(service: Service) -> None:

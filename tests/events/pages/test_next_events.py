@@ -47,6 +47,19 @@ async def test_a_cancelled_or_past_event_shows_the_next_three_events_of_its_orga
     assert f'href="/organizers/{ada.slug}"' in page.text
 
 
+async def test_next_events_without_a_free_place_come_last(service: Service) -> None:
+    ada = await service.organizer()
+    event = await with_others(ada)
+    full = await ada.create_event(title="Full", datetime="2031-06-01T12:00:00Z", capacity=1)
+    await ada.register(full["id"], email="ann@example.com")
+    await service.settle()
+
+    await ada.delete(f"/api/events/{event['id']}")
+    await service.hear()
+
+    assert await cards(service, event) == ["In June 2", "In June 3", "In June 4"]
+
+
 async def test_a_next_event_that_is_cancelled_too_is_shown_no_more(service: Service) -> None:
     ada = await service.organizer()
     event, other = await ada.create_event(title="This one"), await ada.create_event(title="The other one")

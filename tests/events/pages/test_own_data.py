@@ -65,7 +65,7 @@ async def test_erasing_says_first_what_happens_and_needs_a_second_button(service
 
     assert (page.status_code, page_state(page)) == (200, "confirming")
     text = page_text(page)
-    for part in ("<b>Pottery", "Life drawing", "One registration stays", "Nothing is paid back", "cannot be undone"):
+    for part in ("<b>Pottery", "Life drawing", "One registration stays", "You get no money back", "cannot be undone"):
         assert part in text
     assert "Last year" not in text
     assert await is_there(service)

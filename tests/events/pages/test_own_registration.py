@@ -97,7 +97,7 @@ async def test_a_seat_that_is_cancelled_goes_to_the_next_on_the_waiting_list(ser
 
     gone = await cancel_registration(service, ann)
 
-    assert "place 1 of 2" in page_text(before)
+    assert "You are number 1 on the waiting list." in page_text(before)
     assert (gone.status_code, page_state(gone)) == (410, "own_cancellation")
     assert await registration_statuses(ada) == {"ben": "registered", "cal": "waitlisted"}
     assert page_state(await http.get(ben)) == "registered"
@@ -111,7 +111,7 @@ async def test_a_place_on_the_waiting_list_can_be_cancelled(service: Service) ->
     await cancel_registration(service, ben)
 
     assert await registration_statuses(ada) == {"ann": "registered", "cal": "waitlisted"}
-    assert "place 1 of 1" in page_text(await Visitor(service).http.get(cal))
+    assert "You are number 1 on the waiting list." in page_text(await Visitor(service).http.get(cal))
 
 
 async def test_the_question_before_cancelling_and_the_answer_say_who_gets_the_place(service: Service) -> None:
@@ -128,14 +128,16 @@ async def test_the_question_before_cancelling_and_the_answer_say_who_gets_the_pl
     questions.append(await question(ben))
     answers.append(page_text(await cancel_registration(service, ben)))
 
-    assert "Can't come? Pass it on. The first person on the waiting list gets your seat." in questions[0]
-    assert "Leave the waiting list? Those behind you on the waiting list move up." in questions[1]
-    assert "Your place is free for anyone then." in questions[2]
-    assert "Cancel your registration? Your seat is free for anyone then." in questions[3]
-    assert all("You have 30 seconds to undo it." in question for question in questions)
+    assert "to the next person?" in questions[0]
+    assert "The first person on the waiting list gets your seat." in questions[0]
+    assert "You lose place 1 on the waiting list. The people behind you move up." in questions[1]
+    assert "You lose place 2 on the waiting list." in questions[2]
+    assert "The people behind you" not in questions[2]
+    assert "Your seat is free for others." in questions[3]
+    assert all("You can undo this for 30 seconds." in question for question in questions)
     assert "Your registration is cancelled." in answers[0]
     assert "Somebody who waited has your seat now. Thank you." in answers[1]
-    assert "Your seat is free again for anyone." in answers[2]
+    assert "Your seat is free for others now." in answers[2]
 
 
 async def test_opening_the_pages_of_a_registration_changes_nothing(service: Service) -> None:
@@ -186,7 +188,7 @@ async def test_the_own_page_after_the_deadline_names_the_organizer_to_ask(servic
     await service.run_sql("update events set cancellation_hours = 6")
     late = await http.post(f"{address}/cancel", data={"token": token})
 
-    assert "please ask the organizer: Ada Events" in page_text(page)
+    assert "please tell the organizer: Ada Events" in page_text(page)
     assert "<button" not in page.text
     assert (late.status_code, page_state(late)) == (422, "registered")
     assert "too late" in page_text(late)
@@ -252,7 +254,7 @@ async def test_a_guessed_link_to_a_registration_is_answered_with_404(service: Se
             assert page.status_code == 404
             assert page.headers["content-type"] == "text/html; charset=utf-8"
             assert page_state(page) == "wrong_link"
-            assert "Open it once more in the e-mail that you got" in page.text
+            assert "Open the link in the e-mail again." in page.text
     assert (await http.get(f"/registrations/{write(secret, OWN_PAGE, link)}/outcome")).status_code == 404
 
 

@@ -44,8 +44,8 @@ async def test_a_seat_that_is_not_paid_in_time_goes_to_the_next_who_gets_time_to
     assert await ann.status() == "rejected"
     page = await ann.page()
     assert "not paid in time" in page_text(page)
-    [form] = re.findall(r'href="([^"]+)">Go to the registration form', page.text)
-    assert "Tell me when a seat is free" in page_text(await ann.visitor.http.get(form))
+    [form] = re.findall(r'href="([^"]+)">Register again', page.text)
+    assert "Join the waiting list" in page_text(await ann.visitor.http.get(form))
     assert await ben.status() == "held"
     await shop.work()
     await ben.pay()

@@ -1,5 +1,6 @@
 """Texts of pages and mails about money that is paid, waits or is refunded."""
 
+import datetime as dt
 from typing import Literal
 
 import pytest
@@ -9,6 +10,7 @@ from holdfast.events.mails.sql import MailFactsRequest, find_facts
 from holdfast.events.mails.writing import message
 from holdfast.events.people.model import AccountSelector
 from holdfast.events.people.operations import export, preview
+from holdfast.kit.pages.language import ENGLISH
 from tests.helpers.event_visitor import field_value, page_text
 from tests.helpers.payments import ANN, Buyer, PaymentScene, handle_of, open_dispute, own_page_path, pay_for_seat
 from tests.support import eventually
@@ -29,7 +31,7 @@ async def money_on_pages(shop: PaymentScene, ann: Buyer) -> list[str]:
     ("outcome", "mail", "sentence"),
     [
         ("won", "dispute_won", "€12.00 goes back to you. Your bank may need some days."),
-        ("lost", "dispute_lost", "the bank of the card has given the money back itself. So we give nothing back."),
+        ("lost", "dispute_lost", "the bank of the card has given you the money back. So there is no refund from us."),
     ],
 )
 async def test_a_person_who_disputes_a_payment_of_a_cancelled_event_reads_what_is_true_at_each_step(
@@ -48,7 +50,7 @@ async def test_a_person_who_disputes_a_payment_of_a_cancelled_event_reads_what_i
 
     assert first_mails == ["dispute_open"]
     for page in while_open:
-        assert "€12.00 is to go back to you, but it waits" in page
+        assert "You are to get €12.00 back. The payment is disputed" in page
     assert await refund_mails(shop) == ["dispute_open", mail]
     for page in await money_on_pages(shop, ann):
         assert sentence in page
@@ -117,7 +119,7 @@ async def test_a_person_who_cancels_during_a_dispute_reads_that_the_refund_waits
     assert "If you cancel now, €12.00 is to go back to you, but it waits" in own_text
     assert "nothing goes back before it has decided" in outcome
     assert "Full refund" not in outcome
-    assert "€12.00 is to go back to you, but it waits" in done
+    assert "You are to get €12.00 back. The payment is disputed" in done
     assert await refund_mails(shop) == ["dispute_open"]
 
 
@@ -131,7 +133,7 @@ async def test_a_person_who_cancels_after_a_lost_dispute_is_promised_no_refund(s
     await shop.work()
 
     for text in texts:
-        assert "the bank of the card has given the money back itself. So we give nothing back." in text
+        assert "the bank of the card has given you the money back. So there is no refund from us." in text
         assert "you get" not in text
     assert await refund_mails(shop) == ["dispute_lost"]
 
@@ -225,7 +227,7 @@ async def test_the_own_page_of_a_removed_registration_says_what_becomes_of_the_m
     removed = await ann.visitor.http.get(path)
 
     assert removed.status_code == 410
-    assert "€12.00 is to go back to you, but it waits" in page_text(removed)
+    assert "You are to get €12.00 back. The payment is disputed" in page_text(removed)
 
 
 async def test_a_person_who_moved_up_after_days_and_pays_reads_the_outcome(shop: PaymentScene) -> None:
@@ -244,8 +246,15 @@ async def test_a_person_who_moved_up_after_days_and_pays_reads_the_outcome(shop:
     assert "no longer shown" in page_text(await ben.page())
 
 
-def dated(days: int) -> str:
-    return f"Full refund until {days} days before the event, none after that."
+async def refund_moment(shop: PaymentScene, days: int) -> str:
+    """The moment so many days before the event of a scene, as its English pages and mails write it."""
+    ((begins, zone),) = await shop.service.run_sql("select datetime, timezone from events order by id limit 1")
+    return ENGLISH.moment(begins - dt.timedelta(days=days), zone or "UTC")
+
+
+async def refund_terms(shop: PaymentScene, days: int) -> str:
+    """The sentence about it, as `page_text` gives it."""
+    return " ".join(f"Full refund if you cancel by {await refund_moment(shop, days)}. No refund after that.".split())
 
 
 async def test_people_know_before_they_pay_what_goes_back_if_they_cancel(shop: PaymentScene) -> None:
@@ -254,17 +263,18 @@ async def test_people_know_before_they_pay_what_goes_back_if_they_cancel(shop: P
     event = (await ada.get(f"/api/events/{event_id}")).json()["data"]
     embed = f"/events/{event_id}/embed"
     for address in (event["public_url"], embed):
-        assert "Full refund if you cancel in time." in page_text(await shop.service.http.get(address))
+        assert await refund_terms(shop, 0) in page_text(await shop.service.http.get(address))
 
     await shop.service.run_sql("update payout_accounts set refund_days = 12")
 
     for address in (event["public_url"], embed):
-        assert await shows(shop, address, dated(12))
+        assert await shows(shop, address, await refund_terms(shop, 12))
     ann = await shop.register(event_id, ANN)
     assert await ann.link()
     await shop.service.run_sql("update payout_accounts set refund_days = 3")
     held = [page_text(await ann.page()), page_text(await ann.visitor.http.get(await own_page_path(shop, ann)))]
-    assert all(dated(12) in text for text in held)
+    terms = await refund_terms(shop, 12)
+    assert all(terms in text for text in held)
     assert all("Pay €12.00" in text for text in held)
 
 
@@ -283,17 +293,16 @@ async def test_people_know_after_they_paid_until_when_they_get_everything_back(s
     await shop.service.run_sql("update payout_accounts set refund_days = 12")
     ann = await pay_for_seat(shop, ada)
 
-    assert f"You have paid €12.00. {dated(12)}" in page_text(await ann.page())
+    assert f"You have paid €12.00. {await refund_terms(shop, 12)}" in page_text(await ann.page())
     path = await own_page_path(shop, ann)
-    assert (
-        "If you cancel now, you get €12.00 back. This applies until 12 days before the event; after that you get"
-        " nothing back." in page_text(await ann.visitor.http.get(path))
+    until = " ".join((await refund_moment(shop, 12)).split())
+    assert f"If you cancel now, you get €12.00 back. From {until} on you get nothing back." in page_text(
+        await ann.visitor.http.get(path)
     )
-    german = page_text(await ann.visitor.http.get(f"{path}?lang=de"))
-    assert "Das gilt bis 12 Tage vor der Veranstaltung; danach bekommen Sie nichts zurück." in german
+    assert "bekommen Sie nichts mehr zurück." in page_text(await ann.visitor.http.get(f"{path}?lang=de"))
 
 
-async def test_a_person_who_cancels_too_late_for_a_refund_reads_the_number_of_days(shop: PaymentScene) -> None:
+async def test_a_person_who_cancels_too_late_for_a_refund_reads_until_when_it_was_possible(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     await shop.service.run_sql("update payout_accounts set refund_days = 40")
     ann = await pay_for_seat(shop, ada)
@@ -304,9 +313,11 @@ async def test_a_person_who_cancels_too_late_for_a_refund_reads_the_number_of_da
     await shop.service.cancel_due()
     done = await ann.visitor.http.get(path)
 
-    nothing = "you get nothing back: the organizer gives money back only until 40 days before the event."
-    assert f"If you cancel now, {nothing}" in page_text(page)
-    assert f"Y{nothing[1:]}" in page_text(done)
+    until = " ".join((await refund_moment(shop, 40)).split())
+    assert f"If you cancel now, you get nothing back. A refund was possible until {until}." in page_text(page)
+    assert "You get nothing back: the organizer gives money back only until 40 days before the event." in page_text(
+        done
+    )
 
 
 async def test_a_fully_refunded_person_does_not_read_that_nothing_comes_back(shop: PaymentScene) -> None:
@@ -322,18 +333,19 @@ async def test_a_fully_refunded_person_does_not_read_that_nothing_comes_back(sho
 
 
 @pytest.mark.parametrize(
-    ("days", "line"),
+    ("days", "terms"),
     [
-        (0, "Refunds: in full, if you cancel in time\n"),
-        (1, "Refunds: in full until 1 day before the event, nothing after that\n"),
-        (12, "Refunds: in full until 12 days before the event, nothing after that\n"),
+        (0, "in full if you cancel by {moment}, none after that"),
+        (12, "in full if you cancel by {moment}, none after that"),
+        (40, "none: it is too late for that"),
     ],
 )
-async def test_mails_to_people_who_pay_say_what_goes_back(shop: PaymentScene, days: int, line: str) -> None:
+async def test_mails_to_people_who_pay_say_what_goes_back(shop: PaymentScene, days: int, terms: str) -> None:
     ada = await shop.organizer()
     await shop.service.run_sql("update payout_accounts set refund_days = %(days)s", days=days)
     event_id = await shop.event(ada)
     unpaid = await shop.register(event_id, ANN)
+    line = f"Refunds: {terms.format(moment=await refund_moment(shop, days))}\n"
     assert line in await mail(shop, unpaid, "payment_due")
 
     await unpaid.pay()

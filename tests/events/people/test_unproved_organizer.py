@@ -128,7 +128,7 @@ async def test_a_person_just_signed_in_by_mail_reaches_the_data_before_saying_wh
     exported = file.json()
     assert exported["account"]["email"] == EMAIL
     assert exported["unconfirmed_organizer"]["slug"] == "planted-bank"
-    assert "Somebody set up an organizer with your address, /organizers/planted-bank" in page_text(question)
+    assert "The organizer /organizers/planted-bank ends" in page_text(question)
     assert EMAIL not in await read_all_text(service)
     assert not await ann.is_signed_in()
 

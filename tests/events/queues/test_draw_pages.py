@@ -32,11 +32,11 @@ async def test_the_page_of_a_queue_says_what_is_drawn_and_then_how_to_check_it(
         before = await page()
         assert "You are in the draw." in before
         assert "Entries close on" in before
-        assert "It does not matter when you come before that." in before
-        assert "One browser is one entry; the draw cannot tell persons apart." in before
+        assert "Everyone who enters in time has the same chance." in before
+        assert "Each browser is one entry, and all entries have the same chance." in before
         assert f"Round {ROUND} of the public beacon drand" in before
         assert '<dd id="entries">8</dd>' in before
-        assert "Ein Browser ist ein Los" in await page("de")
+        assert "Jeder Browser ist ein Los" in await page("de")
         shared = await page(address=f"{path}/progress")
         assert 'data-draws="1"' in before
         assert 'data-draws="1"' in shared

@@ -18,12 +18,12 @@ async def test_a_visitor_waits_is_let_in_and_registers(service: Service) -> None
 
     page = await guest.look()
     assert page_state(page) == "queue"
-    assert "There is a waiting room. Nobody waits now." in page_text(page)
+    assert "so that everyone gets a fair turn. Nobody is waiting now." in page_text(page)
     assert 'name="email"' not in page.text
 
     page = await guest.go_in()
     assert (page.status_code, page_state(page)) == (200, "open")
-    assert "It is your turn. Register by" in page_text(page)
+    assert "It is your turn. You can register one person until" in page_text(page)
     assert page.headers["cache-control"] == "no-store"
 
     answer = await guest.send(page, "ann@example.com")
@@ -52,7 +52,7 @@ async def test_a_form_without_a_release_stores_nothing(service: Service, framed:
     answer = await stranger.send(page, "eve@example.com")
 
     assert (answer.status_code, page_state(answer)) == (403, "queue")
-    assert "you can register when it is your turn in the waiting room" in page_text(answer)
+    assert "please go to the waiting room first" in page_text(answer)
     assert await guarded.registered() == set()
 
 
@@ -67,7 +67,7 @@ async def test_one_release_registers_one_person(service: Service) -> None:
     answer = await guest.send(page, "ben@example.com")
 
     assert (answer.status_code, page_state(answer)) == (403, "queue")
-    assert "your turn was used, or is over" in page_text(answer)
+    assert "your turn is over, or was used" in page_text(answer)
     assert await guarded.registered() == {"ann@example.com"}
 
 
@@ -183,9 +183,9 @@ async def test_a_full_or_cancelled_event_does_not_redirect_to_its_room(service: 
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"active": False}, "It is paused: nobody is let in now."),
-        ({"starts_at": "2030-01-01T00:00:00Z"}, "The first are let in on"),
-        ({"ends_at": "2020-01-01T00:00:00Z"}, "The waiting room has ended."),
+        ({"active": False}, "The waiting room is paused at the moment."),
+        ({"starts_at": "2030-01-01T00:00:00Z"}, "Registration begins on"),
+        ({"ends_at": "2020-01-01T00:00:00Z"}, "Registration has ended."),
     ],
 )
 async def test_the_page_of_an_event_says_what_its_waiting_room_does(
@@ -198,6 +198,16 @@ async def test_the_page_of_an_event_says_what_its_waiting_room_does(
 
     assert page_state(page) == "queue"
     assert says in page_text(page)
+
+
+async def test_the_page_of_an_event_whose_room_has_ended_counts_no_seats(service: Service) -> None:
+    guarded = await guard(service)
+    assert "seats left" in page_text(await GuestBrowser(guarded).look())
+
+    await guarded.queue.change(ends_at="2020-01-01T00:00:00Z")
+    await service.forget()
+
+    assert "seats left" not in page_text(await GuestBrowser(guarded).look())
 
 
 async def test_an_event_without_its_room_is_open_again(service: Service) -> None:
@@ -220,8 +230,8 @@ async def test_the_number_of_waiting_visitors_is_on_the_page(service: Service) -
 
     text = page_text(await GuestBrowser(guarded).look())
 
-    assert re.search(r"2 people wait\.", text)
-    assert "You are let in within" in text
+    assert re.search(r"2 people are waiting\.", text)
+    assert "Your turn to register would come within" in text
 
 
 async def test_a_room_without_an_event_leads_to_its_own_site(service: Service) -> None:

@@ -62,7 +62,7 @@ async def test_a_paused_queue_says_so_and_keeps_the_place(queue: QueueScene) -> 
 
     page = await browser.look()
     assert (room_state(page), room_position(page)) == ("paused", 1)
-    assert re.search(r"paused it on <time [^>]*>\w+ \d+, \d{4}, \d+:\d\d\s[AP]M UTC</time>", page.text)
+    assert re.search(r"paused the waiting room on <time [^>]*>\w+ \d+, \d{4}, \d+:\d\d\s[AP]M UTC</time>", page.text)
     assert "progressbar" not in page.text
     assert "Your turn comes" not in page.text
     refused = await newcomer.line_up()
@@ -129,23 +129,26 @@ async def test_the_page_of_an_ended_queue_leads_to_its_site_and_to_the_organizer
     page = await Browser(queue).line_up()
 
     assert re.findall(r'<a class="button[^"]*" href="([^"]*)"', page.text) == [
-        "https://shop.example.com",
         f"/organizers/{ada.slug}",
+        "https://shop.example.com",
     ]
-    assert 'On <strong dir="ltr">shop.example.com</strong> you see whether something is left.' in page.text
+    assert 'Look on <strong dir="ltr">shop.example.com</strong> for what comes next.' in page.text
     assert "new events of <bdi>Ada &lt;b&gt;</bdi>." in page.text
     assert f'href="/organizers/{ada.slug}/events.ics"' in page.text
 
 
-async def test_the_page_of_an_ended_queue_before_an_event_leads_to_the_event(service: Service) -> None:
+async def test_the_page_of_an_ended_queue_before_an_event_says_what_is_left_and_leads_on(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     queue = await open_queue(service, ada, target_url=None, event_id=event["id"], ends_at=PAST)
 
     page = await Browser(queue).line_up()
 
-    assert re.findall(r'<a class="button" href="([^"]*)"', page.text) == [f"/events/{event['id']}"]
-    assert "nobody can register for the event now" in page.text
+    assert re.findall(r'<a class="button[^"]*" href="([^"]*)"', page.text) == [
+        f"/organizers/{ada.slug}",
+        f"/events/{event['id']}",
+    ]
+    assert f"{event['capacity']} seats are left, and the organizer decides who gets them." in page.text
 
 
 async def test_the_page_of_an_ended_queue_names_no_site_of_an_unconfirmed_organizer(service: Service) -> None:

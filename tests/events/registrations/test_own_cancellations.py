@@ -48,11 +48,14 @@ async def test_a_seat_stays_the_persons_for_half_a_minute_and_no_log_or_mail_has
 
     assert (page.status_code, page_state(page)) == (200, "registered")
     assert "You are passing your seat on." in page_text(page)
-    assert "It is still yours. You can undo this for 30 seconds." in page_text(page)
+    assert (
+        "In 30 seconds, the first person on the waiting list gets your seat. Until then you can undo this."
+        in page_text(page)
+    )
     assert 'action="' in page.text
     assert removed == 0
     assert await registration_statuses(ada) == {"ann": "registered", "ben": "waitlisted"}
-    assert "place 1 of 1" in page_text(await Visitor(service).http.get(ben))
+    assert "You are number 1 on the waiting list." in page_text(await Visitor(service).http.get(ben))
     assert await service.run_sql(ENTRIES) == []
     assert await service.run_sql("select count(*) from mails") == mails
     [(seconds,)] = await service.run_sql(
@@ -75,7 +78,7 @@ async def test_a_cancelled_seat_goes_to_the_waiting_list_and_the_page_says_so_wi
     assert not {"ben", "Ben", "cal", "Cal"} & set(page_text(page).split())
     assert await registration_statuses(ada) == {"ben": "registered", "cal": "waitlisted"}
     assert page_state(await Visitor(service).http.get(ben)) == "registered"
-    assert "place 1 of 1" in page_text(await Visitor(service).http.get(cal))
+    assert "You are number 1 on the waiting list." in page_text(await Visitor(service).http.get(cal))
     assert await service.run_sql(ENTRIES) == [
         ("change", "registered", "removed", "person"),
         ("change", "waitlisted", "registered", "service"),
@@ -91,7 +94,7 @@ async def test_a_cancelled_seat_without_a_waiting_list_is_shown_as_free(service:
     page = await Visitor(service).http.get(ann)
 
     assert "Your registration is being cancelled." in page_text(question_page)
-    assert "Your seat is free again for anyone." in page_text(page)
+    assert "Your seat is free for others now." in page_text(page)
     assert f'href="/events/{event["id"]}/registrations"' in page.text
     assert await registration_statuses(ada) == {}
 
@@ -109,7 +112,7 @@ async def test_a_place_on_the_waiting_list_can_be_undone_and_cancelled_too(servi
     await service.cancel_due()
     assert "Your registration is cancelled." in page_text(await Visitor(service).http.get(ben))
     assert await registration_statuses(ada) == {"ann": "registered", "cal": "waitlisted"}
-    assert "place 1 of 1" in page_text(await Visitor(service).http.get(cal))
+    assert "You are number 1 on the waiting list." in page_text(await Visitor(service).http.get(cal))
 
 
 async def test_a_cancellation_that_is_undone_keeps_the_seat_and_its_place_in_the_order(service: Service) -> None:
@@ -223,7 +226,7 @@ async def test_several_seats_of_one_event_go_to_the_waiting_list_in_order(servic
     assert (await ada.get(f"/api/events/{event['id']}")).json()["data"]["registration_count"] == 2
     pages = [page_text(await Visitor(service).http.get(address)) for address in addresses[:4]]
     assert ["Somebody who waited" in page for page in pages] == [True, True, False, False]
-    assert "Your seat is free again for anyone." in pages[2]
+    assert "Your seat is free for others now." in pages[2]
     assert "Your registration is cancelled." in pages[3]
 
 

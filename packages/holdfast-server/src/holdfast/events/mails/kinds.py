@@ -42,6 +42,8 @@ ParagraphKind = Literal[
 
 CalendarMethod = Literal["PUBLISH", "CANCEL"]
 
+NextStep = Literal["form", "organizer"]
+
 
 class MailSentences(Struct, frozen=True):
     """The sentences of a mail.
@@ -73,6 +75,8 @@ class MailKind(Struct, frozen=True, kw_only=True):
     code            whether it has the code for the entrance
     numbered        whether it says the number of the registration in the public order of arrivals
     calendar        PUBLISH: it puts the event into the calendar of a person with a seat; CANCEL: it takes it out
+    next_step       where its button leads if the person has no registration: to the form of the event, or to the
+                    other events of the organizer
     sentences       by reason, in English; None: for all other reasons, and for none
     """
 
@@ -86,6 +90,7 @@ class MailKind(Struct, frozen=True, kw_only=True):
     code: bool = False
     numbered: bool = False
     calendar: CalendarMethod | None = None
+    next_step: NextStep = "organizer"
     sentences: Mapping[str | None, MailSentences]
 
 
@@ -97,9 +102,9 @@ _WAITLISTED = (
 _NO_SEAT = translatable("No seat: %(title)s")
 _MONEY_BACK = translatable("You get %(amount)s back: %(title)s")
 _SOON = translatable("It arrives within a few days, depending on your bank.")
-_NOTHING_CHANGED = (translatable("Nothing has changed. Somebody has typed your address into the form again."),)
+_NOTHING_CHANGED = (translatable("Nothing has changed: your address was entered in the form again."),)
 _BY_ORGANIZER = MailSentences(
-    *_WAITLISTED, (translatable("The organizer has put you there. You get a seat when the organizer gives you one."),)
+    *_WAITLISTED, (translatable("The organizer has put you on the waiting list, and can give you a seat."),)
 )
 
 KINDS: Mapping[Kind, MailKind] = {
@@ -115,10 +120,10 @@ KINDS: Mapping[Kind, MailKind] = {
                 translatable("Please confirm your entry in the draw for “%(title)s”."),
                 (
                     translatable(
-                        "Open the link before %(until)s and press the button on its page, so that we know that this"
-                        " address is yours."
+                        "Open the page below before %(until)s, and press its button. So we know that this address is"
+                        " yours."
                     ),
-                    translatable("Entries that are not confirmed in time come after all that are."),
+                    translatable("Entries without a confirmed address come last in the draw."),
                 ),
             )
         },
@@ -174,7 +179,8 @@ KINDS: Mapping[Kind, MailKind] = {
                 *_WAITLISTED,
                 (
                     translatable(
-                        "All seats are taken. When one is free and you are first in line, we e-mail you at once."
+                        "All seats are taken. When a seat becomes free, the first person on the list gets it, and an"
+                        " e-mail at once."
                     ),
                 ),
             ),
@@ -202,8 +208,8 @@ KINDS: Mapping[Kind, MailKind] = {
                 translatable("Please pay %(amount)s for your seat: %(title)s"),
                 translatable("A seat is held for you at “%(title)s”."),
                 (
-                    translatable("Pay %(amount)s before %(until)s, and it is yours."),
-                    translatable("After that it goes to the next person."),
+                    translatable("Pay %(amount)s before %(until)s, and the seat is yours."),
+                    translatable("After that, the next person gets the seat."),
                 ),
             )
         },
@@ -226,7 +232,7 @@ KINDS: Mapping[Kind, MailKind] = {
             "payment_expired": MailSentences(
                 _NO_SEAT,
                 translatable("You have no seat at “%(title)s”: it was not paid in time."),
-                (translatable("Others can have it now. You can register again."),),
+                (translatable("The seat is free for others now. You can register again."),),
             ),
             "payment_refused": MailSentences(
                 _NO_SEAT,
@@ -239,12 +245,18 @@ KINDS: Mapping[Kind, MailKind] = {
         causes=(("in_draw", "removed"), ("registered", "removed"), ("held", "removed"), ("waitlisted", "removed")),
         paragraph="removed",
         calendar="CANCEL",
+        next_step="form",
         sentences={
             None: MailSentences(
                 translatable("Your registration was cancelled: %(title)s"),
                 translatable("Your registration for “%(title)s” was cancelled."),
-                (translatable("If you did not want that, register again, or ask the organizer."),),
-            )
+                (translatable("You did not want that? You can register again."),),
+            ),
+            "by_organizer": MailSentences(
+                translatable("Your registration was cancelled: %(title)s"),
+                translatable("The organizer has cancelled your registration for “%(title)s”."),
+                (translatable("If you do not know why, please ask the organizer."),),
+            ),
         },
     ),
     # Caused by `announce` in `events/schema/tables/events.sql`.
@@ -258,7 +270,7 @@ KINDS: Mapping[Kind, MailKind] = {
             None: MailSentences(
                 translatable("Another date or place: %(title)s"),
                 translatable("The date or the place of “%(title)s” has changed."),
-                (translatable("Your registration is still valid. If you cannot come any more, please cancel it."),),
+                (translatable("Your registration is still valid. If you can no longer come, please cancel it."),),
             )
         },
     ),
@@ -271,7 +283,12 @@ KINDS: Mapping[Kind, MailKind] = {
             None: MailSentences(
                 translatable("Cancelled: %(title)s"),
                 translatable("“%(title)s” is cancelled."),
-                (translatable("It does not take place, so your registration has ended. You need not do anything."),),
+                (
+                    translatable(
+                        "We are sorry: the event does not take place. Your registration has ended, and you need not do"
+                        " anything."
+                    ),
+                ),
             )
         },
     ),
@@ -291,8 +308,7 @@ KINDS: Mapping[Kind, MailKind] = {
             "no_seat": MailSentences(
                 _MONEY_BACK,
                 translatable(
-                    "You get %(amount)s back: when your payment for “%(title)s” arrived, there was no seat for you any"
-                    " more."
+                    "You get %(amount)s back: when your payment for “%(title)s” arrived, all seats were taken."
                 ),
                 (_SOON,),
             ),
@@ -301,7 +317,7 @@ KINDS: Mapping[Kind, MailKind] = {
             ),
             "seat_lost": MailSentences(
                 _MONEY_BACK,
-                translatable("You have no seat at “%(title)s” any more, and you get %(amount)s back."),
+                translatable("You get %(amount)s back, because you no longer have a seat at “%(title)s”."),
                 (_SOON,),
             ),
             "dispute_open": MailSentences(

@@ -9,7 +9,7 @@ from holdfast.accounts.agents.mail import RequestMail
 from holdfast.accounts.signin.mail import SignInMail
 from holdfast.accounts.webhooks.mail import WebhookMail
 from holdfast.events.mails.kinds import KINDS, Kind
-from holdfast.events.registrations.model import cancellation_deadline
+from holdfast.events.registrations.model import cancellation_deadline, refund_deadline
 from holdfast.kit.pages.link_mail import LinkMail
 
 
@@ -103,6 +103,12 @@ class MailFacts(Struct):
         """The time until which the person can cancel."""
         return cancellation_deadline(self.status, self.datetime, self.cancellation_hours, self.promoted_at)
 
+    @property
+    def refund_until(self) -> dt.datetime:
+        """The time until which a cancellation is refunded in full."""
+        seat_until = cancellation_deadline("registered", self.datetime, self.cancellation_hours, self.promoted_at)
+        return refund_deadline(self.datetime, self.refund_days or 0, seat_until)
+
 
 class RegistrationMail(Struct, tag="registration"):
     """A mail about a registration to be written, with all of its data.
@@ -112,6 +118,7 @@ class RegistrationMail(Struct, tag="registration"):
     caused_at                 when the transaction that caused the mail began
     registration_url, page    the addresses of the page of the registration, and of the page of the event
     logo_url                  the address of the logo of the organizer; empty: it has none
+    position                  the place on the waiting list; None: the person does not wait there for a free seat
     stop                      the address that stops all mails to the recipient, without a language
     """
 
@@ -126,6 +133,7 @@ class RegistrationMail(Struct, tag="registration"):
     registration_url: str
     page: str
     logo_url: str = ""
+    position: int | None = None
     stop: str = ""
 
 

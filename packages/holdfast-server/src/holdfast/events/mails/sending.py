@@ -7,7 +7,7 @@ this: each batch is a transaction that has locked its announcement, or its organ
 
 import datetime as dt
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -27,6 +27,7 @@ from holdfast.events.mails.model import (
     DataMail,
     MailArguments,
     MailBatch,
+    MailFacts,
     RegistrationMail,
     is_true,
 )
@@ -36,6 +37,7 @@ from holdfast.events.paths import event_path
 from holdfast.events.people import proof
 from holdfast.events.people.model import DataLink, url
 from holdfast.events.registrations.links import own_url
+from holdfast.events.registrations.own_registration import GetOwnRegistration, find_own_registrations
 from holdfast.events.resources import Database, Reader, Resources
 from holdfast.events.site import SITE
 from holdfast.events.texts.outbound_texts import outbound_text
@@ -101,6 +103,7 @@ async def _about_registrations(database: Database, mails: Sequence[Mail]) -> dic
     known = await database.read(lambda reader: sql.find_facts(reader, requests)) if requests else {}
     resources: Resources = database.resources
     settings = resources.settings
+    positions = await _find_positions(database, caused, known)
     contents: dict[int, RegistrationMail] = {}
     for index, facts in known.items():
         mail, cause, kind = mails[index], caused[index], kinds[index]
@@ -115,8 +118,28 @@ async def _about_registrations(database: Database, mails: Sequence[Mail]) -> dic
                 registration_url=own_url(settings, resources.secret, cause.event_id, cause.public_id, cause.arrival),
                 page=settings.base_url + event_path(facts.organizer_slug, facts.id),
                 logo_url=logo_url(facts.logo, settings),
+                position=positions.get(index),
             )
     return contents
+
+
+async def _find_positions(
+    database: Database, caused: Sequence[MailArguments], known: Mapping[int, MailFacts]
+) -> dict[int, int]:
+    """The places on waiting lists of those who wait for a free seat, by the index of the mail."""
+    waiting = [index for index, facts in known.items() if facts.status == "waitlisted"]
+    if not waiting:
+        return {}
+    commands = [
+        GetOwnRegistration(event_id=cause.event_id, public_id=cause.public_id, arrival=cause.arrival)
+        for cause in (caused[index] for index in waiting)
+    ]
+    registrations = await database.read(lambda reader: find_own_registrations(reader, commands))
+    return {
+        index: registration.position
+        for index, registration in zip(waiting, registrations, strict=True)
+        if registration and registration.status == "waitlisted" and registration.reason is None
+    }
 
 
 async def _with_data_links(database: Database, mails: Sequence[Mail]) -> dict[int, DataMail]:

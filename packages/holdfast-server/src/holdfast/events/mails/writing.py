@@ -21,6 +21,7 @@ from holdfast.accounts.webhooks.mail import WebhookMail
 from holdfast.events.mails.kinds import KINDS, Kind, sentences_of
 from holdfast.events.mails.model import DataMail, MailArguments, MailBatch, MailFacts, RegistrationMail
 from holdfast.events.organizers.accent import dark_accent
+from holdfast.events.paths import organizer_path
 from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations.entrance_code import qr_png, short_code
 from holdfast.events.texts.outbound_texts import outbound
@@ -38,13 +39,12 @@ def own_data_message(mail: DataMail, frame: Frame) -> MailMessage:
         frame,
         subject=_("Your data at %(site)s") % {"site": frame.title},
         first=_(
-            "With this link you download what is stored about you, or have it erased. Nothing happens before you do."
+            "Somebody wants to download or erase the data that is stored about you. If that was you, open this page:"
         ),
         button=_("Go to your data"),
         rest=_(
-            "It works once, for an hour. Somebody has asked for it who is signed in with your address, or has "
-            "one of your e-mails about a registration. If that was not you, ignore this e-mail. Do not forward "
-            "it."
+            "The link works once, for an hour. Do not forward this e-mail. If that was not you, ignore it: nothing "
+            "happens then."
         ),
     )
 
@@ -56,11 +56,16 @@ CODE = "code"
 
 
 class Fact(Struct):
-    """A line such as `Date: November 21, 2026`. `is_foreign`: the value was written by a stranger."""
+    """A line such as `Date: November 21, 2026`.
+
+    is_foreign    whether the value was written by a stranger
+    is_void       whether it no longer applies, such as the date of a cancelled event
+    """
 
     label: str
     value: str
     is_foreign: bool = False
+    is_void: bool = False
 
 
 class RegistrationMailContent(Struct):
@@ -71,7 +76,10 @@ class RegistrationMailContent(Struct):
     asks               whether the person has to do something: then the buttons come before all details
     paragraph_lines    the lines of the organizer's paragraph
     entrance_code      the short code for the entrance
-    link_label         the label of the link to the page of the registration
+    button_label       the label of the first button
+    button_url         where it leads: to the page of the registration, or else to the next step
+    cancel_url         where the person can cancel the registration
+    organizer_url      the page of the organizer; empty: it has none
     order_sentences    the sentences about its number in the public order of arrivals; empty: it has none
     proof_url          where the number can be checked
     calendar_url       the file for a calendar; empty: there is no seat to note
@@ -87,9 +95,11 @@ class RegistrationMailContent(Struct):
     greeting: str
     facts: list[Fact]
     entrance_code: str
-    registration_url: str
-    link_label: str
+    button_label: str
+    button_url: str
+    cancel_url: str
     event_url: str
+    organizer_url: str
     calendar_url: str
     cancel_until: str
     organizer: str
@@ -128,15 +138,18 @@ def message(
         language=language,
         asks=KINDS[kind].asks,
         opening=sentences.first % (values | {"title": title}),
-        further_sentences=" ".join((*_paid(kind, values["amount"], language), *sentences.rest)) % values,
+        further_sentences=" ".join((*_place(mail, language), *_paid(kind, values["amount"], language), *sentences.rest))
+        % values,
         paragraph_lines=content_lines(known.paragraph or ""),
         title=title,
         greeting=header_text(caused.name or ""),
         facts=_facts(kind, known, language, values["amount"]),
         entrance_code=str(short_code(mail.registration_url.rpartition("/")[2])) if has_code else "",
-        registration_url=url_in_language(mail.registration_url, language) if has_registration else "",
-        link_label=_action(kind, values["amount"], language),
+        button_label=_button_label(mail, values["amount"], language),
+        button_url=url_in_language(_button_url(mail, batch), language),
+        cancel_url=url_in_language(f"{mail.registration_url}/cancel", language),
         event_url=url_in_language(mail.page, language),
+        organizer_url=url_in_language(_organizer_url(mail, batch), language) if known.organizer_name else "",
         calendar_url=_calendar_url(mail, batch, language),
         cancel_until=language.moment(known.until, zone) if has_registration and known.now < known.until else "",
         organizer=header_text(known.organizer_name or FRAME.texts(language).gettext("Unconfirmed organizer")),
@@ -206,29 +219,25 @@ def _facts(kind: Kind, known: MailFacts, language: Language, amount: str) -> lis
     zone = known.timezone or "UTC"
     has_registration = KINDS[kind].registration
     facts: list[Fact] = []
-    # Sentences of mails that ask for something or have a code name the amount already.
-    if has_registration and amount and not (KINDS[kind].asks or KINDS[kind].code):
+    # Sentences of mails that ask for something name the amount already.
+    if has_registration and amount and not KINDS[kind].asks:
         facts.append(Fact(_("Paid"), amount))
     when = f"{language.date(known.datetime, zone)}, {language.times(known.datetime, known.ends_at, zone)}"
-    facts.append(Fact(_("Date"), when))
+    facts.append(Fact(_("Date"), when, is_void=kind == "event_cancelled"))
     if venue := ", ".join(joined_lines(part) for part in (known.location_name, known.address) if part):
         facts.append(Fact(_("Place"), venue, is_foreign=True))
     if has_registration and known.amount_due and amount and known.refund_days is not None:
-        facts.append(Fact(_("Refunds"), _money_back(known.refund_days, language)))
+        facts.append(Fact(_("Refunds"), _money_back(known, language)))
     return facts
 
 
-def _money_back(days: int, language: Language) -> str:
-    """The sentence about the refund after a cancellation."""
-    texts = FRAME.texts(language)
-    if not days:
-        return texts.gettext("in full, if you cancel in time")
-    sentence = texts.ngettext(
-        "in full until %(days)s day before the event, nothing after that",
-        "in full until %(days)s days before the event, nothing after that",
-        days,
-    )
-    return sentence % {"days": language.number(days)}
+def _money_back(known: MailFacts, language: Language) -> str:
+    """What goes back after a cancellation, and until when."""
+    _ = FRAME.texts(language).gettext
+    if known.refund_until <= known.now:
+        return _("none: it is too late for that")
+    until = language.moment(known.refund_until, known.timezone or "UTC")
+    return _("in full if you cancel by %(until)s, none after that") % {"until": until}
 
 
 def _order(known: MailFacts, language: Language) -> str:
@@ -241,7 +250,7 @@ def _order(known: MailFacts, language: Language) -> str:
         sentences = [_("You were number %(number)s of %(total)s.") % numbers]
     else:
         drawn = {"entries": number(known.draw_entries), "place": number(known.drawn_place)}
-        sentence = _("Your entry was number %(number)s of %(entries)s, and got place %(place)s in the draw.")
+        sentence = _("Your entry was number %(number)s of %(entries)s. In the draw it came to rank %(place)s.")
         sentences = [sentence % (numbers | drawn)]
     if known.moved:
         sentences.append(_("The organizer has moved %(number)s of them.") % {"number": number(known.moved)})
@@ -260,27 +269,59 @@ def _head(known: MailFacts, language: Language) -> str:
     if not known.is_logged or known.head_size is None or known.head_root is None:
         return ""
     sentence = FRAME.texts(language).ngettext(
-        "Log: %(number)s entry, %(root)s (keep this line)",
-        "Log: %(number)s entries, %(root)s (keep this line)",
+        "Keep this line to prove the order later: %(number)s entry, %(root)s",
+        "Keep this line to prove the order later: %(number)s entries, %(root)s",
         known.head_size,
     )
     root = f"{known.head_root[:4]} {known.head_root[4:]}"
     return sentence % {"number": language.number(known.head_size), "root": root}
 
 
-def _action(kind: Kind, amount: str, language: Language) -> str:
+def _button_label(mail: RegistrationMail, amount: str, language: Language) -> str:
     _ = FRAME.texts(language).gettext
+    kind = mail.kind
+    if not KINDS[kind].registration:
+        return _("Register again") if _leads_to_form(mail) else _("Other events of the organizer")
     if kind == "confirm":
         return _("Confirm your entry")
-    return _("Pay %(amount)s") % {"amount": amount} if kind == "payment_due" else _("View your registration")
+    if kind == "payment_due":
+        return _("Pay %(amount)s") % {"amount": amount}
+    return _("View your place") if mail.known.status == "waitlisted" else _("View your registration")
+
+
+def _button_url(mail: RegistrationMail, batch: MailBatch) -> str:
+    if KINDS[mail.kind].registration:
+        return mail.registration_url
+    return mail.page if _leads_to_form(mail) else _organizer_url(mail, batch)
+
+
+def _organizer_url(mail: RegistrationMail, batch: MailBatch) -> str:
+    return batch.base_url + organizer_path(mail.known.organizer_slug)
+
+
+def _leads_to_form(mail: RegistrationMail) -> bool:
+    """Whether the next step of a person without a registration is the form of the same event.
+
+    An organizer without a name has no page with other events.
+    """
+    can_try_again = KINDS[mail.kind].next_step == "form" or mail.caused.reason == "payment_expired"
+    return can_try_again or mail.known.organizer_name is None
+
+
+def _place(mail: RegistrationMail, language: Language) -> tuple[str, ...]:
+    """The sentence about the place on the waiting list; empty if the person has none."""
+    if mail.position is None:
+        return ()
+    sentence = FRAME.texts(language).gettext("At the moment you are number %(place)s in line.")
+    return (sentence % {"place": language.number(mail.position)},)
 
 
 def _text(content: RegistrationMailContent) -> str:
     """The plain text of a mail, for mail programs that show no HTML."""
     _ = FRAME.texts(content.language).gettext
-    action = f"{content.link_label}:\n{content.registration_url}" if content.registration_url else ""
+    action = f"{content.button_label}:\n{content.button_url}"
     parts = [
-        _("Hello %(name)s,") % {"name": content.greeting} if content.greeting else "",
+        _("Hello %(name)s,") % {"name": content.greeting} if content.greeting else _("Hello,"),
         content.opening,
         content.further_sentences,
         action if content.asks else "",
@@ -292,17 +333,21 @@ def _text(content: RegistrationMailContent) -> str:
         # The paragraph is marked like a quotation, so that no line of it looks like ours.
         quoted = "\n".join(f"> {line}".rstrip() for line in content.paragraph_lines)
         parts.append(_("%(organizer)s writes:") % {"organizer": content.organizer} + f"\n{quoted}")
-    parts.append(_("About the event:") + f"\n{content.event_url}")
-    if content.order_sentences:
-        check = _("Check it yourself:")
-        parts.append(f"{content.order_sentences} {check}\n{content.proof_url}\n{content.log_head}".rstrip())
     if content.cancel_until:
-        sentence = _("If you cannot come, you can cancel until %(until)s, with the link to your registration.")
-        parts.append(sentence % {"until": content.cancel_until})
+        sentence = _("Can't come? Please cancel by %(until)s:") % {"until": content.cancel_until}
+        parts.append(f"{sentence}\n{content.cancel_url}")
+    if content.button_url != content.event_url:
+        parts.append(_("About the event:") + f"\n{content.event_url}")
+    elif content.organizer_url:
+        parts.append(_("To the organizer:") + f"\n{content.organizer_url}")
     parts.append(
         _("You get this e-mail because this address was registered for an event of %(organizer)s.")
         % {"organizer": content.organizer}
     )
+    if content.order_sentences:
+        check = _("Check it yourself:")
+        order = f"{content.order_sentences} {check}\n{content.proof_url}\n{content.log_head}".rstrip()
+        parts.append(f"{_('How is this fair?')} {order}")
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

@@ -1,4 +1,4 @@
-// Shows how much time is left to pay, where a page says until when. Without scripts the page says only that.
+// Shows how much time is left where a page says until when. Without scripts the page says only that.
 "use strict";
 
 // Seconds as a clock shows them: 14:05, or 11:59:05.
@@ -8,7 +8,7 @@ function clock(seconds) {
   return parts.map((part, place) => String(part).padStart(place ? 2 : 1, "0")).join(":");
 }
 
-// The time that is left to pay, by the clock of the server.
+// The time that is left, by the clock of the server.
 const skew = new Map();
 let over = false;
 function count() {
@@ -20,7 +20,8 @@ function count() {
     // The page of an outcome looks again by itself. Another one is loaded anew, and its button is gone then.
     if (left === 0 && !over && !document.querySelector("main[data-refresh]")) {
       over = true;
-      setTimeout(() => location.reload(), 2000);
+      const { page } = document.querySelector("main").dataset;
+      setTimeout(() => (page ? location.replace(page) : location.reload()), 2000);
     }
   }
 }

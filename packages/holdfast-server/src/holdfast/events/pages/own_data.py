@@ -23,7 +23,7 @@ from holdfast.events.people.model import PEOPLE_PATH, DataLink, Erasure, Export,
 from holdfast.events.people.proof import CheckDataLink, EraseOwnData, ExportOwnData, PreviewOwnErasure, SendDataLink
 from holdfast.events.registrations import links
 from holdfast.events.registrations.links import OWN_PAGE
-from holdfast.events.registrations.own_registration import GetOwnRegistration
+from holdfast.events.registrations.own_registration import GetOwnRegistration, OwnRegistration
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
@@ -217,11 +217,11 @@ class DataPage:
             language_of(request),
         )
         try:
-            await self._get_registration(caller, GetOwnRegistration(**link._asdict()))
+            registration: OwnRegistration = await self._get_registration(caller, GetOwnRegistration(**link._asdict()))
         except Problem as problem:
             if problem.type is not NOT_FOUND:
                 raise
-            return own_registration_pages.gone_page(language)
+            return own_registration_pages.gone_page(language, link.event_id)
         path = f"{links.REGISTRATIONS_PATH}/{links.write(self._secret, OWN_PAGE, link)}"
         state, status = "asking", 200
         if request.method == "POST":
@@ -237,6 +237,7 @@ class DataPage:
             status,
             language=language,
             state=state,
+            own=registration,
             path=language.at(path),
             token=self._tokens.issue(path),
         )

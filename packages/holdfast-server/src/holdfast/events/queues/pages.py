@@ -107,6 +107,7 @@ class RoomView(NamedTuple):
     is_late     whether the visitor came after the list of the draw had closed
     is_shared   whether it is that progress: then names in braces stand for the numbers of a visitor, and `serving` to
                 `until_start` are the numbers that these are computed from
+    until_start seconds until visitors can be released
     """
 
     status: RoomStatus
@@ -184,7 +185,7 @@ def view_of(snapshot: RoomSnapshot, interval: int) -> RoomView:
             expires_at=snapshot.release_token.expires_at,
         )
     if visitor.where != "waiting":
-        return RoomView("ended" if visitor.where == "ended" else "missed", queue.title, event_id=queue.event_id)
+        return RoomView("ended" if visitor.where == "ended" else "missed", queue.title, **event_fields(queue))
     wait = estimated_wait(visitor.position, visitor.release_rate, interval, visitor.until_start)
     waited = visitor.since_joined or 0
     status = status_of(queue, visitor.until_start)
@@ -201,12 +202,13 @@ def view_of(snapshot: RoomSnapshot, interval: int) -> RoomView:
         position=visitor.position,
         behind=max(0, queue.queue_length - visitor.position),
         wait=wait,
-        progress=max(1, min(99, 100 * waited // max(1, waited + wait))) if queue.active else None,
+        progress=max(1, min(99, 100 * waited // max(1, waited + wait))) if status == "waiting" else None,
         shared=f"/queues/{queue.id}/progress",
         ticket=visitor.place or 0,
         tickets=visitor.serving + queue.queue_length,
         log=room.log_path(queue),
         waited=waited,
+        until_start=visitor.until_start,
         too_late=queue.ends_at is not None and queue.ends_at < snapshot.now + timedelta(seconds=wait),
         starts_at=queue.starts_at,
         ends_at=queue.ends_at,
@@ -270,12 +272,13 @@ def show_room(
     """The page of a waiting room, or the part of it that is the same for all who wait."""
     language = language_of(request)
     numbers = (
-        {name: f"{{{name}}}" for name in ("position", "behind", "wait", "progress", "number", "ticket")}
+        {name: f"{{{name}}}" for name in ("position", "behind", "wait", "opens", "progress", "number", "ticket")}
         if view.is_shared
         else {
             "position": language.number(view.position),
             "behind": language.number(view.behind),
             "wait": room.wait_in_words(view.wait, language),
+            "opens": room.wait_in_words(view.until_start, language),
             "progress": str(view.progress),
             "number": language.number(view.ticket),
             "ticket": str(view.ticket),
@@ -397,7 +400,7 @@ class RoomPage:
         return show_room(request, view, status, queue=queue, framed=self._framed, headers=headers)
 
 
-def _refusal(problem: Problem, queue: QueueRow | None = None) -> tuple[RoomView, int]:
+def _refusal(problem: Problem, queue: RoomRow | None = None) -> tuple[RoomView, int]:
     """The page for a visitor without a place, with the reason, and its HTTP status."""
     room_status, http_status = _STATUS_BY_REFUSAL.get(problem.type, ("busy", problem.status))
     refresh = {
@@ -407,8 +410,8 @@ def _refusal(problem: Problem, queue: QueueRow | None = None) -> tuple[RoomView,
         "busy": room.refresh_seconds(5),
     }.get(room_status)
     now = datetime.now(UTC)
-    event_id = queue.event_id if queue else None
-    return RoomView(room_status, queue.title if queue else "", event_id=event_id, refresh=refresh, now=now), http_status
+    event = event_fields(queue) if queue else {}
+    return RoomView(room_status, queue.title if queue else "", **event, refresh=refresh, now=now), http_status
 
 
 MAX_CACHE_BYTES = 4_000_000
@@ -457,15 +460,16 @@ class ProgressPage:
 def _view_of(queue: QueueProgress, interval: int) -> RoomView:
     """The view that is the same for all who wait."""
     if queue.is_over:
-        return RoomView("ended", queue.title, event_id=queue.event_id, is_shared=True, serving=queue.serving)
+        return RoomView("ended", queue.title, **event_fields(queue), is_shared=True, serving=queue.serving)
+    status = status_of(queue, queue.until_start)
     return RoomView(
-        status_of(queue, queue.until_start),
+        status,
         queue.title,
         queue.description,
         **draw_fields(queue),
         **event_fields(queue),
         is_shared=True,
-        progress=1 if queue.active else None,
+        progress=1 if status == "waiting" else None,
         serving=queue.serving,
         tickets=queue.serving + queue.queue_length,
         log=log_path(queue),

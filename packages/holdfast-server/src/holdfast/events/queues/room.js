@@ -12,15 +12,17 @@ let announcedAt = Date.now();
 // a draw is still to change the place, and whether the visitor came too late for it.
 let place;
 
+// Times are those of the visitor's own clock, so they name no zone.
 function localize() {
   // The page is in one language. Of the languages of the browser, the one for it may write times in another way.
   const { lang } = document.documentElement;
   const locale = navigator.languages.find((candidate) => candidate.split("-")[0] === lang) ?? lang;
   for (const time of document.querySelectorAll("time")) {
-    const clock = { hour: "numeric", minute: "2-digit", timeZoneName: "short" };
-    const date = { day: "numeric", month: "long", year: "numeric" };
-    const style = "clock" in time.dataset ? { ...clock, second: "2-digit" } : { ...date, ...clock };
-    time.textContent = new Intl.DateTimeFormat(locale, style).format(new Date(time.dateTime));
+    const moment = new Date(time.dateTime);
+    const clock = { hour: "numeric", minute: "2-digit" };
+    const year = moment.getFullYear() === new Date().getFullYear() ? undefined : "numeric";
+    const style = "clock" in time.dataset ? { ...clock, second: "2-digit" } : { day: "numeric", month: "long", year, ...clock };
+    time.textContent = new Intl.DateTimeFormat(locale, style).format(moment);
   }
 }
 
@@ -47,9 +49,10 @@ function show(fresh) {
   const status = main.querySelector("[role=status]");
   const next = fresh.querySelector("main");
   const announced = next.querySelector("[role=status]");
-  const opened = main.querySelector("details")?.open;
+  for (const { id, open } of main.querySelectorAll("details[id]")) {
+    next.querySelector(`#${CSS.escape(id)}`)?.toggleAttribute("open", open);
+  }
   main.replaceWith(next);
-  if (opened) next.querySelector("details")?.setAttribute("open", "");
   if (status && announced) {
     // The same element stays, so that screen readers announce what changes in it, once a minute at most.
     announced.replaceWith(status);
@@ -89,11 +92,12 @@ async function fetchShared() {
     position: number.format(position),
     behind: number.format(Math.max(0, tickets - place.ticket)),
     wait: inWords(wait),
+    opens: inWords(Number(start)),
     number: number.format(place.ticket),
     ticket: place.ticket,
     progress: Math.min(99, Math.max(1, Math.floor((100 * waited) / Math.max(1, waited + wait)))),
   };
-  const fresh = parse(html.replace(/\{(position|behind|wait|progress|number|ticket)\}/g, (_, name) => values[name]));
+  const fresh = parse(html.replace(/\{(position|behind|wait|opens|progress|number|ticket)\}/g, (_, name) => values[name]));
   const main = fresh.querySelector("main");
   main.querySelector("#position")?.classList.toggle("long", position > 99_999);
   for (const note of main.querySelectorAll("[data-late]")) note.hidden = note.dataset.late !== place.late;

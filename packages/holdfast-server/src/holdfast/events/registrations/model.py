@@ -160,3 +160,11 @@ def cancellation_deadline(
         return begins
     until = begins - timedelta(hours=cancellation_hours)
     return begins if promoted_at is not None and promoted_at > until else until
+
+
+def refund_deadline(begins: datetime, refund_days: int, cancellation: datetime) -> datetime:
+    """The time until which a cancellation is refunded in full: `refund_days` before the event begins.
+
+    cancellation    the deadline for the cancellation itself: if it is earlier, it counts
+    """
+    return min(begins - timedelta(days=refund_days), cancellation)

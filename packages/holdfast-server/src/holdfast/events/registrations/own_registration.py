@@ -21,7 +21,7 @@ from holdfast.events.organizers.branding import LOGO
 from holdfast.events.photos.model import PHOTO_SIZES
 from holdfast.events.registrations import sql
 from holdfast.events.registrations.links import Link
-from holdfast.events.registrations.model import RegistrationStatus, cancellation_deadline
+from holdfast.events.registrations.model import RegistrationStatus, cancellation_deadline, refund_deadline
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.seats.drawn import DRAWN_PLACE, IS_CONFIRMED
 from holdfast.events.seats.intake import ADVISORY_LOCK_ID, LOGGED_AT, LOGGED_NONCE
@@ -169,6 +169,12 @@ class OwnRegistration(Struct, frozen=True):
     def until(self) -> dt.datetime:
         """The deadline for cancelling it."""
         return cancellation_deadline(self.status, self.datetime, self.cancellation_hours, self.promoted_at)
+
+    @property
+    def refund_until(self) -> dt.datetime:
+        """The time until which a cancellation is refunded in full."""
+        seat_until = cancellation_deadline("registered", self.datetime, self.cancellation_hours, self.promoted_at)
+        return refund_deadline(self.datetime, self.refund_days or 0, seat_until)
 
     @property
     def can_be_cancelled(self) -> bool:

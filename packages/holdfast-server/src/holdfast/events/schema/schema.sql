@@ -794,7 +794,9 @@ begin
         insert into mails (kind, thread, recipient, arguments)
         select kind, 'registration ' || event_id || ' ' || person.public_id, person.email,
                jsonb_build_object('organizer_id', future.organizer_id, 'event_id', event_id,
-                                  'user_id', person.public_id, 'arrival', arrival, 'name', name, 'language', language)
+                                  'user_id', person.public_id, 'arrival', arrival, 'name', name, 'language', language,
+                                  'reason', case when current_setting('holdfast.changed_by', true) = 'organizer'
+                                                 then 'by_organizer' end)
           from before
          cross join lateral mail_kind(status::text, 'removed') as kind
          cross join lateral (select public_id, email from users

@@ -57,6 +57,7 @@ class RegistrableEvent(Struct, PlaceCounts, frozen=True):
     datetime: dt.datetime
     ends_at: dt.datetime | None
     timezone: str | None
+    cancellation_hours: int
     status: EventStatus
     pricing_mode: PricingMode
     capacity: int
@@ -150,7 +151,8 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
                          case when events.image_keys <> '{{}}'
                               then (select string_agg(photos.xmin::text, '.' order by key)
                                       from photos where key = any(events.image_keys)) end),
-               events.id, events.title, events.datetime, events.end_datetime, events.timezone, {STATUS},
+               events.id, events.title, events.datetime, events.end_datetime, events.timezone,
+               events.cancellation_hours, {STATUS},
                events.pricing_mode, events.capacity, events.registered_count,
                events.waitinglist_capacity, events.waitlisted_count, events.seats_passed_on,
                organizers.payouts_ready, organizers.slug,

@@ -8,6 +8,7 @@ it changes are rendered once for each language in which the event is watched.
 """
 
 import asyncio
+import datetime as dt
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
@@ -83,7 +84,9 @@ class EventNumbers(Struct, PlaceCounts, frozen=True):
     details: str
     version: str
     numbered: int | None
+    datetime: dt.datetime
     timezone: str | None
+    cancellation_hours: int
     opening: Any
     queue: Any
 
@@ -150,7 +153,8 @@ class WatchedEvent:
         if before is None:
             self.feed.restart(1)
         elif msgspec.structs.replace(before, numbered=numbers.numbered) != numbers:
-            same = {name: getattr(numbers, name) for name in ("details", "version", "numbered")}
+            names = ("details", "version", "numbered", "datetime", "cancellation_hours")
+            same = {name: getattr(numbers, name) for name in names}
             is_same = msgspec.structs.replace(before, **same) == numbers
             chunk = b"" if is_same else self._message("".join(changed))
             if before.details != numbers.details and not (self.framed or numbers.is_closed):
@@ -309,7 +313,8 @@ async def find_numbers(reader: Reader, event_ids: Sequence[int]) -> list[EventNu
                events.waitinglist_capacity, events.waitlisted_count, events.seats_passed_on, organizers.payouts_ready,
                coalesce(rule.refund_days, 0) as refund_days,
                concat_ws('.', texts.version, {DETAILS}) as details, md5({DETAILS}) as version,
-               ({NUMBERED_COUNT}) as numbered, events.timezone, {OPENING} as opening, {QUEUE} as queue
+               ({NUMBERED_COUNT}) as numbered, events.datetime, events.timezone,
+               events.cancellation_hours, {OPENING} as opening, {QUEUE} as queue
           from events
           join users as organizers on organizers.id = events.organizer_id
           left join lateral (select refund_days from payout_accounts

@@ -296,9 +296,10 @@ def _size(content: EventContent) -> int:
 
 
 def _following_values(following: VersionedOrganizer | None, settings: Settings) -> dict[str, Any]:
-    """The cards of the next events of the organizer."""
+    """The cards of the next events of the organizer, full ones last."""
+    events = sorted(following.content.events, key=lambda event: not (event.left or event.room)) if following else []
     return {
-        "following": following.content.events[:MAX_FOLLOWING] if following else [],
+        "following": events[:MAX_FOLLOWING],
         "organizer": following.content if following else None,
         "photo": partial(card_photo, settings, following.content) if following else None,
         "card_cover": title_cover,

@@ -17,7 +17,7 @@ from holdfast.events.pages.model import EventQueue
 from holdfast.events.processor.currencies import digits, is_payable
 from holdfast.events.queues.event_releases import ReleaseTokenReader
 from holdfast.events.queues.model import estimated_wait
-from holdfast.events.registrations.model import MAX_NAME_CHARACTERS
+from holdfast.events.registrations.model import MAX_NAME_CHARACTERS, cancellation_deadline, refund_deadline
 from holdfast.events.registrations.sign_up import SignUp, clean_name
 from holdfast.events.settings import Settings
 from holdfast.events.texts.web_addresses import has_link
@@ -66,6 +66,10 @@ class FormEvent(Protocol):
     def currency(self) -> str: ...
     @property
     def takes_registrations(self) -> bool: ...
+    @property
+    def datetime(self) -> dt.datetime: ...
+    @property
+    def cancellation_hours(self) -> int: ...
 
 
 class Form(Struct):
@@ -79,12 +83,13 @@ class Form(Struct):
     notice         the reason why the form is shown again
     price          what a seat costs now, as a text; None: nothing
     hold_minutes   the minutes for which an unpaid seat is held
-    refund_days    a cancellation at least this many days before the event is refunded in full, a later one not at all
+    refund_until   until when a cancellation is refunded in full; None: a cancellation now would not be refunded
     retry_after    seconds to wait before the form is sent again
     queue          the waiting room before the event; None: it has none
     room           the path of that waiting room
     wait           the most seconds that a visitor would wait there who joined now; None: that is not known
     released_until until when a released visitor can send the form; None: the page does not say it
+    now            the time of the process
     """
 
     event_id: int
@@ -98,12 +103,13 @@ class Form(Struct):
     notice: Notice | None
     price: str | None
     hold_minutes: int
-    refund_days: int
+    refund_until: dt.datetime | None
     retry_after: int | None
     queue: EventQueue | None
     room: str
     wait: int | None
     released_until: dt.datetime | None
+    now: dt.datetime
 
     @property
     def is_sent_again(self) -> bool:
@@ -137,11 +143,15 @@ def form_of(
 ) -> Form:
     """The form of an event, for the variable `form` of a page.
 
+    refund_days    the days before the event until which the organizer refunds cancellations
     is_released    whether the waiting room before the event has released the visitor
     """
     status = status_of(event, takes_payments=settings.takes_payments)
     if queue and not is_released and status in ("open", "waiting_list"):
         status = "queue"
+    seat_until = cancellation_deadline("registered", event.datetime, event.cancellation_hours, None)
+    now = dt.datetime.now(dt.UTC)
+    refund_until = refund_deadline(event.datetime, refund_days, seat_until)
     return Form(
         event.id,
         status,
@@ -154,7 +164,7 @@ def form_of(
         notice,
         price_text(event, language),
         settings.hold_minutes,
-        refund_days,
+        refund_until if refund_until > now else None,
         retry_after,
         queue,
         language.at(f"/queues/{queue.id}{'/embed' if framed else ''}") if queue else "",
@@ -162,6 +172,7 @@ def form_of(
         if queue and queue.status == "open"
         else None,
         released_until,
+        now,
     )
 
 

@@ -168,6 +168,7 @@ class FormPage:
                 framed=self._framed,
                 event=event,
                 event_address=address,
+                organizer_path=language.at(organizer_path(event.organizer_slug)),
                 **values,
             )
         path = links.outcome_path(self._secret, signed_up.link, framed=self._framed)

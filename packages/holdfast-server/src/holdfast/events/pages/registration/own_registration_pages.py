@@ -108,6 +108,7 @@ async def read_link(kind: LinkKind, request: Request, secret: Secret, limits: Li
 
 def gone_page(
     language: Language,
+    event_id: int,
     status: int = 410,
     *,
     framed: bool = False,
@@ -119,9 +120,15 @@ def gone_page(
     payment    its last payment, from which the page explains the refund
     paid       whether the visitor comes from the page of the payment processor after a payment
     """
-    decimals = digits(payment.currency) if payment else 0
     return SITE.page(
-        "pages/gone.html", status, language=language, framed=framed, own=payment, paid=paid, digits=decimals
+        "pages/gone.html",
+        status,
+        language=language,
+        framed=framed,
+        own=payment,
+        paid=paid,
+        digits=digits(payment.currency) if payment else 0,
+        form_path=language.at(f"/events/{event_id}/{'embed' if framed else 'registrations'}"),
     )
 
 
@@ -327,9 +334,10 @@ class OwnRegistrationPages:
                 images=photo_origin(self._settings),
                 **branding_values(cancellation.accent, cancellation.logo, self._settings),
                 event_path=language.at(event_path(cancellation.organizer_slug, cancellation.event_id)),
+                organizer_path=language.at(organizer_path(cancellation.organizer_slug)),
                 form_path=language.at(f"/events/{cancellation.event_id}/registrations"),
             )
-        return gone_page(language, status, payment=payment)
+        return gone_page(language, link.event_id, status, payment=payment)
 
     def _values(self, registration: OwnRegistration, language: Language) -> dict[str, Any]:
         """The values that the templates share."""

@@ -14,7 +14,7 @@ from holdfast.events.pages.accent_styles import branding_values
 from holdfast.events.pages.registration import own_registration_pages
 from holdfast.events.pages.registration.form import MAX_REDISPLAYED_CHARACTERS
 from holdfast.events.pages.registration.own_registration_pages import qr
-from holdfast.events.paths import event_path
+from holdfast.events.paths import event_path, organizer_path
 from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations import address_correction, links
 from holdfast.events.registrations.address_correction import CorrectAddress, CorrectionResult
@@ -127,9 +127,11 @@ class OutcomePage:
             payment: RemovedPayment | None = await self._get_removed_payment(
                 caller, GetRemovedPayment(**link._asdict())
             )
-            return own_registration_pages.gone_page(language, framed=self._framed, payment=payment, paid=paid)
+            return own_registration_pages.gone_page(
+                language, link.event_id, framed=self._framed, payment=payment, paid=paid
+            )
         if _age(registration) > MAX_OUTCOME_AGE_SECONDS and registration.status not in ("held", "in_draw"):
-            return own_registration_pages.gone_page(language, framed=self._framed)
+            return own_registration_pages.gone_page(language, link.event_id, framed=self._framed)
         if own_registration_pages.asks_receipt(request):
             return await self._receipts.answer(caller, link)
         has_code = registration.status == "registered" and registration.cancelled_at is None
@@ -155,6 +157,7 @@ class OutcomePage:
             correction_path=language.at(f"{self._path(link)}/address"),
             receipt_path=f"{self._path(link)}?{own_registration_pages.RECEIPT}",
             form_path=language.at(f"/events/{registration.event_id}/{'embed' if self._framed else 'registrations'}"),
+            organizer_path=language.at(organizer_path(registration.organizer_slug)),
             event_address=language.at(event_path(registration.organizer_slug, registration.event_id)),
         )
 
