@@ -192,7 +192,7 @@ async def test_keys_and_queues_are_managed_without_scripts(chromium: Browser, of
     secret = await page.locator("#key").text_content()
     await page.get_by_role("link", name="I have copied it").click()
     await page.get_by_role("link", name="Remove Ticket machine").click()
-    await submit(page.get_by_role("button", name="Revoke the key"))
+    await submit(page.get_by_role("button", name="Remove the key"))
     await page.get_by_role("link", name="Waiting rooms").click()
     await page.get_by_role("link", name="Create a waiting room").click()
     await page.get_by_role("link", name="Another site").click()
