@@ -238,4 +238,4 @@ async def test_the_page_of_mails_is_in_german_too(service: Service) -> None:
     at = await open_desk(service, language="de")
     await caused(at, at.ada, "Aktzeichnen", "ann")
 
-    assert "Steht aus</span>" in await at.page("/console/mails")
+    assert "Wartet</span>" in await at.page("/console/mails")
