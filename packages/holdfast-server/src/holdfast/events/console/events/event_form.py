@@ -54,7 +54,6 @@ MIN_WAITING_LIST_PLACES = 5
 
 EVENT_LABELS = {
     "title": translatable("Title"),
-    "body": translatable("Description"),
     "datetime": translatable("Date and time"),
     "ends_at": translatable("Ends"),
     "timezone": translatable("Time zone"),
@@ -66,6 +65,7 @@ EVENT_LABELS = {
     "longitude": translatable("Map pin: degrees east"),
     "capacity": translatable("Seats"),
     "waitinglist_capacity": translatable("Waiting list"),
+    "body": translatable("Description"),
     "cancellation_hours": translatable("Cancelling is possible until (hours before it begins)"),
     "opens_at": translatable("Draw lots among all who register by"),
     "public_log": translatable("Publish the order of registrations"),
