@@ -184,7 +184,7 @@ async def test_people_are_added_moved_and_removed(chromium: Browser, stage: Stag
     await page.get_by_role("link", name="Registrations", exact=True).click()
     await page.get_by_role("link", name="Add a person").click()
     await page.get_by_label("E-mail address").fill("ann@example.com")
-    await page.get_by_role("button", name="Add person").click()
+    await page.get_by_role("button", name="Add the person").click()
     await expect(page.get_by_text("Pending", exact=True)).to_be_visible()
     await stage.service.settle()
     if not scripts:
