@@ -39,7 +39,7 @@ async def test_one_button_ends_keys_apps_password_and_sessions_of_this_account_o
 
     done = await at.browser.send("/account/secure")
 
-    assert "All your API keys." in question
+    assert "All your API keys end." in question
     assert "All access has ended." in done.text
     assert "session" not in at.browser.http.cookies
     assert [await browser.is_signed_in() for browser in (at.browser, thief, bob)] == [False, False, True]
@@ -91,7 +91,7 @@ async def test_the_page_of_an_organizers_account_says_what_signing_out_does_not_
     assert 'href="/account/data"' in for_people
     # Organizers are told what they can do, instead of being led to a page that refuses them.
     assert 'href="/account/data"' not in for_organizers
-    assert '<a href="/console/agents">Revoke your keys</a>' in for_organizers
+    assert '<a href="/console/agents">Remove your keys</a>' in for_organizers
 
 
 async def test_a_person_who_has_just_signed_in_by_mail_goes_straight_to_the_data(service: Service) -> None:

@@ -80,7 +80,7 @@ async def test_undoing_a_registration_asks_first_who_loses_what(scene: OAuthServ
 
     question = await scene.person.http.get(undo)
 
-    assert "Remove these registrations?" in text(question)
+    assert "Remove 2 registrations?" in text(question)
     assert "ann@example.com" in text(question)
     assert await scene.service.run_sql("select count(*) from registrations") == [(2,)]
     form = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', question.text))

@@ -44,7 +44,14 @@ async def test_the_check_in_page_has_scanning_and_search_above_the_report_and_th
 
     text = await table.page(path)
 
-    order = ("Scan with the camera", "This device:", "Code", "Without a code", "Report", "The list is not saved")
+    order = (
+        "Scan with the camera",
+        "This device:",
+        "Code",
+        "Without a code",
+        "Report",
+        "The list of people is not saved",
+    )
     assert sorted(order, key=text.index) == [*order]
     await end_event(service, {"id": event_id})
     assert "The check-in is over, so the list is not saved in this browser." in await table.page(path)

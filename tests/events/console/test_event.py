@@ -239,7 +239,7 @@ async def test_a_number_of_the_overview_stands_in_one_place_with_its_unit(servic
 
     assert "Seats 5 of 8 seats taken Waiting list 0 of 4 places taken Paid" in page
     assert "€12.50 a seat" in page
-    assert re.search(r"Fair order \d people so far, numbered in order of arrival. You have moved nobody.", page)
+    assert re.search(r"Fair order \d people so far, numbered in order of arrival. How people", page)
 
 
 async def test_the_times_of_a_list_name_their_zone_once(service: Service) -> None:

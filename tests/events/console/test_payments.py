@@ -58,8 +58,8 @@ async def test_the_page_of_a_registration_shows_the_payment_and_the_noted_amount
     await note(shop, 1000)
 
     assert "Paid by card €12.00 · Payments and refunds" in before
-    assert "noted by you" not in before
-    assert "Paid by card €12.00 · Payments and refunds Paid, noted by you €10.00" in page_text(await browser.get(page))
+    assert "not by card" not in before
+    assert "Paid by card €12.00 · Payments and refunds Paid, not by card €10.00" in page_text(await browser.get(page))
     table = (await browser.get(f"{page.rpartition('/')[0]}.csv")).text
     assert ",12.00,EUR," in table
     assert ",10.00," not in table
@@ -72,7 +72,7 @@ async def test_a_noted_amount_without_a_card_payment_is_shown_as_a_note(shop: Pa
     await note(shop, 1200)
 
     text = page_text(await browser.get(page.removesuffix("/payments")))
-    assert "Paid by card €0.00 · Payments and refunds Paid, noted by you €12.00" in text
+    assert "Paid by card €0.00 · Payments and refunds Paid, not by card €12.00" in text
 
 
 async def note(shop: PaymentScene, amount: int) -> None:

@@ -57,7 +57,7 @@ async def test_a_draft_is_published_by_a_button_on_its_page(service: Service) ->
     done = await press(browser, path, "publish")
     after = await browser.get(path)
 
-    assert "This event is a draft. Nobody can register before you publish it." in main_text(before)
+    assert "This event is a draft. Nobody can register before you publish the event." in main_text(before)
     assert re.search(r"Draft .* 0 of 10 seats taken", main_text(home))
     assert (buttons(before), buttons(after)) == (["publish"], ["unpublish"])
     assert ["View page" in page.text for page in (before, after)] == [False, True]

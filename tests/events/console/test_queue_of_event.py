@@ -38,10 +38,7 @@ async def test_a_room_is_made_for_an_event_that_is_chosen(service: Service) -> N
     made = (await make(at, str(event["id"]))).headers["location"]
     room = await at.browser.get(made)
     assert "For your event Night of the lamps" in page_text(room)
-    assert (
-        "If you pause the waiting room, nobody new can register; if you delete it, everybody can at once."
-        in page_text(room)
-    )
+    assert "people register on the page of the event, one person a turn" in page_text(room)
     assert "Connect your site" not in room.text
     assert "for Night of the lamps" in page_text(await at.browser.get("/console/queues"))
 

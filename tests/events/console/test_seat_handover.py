@@ -33,7 +33,7 @@ async def test_the_page_of_no_shows_names_who_gets_a_seat_and_gives_it_with_one_
     assert "1 person who has not come loses the seat" in text
     done = await table.post(path, at_most=hidden_field(question, "at_most"))
     assert "1 person who waited has a seat now." in main_text(done)
-    assert "There is nothing to give away." in main_text(done)
+    assert "Nobody is on the waiting list" in main_text(done)
     listed = main_text(await table.browser.get(path.replace("check-in/no-shows", "registrations")))
     assert "Ann Example ann@example.com No-show: the seat was given away " in listed
     assert "Bob Example bob@example.com Seat " in listed
@@ -58,11 +58,11 @@ async def test_seats_of_no_shows_are_not_given_before_the_event_begins(service: 
     table, path = await begun(service)
     await service.run_sql("update events set datetime = now() + interval '1 hour'")
 
-    assert "Seats are kept until the event begins" in main_text(await table.browser.get(path))
+    assert "All seats are kept until the event begins" in main_text(await table.browser.get(path))
     refused = await table.post(path, at_most="1")
 
     assert refused.status_code == 422
-    assert "Seats are kept until the event begins" in main_text(refused)
+    assert "All seats are kept until the event begins" in main_text(refused)
 
 
 @pytest.mark.parametrize("at_most", ["", "0", "-1", "x", "1e3", "99999999999"])

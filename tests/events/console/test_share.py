@@ -97,5 +97,8 @@ async def test_a_poster_says_what_when_where_and_shows_the_code(service: Service
     foreign = await browser.get(f"/console/events/{other['id']}/poster")
 
     poster = page.text.partition('<article class="poster">')[2].partition("</article>")[0]
-    assert all(text in poster for text in ("&lt;b&gt;Tea&lt;/b&gt;", "Studio 4", event["public_url"], "<svg"))
+    assert all(
+        text in poster
+        for text in ("&lt;b&gt;Tea&lt;/b&gt;", "Studio 4", event["public_url"].partition("//")[2], "<svg")
+    )
     assert foreign.status_code == 403

@@ -21,7 +21,7 @@ async def test_the_consent_page_says_which_app_asks_where_it_leads_and_what_it_a
     page = (await scene.person.look(scene.app.query(scope="read_events manage_keys"))).text
 
     assert "<bdi>Example App</bdi>" in page
-    assert "An app that has registered itself" in page
+    assert "An app without a website" in page
     assert "<bdi>app.example</bdi>" in page
     assert "<bdi>ada@example.com</bdi>" in page
     assert "View events, prices, registrations and the people in them." in page

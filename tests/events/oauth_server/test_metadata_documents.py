@@ -42,7 +42,7 @@ async def test_a_client_that_describes_itself_needs_no_registration(publisher: P
     scene, app = publisher.scene, publisher.app
     page = (await scene.person.look(app.query())).text
     assert f"<bdi>{HOST}</bdi>" in page
-    assert "An app that has registered itself" not in page
+    assert "An app without a website" not in page
 
     answer = await scene.person.allow(app.query(redirect_uri="http://localhost:3118/callback"))
     tokens = issued_tokens(await app.redeem(answer["code"], redirect_uri="http://localhost:3118/callback"))
