@@ -460,7 +460,7 @@ async def store_results(tx: Tx[Any], endpoint_id: int, results: Sequence[SendRes
                              when not %(delivered)s
                                   and failing_since < now() - %(days)s * interval '1 day' then 'failing'
                              else status end
-         where id = %(endpoint_id)s
+         where id = (select id from locked_endpoint)
         returning failures
         """,
         {
