@@ -10,7 +10,8 @@ WEBHOOKS = "/console/webhooks"
 def addresses_of(endpoint_id: int, message_id: str) -> list[str]:
     """The addresses of all pages, for an endpoint and a message that was sent to it."""
     endpoint = f"{WEBHOOKS}/{endpoint_id}"
-    subpages = ("", "?delivery=failed", "/edit", "/secret", "/pause", "/delete", f"/messages/{message_id}")
+    resend = "/resend?since=2026-01-01T00:00&which=all"
+    subpages = ("", "?delivery=failed", "/edit", "/secret", resend, "/pause", "/delete", f"/messages/{message_id}")
     return [WEBHOOKS, f"{WEBHOOKS}/new", f"{WEBHOOKS}/receive", *(endpoint + path for path in subpages)]
 
 

@@ -15,12 +15,16 @@ import pytest
 
 from holdfast.events.api import OPERATIONS
 from holdfast.events.webhooks.messages import MESSAGES
+from holdfast.kit.outbound.refusals import CONNECT_TIMEOUT_SECONDS
 from holdfast.kit.webhooks import LISTEN_PORT
 from holdfast.kit.webhooks.endpoints import MAX_RESENT, RETENTION_DAYS
+from holdfast.kit.webhooks.failures import FAILURES
+from holdfast.kit.webhooks.model import MAX_COUNTED
 from holdfast.kit.webhooks.sending import (
     ANSWER_SECONDS,
     FAILING_DAYS,
     FIRST_ENDPOINT_PAUSE,
+    MAX_BROUGHT_FORWARD,
     MAX_ENDPOINT_PAUSE,
     RETRY_SECONDS,
 )
@@ -135,6 +139,11 @@ def test_the_page_of_webhooks_names_the_limits_of_the_code() -> None:
     assert (FIRST_ENDPOINT_PAUSE, MAX_ENDPOINT_PAUSE) == (1, 5 * 60)
     assert "grows from 1 second to 5 minutes" in sentences
     assert f"sends at most {MAX_RESENT:,}" in sentences
+    assert f"{MAX_BROUGHT_FORWARD} with each batch that delivers something" in sentences
+    assert f"`waiting` and `failed`: {MAX_COUNTED} means that many or more" in sentences
+    assert [reason for reason in FAILURES if f"| `{reason}` |" not in PAGE] == []
+    assert f"no connection within {CONNECT_TIMEOUT_SECONDS} seconds" in PAGE
+    assert f"no status within {ANSWER_SECONDS} seconds" in PAGE
     assert FAILING_DAYS == 5
     assert f"lists the messages of {RETENTION_DAYS} days" in PAGE
     assert '"type": "registration.settled"' in PAGE

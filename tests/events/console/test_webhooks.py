@@ -317,17 +317,17 @@ async def test_the_messages_of_a_time_are_counted_before_they_are_sent_again(at:
     assert f'href="{path}"' in await at.page(path_of(program))
     time = "since=2027-05-01T11:59&until=2027-05-01T12:01&zone=Europe/Berlin&which="
 
-    none = main_text(await at.browser.get(f"{path}?{time}failed"))
-    counted = await at.browser.get(f"{path}?{time}all")
-    fields = {name: hidden_field(counted, name) for name in ("zone", "after")}
+    empty_page = main_text(await at.browser.get(f"{path}?{time}failed"))
+    count_page = await at.browser.get(f"{path}?{time}all")
+    fields = {name: hidden_field(count_page, name) for name in ("zone", "after")}
     fields |= {"since": "2027-05-01T11:59", "until": "2027-05-01T12:01", "which": "all"}
     await program.deliver()
     assert len(program.receiver.received) == 3
     resent = await at.browser.send(f"{path}?{time}all", action=path, **fields)
     await program.deliver()
 
-    assert "No messages in this time" in none
-    assert "1 message They are sent" in main_text(counted)
+    assert "No messages in this time" in empty_page
+    assert "1 message They are sent" in main_text(count_page)
     assert "1 message is being sent again." in await at.page(resent.headers["location"])
     assert sorted(message.id for message in program.receiver.received) == ["msg_1", "msg_2", "msg_2", "msg_3"]
 

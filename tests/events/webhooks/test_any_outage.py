@@ -21,7 +21,8 @@ SOAK = bool(os.environ.get("HOLDFAST_SOAK"))
 
 STORE_MESSAGES = """
     insert into webhook_messages (tenant_id, type, subject, data)
-    select %(tenant)s, 'event.changed', 'event ' || place %% 3, '{}' from generate_series(1, %(count)s::bigint) as place
+    select %(tenant)s, 'event.changed', 'event ' || number %% 3, '{}'
+      from generate_series(1, %(count)s::bigint) as number
 """
 
 
@@ -78,7 +79,7 @@ def tell(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         async def story(history: list[Step], is_ordered: bool) -> None:
             program = await programs.add(await service.organizer(), ordered=is_ordered)
             await live(service, program, history)
-            before: dict[int, tuple[Any, ...]] = {
+            before: dict[int, list[Any]] = {
                 id: rest
                 for id, *rest in await service.run_sql(
                     "select message_id, status, attempts, early_attempts from webhook_deliveries"
@@ -96,7 +97,7 @@ def tell(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         runner.run(stack.aclose())
 
 
-async def check(service: Service, program: Program, before: dict[int, tuple[Any, ...]], is_ordered: bool) -> None:
+async def check(service: Service, program: Program, before: dict[int, list[Any]], is_ordered: bool) -> None:
     rows = await service.run_sql(
         "select message_id, status, attempts, early_attempts, extract(epoch from due_at - now())::float8, subject_id"
         "  from webhook_deliveries order by message_id"

@@ -67,7 +67,7 @@ async def dripped_body(writer: asyncio.StreamWriter, _: str) -> None:
         await asyncio.sleep(0.05)
 
 
-async def gigabyte(writer: asyncio.StreamWriter, _: str) -> None:
+async def gigabyte(writer: asyncio.StreamWriter, _request: str) -> None:
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
     for _ in range(1_000):
         writer.write(b"x" * 1_000_000)
@@ -167,8 +167,8 @@ async def test_an_attempt_without_an_answer_says_why_and_what_to_do(
         async with client_of(service, OutboundClient(exempt=exempt, seconds=2)):
             await program.deliver()
 
-    status, answer, told, error = await result_of(service, program)
-    assert (status, answer, told) == ("waiting", None, reason)
+    status, answer, attempt_reason, error = await result_of(service, program)
+    assert (status, answer, attempt_reason) == ("waiting", None, reason)
     assert error
     assert error.startswith(f"{detail} ")
     assert error != f"{detail} "
@@ -200,8 +200,8 @@ async def test_each_of_ten_thousand_endpoints_that_fail_leaves_others_their_plac
 ) -> None:
     await service.run_sql(
         "insert into webhook_endpoints (tenant_id, url, types, is_ordered, sealed, failing_since, next_due_at)"
-        " select 1000 + place / 20, 'https://shop.example/', '{}', false, '', now(), now() - interval '1 hour'"
-        "   from generate_series(1, 10000) as place"
+        " select 1000 + number / 20, 'https://shop.example/', '{}', false, '', now(), now() - interval '1 hour'"
+        "   from generate_series(1, 10000) as number"
     )
     await ada.create_event()
     await fan_all_out(service.database)

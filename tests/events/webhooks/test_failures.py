@@ -33,10 +33,10 @@ async def test_a_message_is_sent_again_with_the_same_id_until_it_is_taken(servic
     attempts = answer.json()["data"]
     assert [attempt["status"] for attempt in attempts] == [500, 302, None, 204]
     assert [attempt["reason"] for attempt in attempts] == ["status", "status", "broken", None]
-    taken = "A message is delivered when the answer has a status from 200 to 299. Redirects are not followed."
+    advice = "A message is delivered when the answer has a status from 200 to 299. Redirects are not followed."
     assert [attempt["error"] for attempt in attempts] == [
-        f"The answer has the status 500. {taken}",
-        f"The answer has the status 302. {taken}",
+        f"The answer has the status 500. {advice}",
+        f"The answer has the status 302. {advice}",
         f"The address broke off, or is not answered as HTTP has it. {FAILURES['broken'].advice}",
         None,
     ]

@@ -396,7 +396,7 @@ class WebhookPages:
             types=self._types,
             descriptions={PING: message("A test."), **{type.name: type.description for type in self._types}},
             days=RETENTION_DAYS,
-            most_counted=MAX_COUNTED,
+            max_counted=MAX_COUNTED,
             manual=MANUAL,
             scripts=scripts,
             **values,

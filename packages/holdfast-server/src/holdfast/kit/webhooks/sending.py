@@ -211,7 +211,7 @@ class DeliveryWork(TableWork):
                         return turn
                     messages = await self._due(row.key, is_failing=False)
         except FetchRefusal as refusal:  # the address cannot be used
-            results = [_refused(messages[0], endpoint, refusal, started=time.monotonic())]
+            results = [_result_without_answer(messages[0], endpoint, refusal, started=time.monotonic())]
             turn.messages, turn.pause = 1, await self._store(row, endpoint, results)
         except Problem as problem:  # too many messages of this tenant wait for their turn
             turn.pause = float(problem.extra.get("retry_after", FIRST_ENDPOINT_PAUSE))
@@ -281,27 +281,29 @@ async def _attempt(
     try:
         answer = await session.post(body, headers)
     except FetchRefusal as refusal:
-        return _refused(message, endpoint, refusal, started)
+        return _result_without_answer(message, endpoint, refusal, started)
     if 200 <= answer.status < 300:
         return SendResult(message.id, answer.status, _milliseconds(started))
-    return _unwelcome(message, endpoint, answer, started)
+    return _result_of_status(message, endpoint, answer, started)
 
 
-def _refused(message: DueMessage, endpoint: EndpointRow, refusal: FetchRefusal, started: float) -> SendResult:
+def _result_without_answer(
+    message: DueMessage, endpoint: EndpointRow, refusal: FetchRefusal, started: float
+) -> SendResult:
     """The result of an attempt without an answer."""
     reason: FailureReason = "broken" if refusal.reason == "content" else refusal.reason
     error = error_text(reason, f"The address {refusal}.")
     return SendResult(message.id, None, _milliseconds(started), reason, error, _next_pause(message, endpoint))
 
 
-def _unwelcome(message: DueMessage, endpoint: EndpointRow, answer: PostAnswer, started: float) -> SendResult:
+def _result_of_status(message: DueMessage, endpoint: EndpointRow, answer: PostAnswer, started: float) -> SendResult:
     """The result of an attempt with another status than 200 to 299."""
     error = error_text("status", f"The answer has the status {answer.status}.")
-    asked_for = _retry_after(answer.headers.get("retry-after", ""))
-    throttle = max(asked_for, FIRST_ENDPOINT_PAUSE if answer.status in OVERLOAD_STATUSES else 0.0)
+    retry_after = _retry_after(answer.headers.get("retry-after", ""))
+    throttle = max(retry_after, FIRST_ENDPOINT_PAUSE if answer.status in OVERLOAD_STATUSES else 0.0)
     pause = _next_pause(message, endpoint)
     if pause is not None:
-        pause = max(pause, asked_for)
+        pause = max(pause, retry_after)
     return SendResult(message.id, answer.status, _milliseconds(started), "status", error, pause, throttle)
 
 
@@ -399,14 +401,12 @@ async def due_messages(reader: Reader[Any], endpoint_id: int, limit: int) -> lis
 async def store_results(tx: Tx[Any], endpoint_id: int, results: Sequence[SendResult]) -> int:
     """Store what came of a batch of messages. Returns how many batches since the last delivery had none.
 
-    Nothing is stored if the endpoint was deleted meanwhile.
-
-    A message is brought forward at most five times: if it always fails, the fault is its own. It is due like a new
-    message of its age. The first further attempt comes after a few seconds, and is left there.
+    Nothing is stored if the endpoint was deleted meanwhile. A message is brought forward at most five times: if it
+    always fails, the fault is its own. Its first further attempt comes after a few seconds, and is left there.
     """
     return await tx.value(
         """
-        with kept_endpoint as materialized (
+        with locked_endpoint as materialized (
             select id from webhook_endpoints where id = %(endpoint_id)s for no key update),
         result as materialized (
             select * from unnest(%(ids)s::bigint[], %(statuses)s::integer[], %(milliseconds)s::integer[],
@@ -414,8 +414,8 @@ async def store_results(tx: Tx[Any], endpoint_id: int, results: Sequence[SendRes
                        as result (message_id, answer, milliseconds, reason, error, pause)),
         logged as (
             insert into webhook_attempts (endpoint_id, message_id, status, milliseconds, reason, error)
-            select kept_endpoint.id, message_id, answer, milliseconds, reason, error
-              from kept_endpoint cross join result join webhook_messages on webhook_messages.id = message_id),
+            select locked_endpoint.id, message_id, answer, milliseconds, reason, error
+              from locked_endpoint cross join result join webhook_messages on webhook_messages.id = message_id),
         sent_message as materialized (
             select result.*, subject_id, number from result
              cross join lateral (
@@ -450,8 +450,8 @@ async def store_results(tx: Tx[Any], endpoint_id: int, results: Sequence[SendRes
                       from (select message_id, due_at from webhook_deliveries
                              where endpoint_id = %(endpoint_id)s and status = 'waiting'
                                and attempts > 1 and early_attempts < 5
-                             order by message_id limit %(oldest)s) as failed
-                     where due_at > now() order by message_id limit %(forward)s))
+                             order by message_id limit %(max_scanned)s) as failed
+                     where due_at > now() order by message_id limit %(max_forward)s))
                and webhook_messages.id = delivery.message_id)
         update webhook_endpoints
            set failures = case when %(delivered)s then 0 else failures + 1 end,
@@ -460,7 +460,7 @@ async def store_results(tx: Tx[Any], endpoint_id: int, results: Sequence[SendRes
                              when not %(delivered)s
                                   and failing_since < now() - %(days)s * interval '1 day' then 'failing'
                              else status end
-         where id = %(endpoint_id)s
+         where id = (select id from locked_endpoint)
         returning failures
         """,
         {
@@ -474,8 +474,8 @@ async def store_results(tx: Tx[Any], endpoint_id: int, results: Sequence[SendRes
             "delivered": any(result.error is None for result in results),
             "is_gone": any(result.status == 410 for result in results),
             "days": FAILING_DAYS,
-            "oldest": MESSAGES_PER_READ + MAX_BROUGHT_FORWARD,
-            "forward": MAX_BROUGHT_FORWARD,
+            "max_scanned": MESSAGES_PER_READ + MAX_BROUGHT_FORWARD,
+            "max_forward": MAX_BROUGHT_FORWARD,
         },
     )
 

@@ -44,13 +44,13 @@ async def count_messages(reader: Reader[Any], endpoint_ids: Sequence[int]) -> di
         """
         select id, (select count(*) from (
                      select from webhook_deliveries
-                      where endpoint_id = id and status = 'waiting' limit %(most)s) as waiting),
+                      where endpoint_id = id and status = 'waiting' limit %(max_counted)s) as waiting),
                (select count(*) from (
                      select from webhook_deliveries
-                      where endpoint_id = id and status = 'failed' limit %(most)s) as failed)
+                      where endpoint_id = id and status = 'failed' limit %(max_counted)s) as failed)
           from unnest(%(ids)s::bigint[]) as id
         """,
-        {"ids": [*endpoint_ids], "most": MAX_COUNTED},
+        {"ids": [*endpoint_ids], "max_counted": MAX_COUNTED},
     )
     return {id: MessageCounts(waiting, failed) for id, waiting, failed in rows}
 
