@@ -339,8 +339,6 @@ async def forget_sessions(tx: Tx[Any]) -> int:
 
 KNOWN_DAYS = 90
 
-"""Rows that one statement deletes."""
-
 
 class GetKnownBrowser(Command):
     """Asks whether the owner of an address has signed in in the browser that has a cookie."""

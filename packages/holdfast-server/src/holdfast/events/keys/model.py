@@ -40,6 +40,17 @@ class KeyUse(Struct):
     used_at: datetime | None
 
 
+class CallerKey(Struct):
+    """The key of a caller, by its hash. `limit_id`: of its daily limit; None: it has none."""
+
+    hash: bytes
+    id: int
+    user_id: int | None
+    owner_verified: bool
+    limit_id: int | None
+    asks_first: bool
+
+
 class KeyRow(Struct):
     """A key as it is stored."""
 

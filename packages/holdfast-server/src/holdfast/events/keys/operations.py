@@ -5,7 +5,7 @@ from typing import Any, LiteralString
 
 from holdfast.accounts import sessions
 from holdfast.accounts.agent_limits import KEY_ASKS_FIRST, LIMIT_OF_KEY, LimitOperations, refuse_agent_with_limit
-from holdfast.events.keys.model import ApiKey, CreateKey, KeyRow, KeyUse, ListKeys, RevokeKey
+from holdfast.events.keys.model import ApiKey, CallerKey, CreateKey, KeyRow, KeyUse, ListKeys, RevokeKey
 from holdfast.events.oauth_server import grants
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.resources import Reader, Tx
@@ -36,7 +36,8 @@ async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) ->
 
     Stores the use of a key once an hour, and later if another transaction has locked the key.
     """
-    rows = await reader.tuples(
+    keys = await reader.rows(
+        CallerKey,
         f"""
         with used as (
             update api_keys set used_at = now()
@@ -44,14 +45,17 @@ async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) ->
                                    where hash = any(%(hashes)s) and active
                                      and (used_at is null or used_at < now() - interval '1 hour')
                                      for no key update skip locked)))
-        select hash, id, user_id, owner_verified, {LIMIT_OF_KEY}, {KEY_ASKS_FIRST} from api_keys
+        select hash, id, user_id, owner_verified, {LIMIT_OF_KEY} as limit_id, {KEY_ASKS_FIRST} as asks_first
+          from api_keys
          where hash = any(%(hashes)s) and (active or owner_verified)
         """,
         {"hashes": [*hashes]},
     )
     return {
-        hash: _ended_key() if owner_verified else api_key(id, user_id, limit_id=limit_id, asks_first=asks_first)
-        for hash, id, user_id, owner_verified, limit_id, asks_first in rows
+        key.hash: _ended_key()
+        if key.owner_verified
+        else api_key(key.id, key.user_id, limit_id=key.limit_id, asks_first=key.asks_first)
+        for key in keys
     }
 
 

@@ -5,7 +5,10 @@ Each consent of a person makes a new grant. All tokens of a grant end with it, a
 
 import secrets
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from holdfast.accounts import sessions
 from holdfast.events.oauth_server.model import (
@@ -132,12 +135,24 @@ async def forget_grants(tx: Tx[Any]) -> int:
 MAX_CONNECTIONS = 500
 
 
+class _ConnectedClient(Struct):
+    """A client that acts for a tenant: by all its grants together."""
+
+    client_id: str
+    name: str | None
+    redirect_uris: list[str]
+    scopes: list[str]
+    since: datetime
+    used_at: datetime
+
+
 async def list_connections(reader: Reader[Any], caller: Caller, command: ListConnections) -> Sequence[Connection]:
     """List the clients that act for you, the one used last first."""
-    rows = await reader.tuples(
+    clients = await reader.rows(
+        _ConnectedClient,
         """
-        select client_id, name, redirect_uris, array_agg(distinct scope order by scope), min(granted_at),
-               max(oauth_grants.used_at)
+        select client_id, name, redirect_uris, array_agg(distinct scope order by scope) as scopes,
+               min(granted_at) as since, max(oauth_grants.used_at) as used_at
           from oauth_grants join oauth_clients on oauth_clients.id = client_id, unnest(scopes) as scope
          where tenant_id = %(tenant_id)s and ended_at is null and expires_at > now()
            and oauth_grants.used_at is not null
@@ -146,8 +161,15 @@ async def list_connections(reader: Reader[Any], caller: Caller, command: ListCon
         {"tenant_id": caller.tenant, "limit": MAX_CONNECTIONS},
     )
     return [
-        Connection(id, name, Client(id, name, uris).host, scopes, since, used_at)
-        for id, name, uris, scopes, since, used_at in rows
+        Connection(
+            client.client_id,
+            client.name,
+            Client(client.client_id, client.name, client.redirect_uris).host,
+            client.scopes,
+            client.since,
+            client.used_at,
+        )
+        for client in clients
     ]
 
 

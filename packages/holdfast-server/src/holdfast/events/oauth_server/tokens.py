@@ -230,27 +230,40 @@ def _exchanged_tokens(token: str, sealed: bytes, age: float) -> OAuthTokens:
     return replace(issued, seconds=issued.seconds - int(age))
 
 
+class CallerToken(Struct):
+    """The access token of a caller, by its hash. `limit_id`: of the daily limit of its grant; None: it has none."""
+
+    hash: bytes
+    scopes: list[str]
+    grant_id: int
+    tenant_id: int
+    limit_id: int | None
+    asks_first: bool
+
+
 async def find_callers(reader: Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
     """The callers, with their scopes, by the hashes that belong to a valid access token."""
-    rows = await reader.tuples(
+    tokens = await reader.rows(
+        CallerToken,
         f"""
-        select hash, tokens.scopes, grants.id, tenant_id, {LIMIT_OF_GRANT}, {GRANT_ASKS_FIRST}
+        select hash, tokens.scopes, grants.id as grant_id, tenant_id, {LIMIT_OF_GRANT} as limit_id,
+               {GRANT_ASKS_FIRST} as asks_first
           from oauth_access_tokens as tokens join oauth_grants as grants on grants.id = grant_id
          where hash = any(%(hashes)s) and tokens.expires_at > clock_timestamp() and ended_at is null
         """,
         {"hashes": list(hashes)},
     )
     return {
-        hash: Caller(
+        token.hash: Caller(
             "access_token",
-            f"grant {grant_id}",
-            grant_id,
-            tenant_id,
-            frozenset(scopes),
-            limit_id=limit_id or 0,
-            asks_first=asks_first,
+            f"grant {token.grant_id}",
+            token.grant_id,
+            token.tenant_id,
+            frozenset(token.scopes),
+            limit_id=token.limit_id or 0,
+            asks_first=token.asks_first,
         )
-        for hash, scopes, grant_id, tenant_id, limit_id, asks_first in rows
+        for token in tokens
     }
 
 

@@ -16,6 +16,20 @@ class Shop(Struct, frozen=True):
     shared_inventory_id: int
 
 
+class CallerKey(Struct, frozen=True):
+    """The key of a caller, by the hash of the key, or of an agent registered with it.
+
+    limit_id    the id of the daily limit; None: there is none
+    """
+
+    hash: bytes
+    id: int
+    shop_id: int
+    scopes: list[str]
+    limit_id: int | None
+    asks_first: bool
+
+
 class ShopKey(Struct, frozen=True):
     """A row of a shop's key."""
 

@@ -6,7 +6,7 @@ from typing import Any
 from holdfast.accounts.agent_limits import KEY_ASKS_FIRST, LIMIT_OF_KEY, LimitOperations, move_limit
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.shopify.domains import is_domain
-from holdfast.inventory.shops.model import SCOPES, Shop, ShopKey
+from holdfast.inventory.shops.model import SCOPES, CallerKey, Shop, ShopKey
 from holdfast.kit.contract.caller import Caller, api_key
 from holdfast.kit.contract.problems import NOT_FOUND, invalid
 from holdfast.kit.postgres import database
@@ -18,9 +18,10 @@ SHOP_LIMITS = LimitOperations("shop_id", "''")
 
 async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
     """The callers by hash, for hashes of an active key, or of an agent registered with one."""
-    rows = await reader.tuples(
+    keys = await reader.rows(
+        CallerKey,
         f"""
-        select hash, id, shop_id, scopes, {LIMIT_OF_KEY}, {KEY_ASKS_FIRST}
+        select hash, id, shop_id, scopes, {LIMIT_OF_KEY} as limit_id, {KEY_ASKS_FIRST} as asks_first
           from api_keys where hash = any(%(hashes)s) and active
         union all
         select agent.hash, api_keys.id, api_keys.shop_id, api_keys.scopes, {LIMIT_OF_KEY}, {KEY_ASKS_FIRST}
@@ -30,8 +31,8 @@ async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) ->
         {"hashes": [*hashes]},
     )
     return {
-        hash: api_key(id, shop_id, frozenset(scopes), limit_id, asks_first=asks_first)
-        for hash, id, shop_id, scopes, limit_id, asks_first in rows
+        key.hash: api_key(key.id, key.shop_id, frozenset(key.scopes), key.limit_id, asks_first=key.asks_first)
+        for key in keys
     }
 
 
