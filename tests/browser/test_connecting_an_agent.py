@@ -76,7 +76,7 @@ async def test_an_agent_is_connected_from_nothing_and_what_it_did_is_undone(chro
     line = page.locator(".timeline li").first
     await expect(line).to_contain_text("Mira registered ben@example.com for Jazz night")
     await line.get_by_role("link", name="Undo").click()
-    await page.get_by_role("button", name="Remove now").click()
+    await page.get_by_role("button", name="Remove the registration").click()
     await page.goto(f"{desk.base_url}/console/agents")
     await expect(page.locator(".timeline li").first).to_contain_text("was undone")
 

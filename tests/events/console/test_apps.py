@@ -59,7 +59,7 @@ async def test_an_app_is_disconnected_after_a_question(scene: OAuthServerScene) 
     before = await scene.works(tokens)
     done = await disconnect(scene.person, scene.app.id)
 
-    assert "Remove “<bdi>Example App</bdi>”?" in question.text
+    assert "Disconnect the app “<bdi>Example App</bdi>”?" in question.text
     assert before
     assert (done.status_code, done.headers["location"]) == (303, "/console/agents")
     assert not await scene.works(tokens)

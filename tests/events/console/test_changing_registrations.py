@@ -44,7 +44,7 @@ async def test_the_form_of_a_move_names_changes_of_the_order_before_and_the_page
 ) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=2, waitinglist_capacity=2)
-    page, logged = f"/console/events/{event['id']}", "written into the public log of the order"
+    page, logged = f"/console/events/{event['id']}", "The public log shows"
     await sign_up(service, event, "ann", "ben", "cal")
     ann, ben = [await page_of(service, event, name) for name in ("ann", "ben")]
     several = f"{page}/several-registrations?do=remove&p-{ben.rpartition('/')[2]}=on"
@@ -138,7 +138,7 @@ async def test_a_person_on_the_waiting_list_takes_the_seat_of_another_person(ser
 
     moved = await browser.send(await page_of(service, event, "ann"), do="wait")
 
-    assert "The seat goes to the first who waits" in question
+    assert "The seat goes to the first person on the waiting list" in question
     assert before == {"ann": "registered", "bob": "waitlisted"}
     assert (moved.status_code, moved.headers["location"]) == (303, await page_of(service, event, "ann"))
     assert await states(ada, event) == {"ann": "waitlisted", "bob": "registered"}
@@ -159,7 +159,9 @@ async def test_the_organizer_can_give_a_free_seat_to_a_person_who_waited_less_lo
     assert await states(ada, event) == {"ann": "registered", "bob": "waitlisted", "cleo": "registered"}
 
 
-@pytest.mark.parametrize(("change", "head"), [("wait", "Move this person to the"), ("remove", "Remove this registr")])
+@pytest.mark.parametrize(
+    ("change", "head"), [("wait", "Move Ann Example to the"), ("remove", "Remove the registration")]
+)
 async def test_an_organizer_who_takes_a_seat_away_gets_a_question_first(
     service: Service, change: str, head: str
 ) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from tests.events.console.organizer_scene import Desk, open_desk
+from tests.helpers.people import handle_of, sign_up
 from tests.support import Service
 
 
@@ -42,7 +43,24 @@ async def renew_a_secret(at: Desk) -> tuple[str, str]:
 
 
 async def end_all_access(at: Desk) -> tuple[str, str]:
-    return "/account/secure", "All your API keys."
+    return "/account/secure", "All your API keys end."
+
+
+async def registered(at: Desk) -> tuple[str, str]:
+    """The path of an event, and the public id of a person who is registered for it."""
+    event = await at.ada.create_event()
+    await sign_up(at.service, event, "ann")
+    return f"/console/events/{event['id']}", await handle_of(at.service, "ann@example.com")
+
+
+async def move_a_person(at: Desk) -> tuple[str, str]:
+    event, person = await registered(at)
+    return f"{event}/registrations/{person}?do=wait", "ann@example.com"
+
+
+async def remove_people(at: Desk) -> tuple[str, str]:
+    event, person = await registered(at)
+    return f"{event}/several-registrations?do=remove&p-{person}=on", "Remove 1 registration?"
 
 
 QUESTIONS = (
@@ -53,6 +71,8 @@ QUESTIONS = (
     pause_a_webhook,
     renew_a_secret,
     end_all_access,
+    move_a_person,
+    remove_people,
 )
 
 
@@ -67,5 +87,6 @@ async def test_a_question_names_what_ends_and_offers_the_way_out_first(
 
     buttons = re.findall(r'<(?:a|button) class="button ?([a-z]*)', page)
     assert name in page
+    assert "What happens then" in page
     assert buttons[-2] == "secondary"
     assert "danger" not in buttons[:-1]

@@ -135,7 +135,7 @@ async def test_a_queue_is_deleted_after_a_question(service: Service) -> None:
     [still] = await queues(at.ada)
     done = await at.browser.send(f"/console/queues/{queue['id']}/delete")
 
-    assert "Delete “<bdi>Winter sale</bdi>”?" in question
+    assert "Delete the waiting room “<bdi>Winter sale</bdi>”?" in question
     assert "1 person who is waiting loses the place." in question
     assert still["id"] == queue["id"]
     assert (done.status_code, done.headers["location"]) == (303, "/console/queues")
