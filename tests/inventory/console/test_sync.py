@@ -6,6 +6,7 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.sync.model import ANOTHER_APP, CHANGED_AT_PLATFORM
 from holdfast_demo.shopify.errors import Fault
 from tests.helpers.form_browser import main_text
+from tests.helpers.locked_rows import hold_locks
 from tests.helpers.platform_shop import Place
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.console.stocking import Stocking, open_stocking
@@ -190,6 +191,19 @@ async def test_a_number_that_was_changed_in_the_shop_can_be_kept_with_a_correcti
     await scene.sync_due()
     assert scene.levels() == (62, 10, 5)
     assert "All in sync" in main_text(await pooled.get(PATH))
+
+
+async def test_a_pool_is_not_corrected_if_the_number_that_is_kept_cannot_be_released(pooled: Stocking) -> None:
+    scene = pooled.at_platform
+    preview = await pooled.send(PATH, do="keep", pool_id=str(scene.pool_id), delta="12")
+    levels = "select from levels where shop_id = %(shop)s for update"
+
+    async with hold_locks(pooled.inventory.database.url, levels, shop=pooled.shop.id):
+        failed = await pooled.confirm(preview, PATH, sure="yes")
+
+    assert failed.status_code == 503
+    assert "Nothing was changed" in main_text(failed)
+    assert await pooled.shop.on_hand(scene.pool_id) == 50
 
 
 async def test_a_correction_that_would_take_more_than_there_is_is_refused_on_the_page_of_the_sync(
