@@ -95,7 +95,7 @@ async def fill_event(page: Page, person: Person, price: str = "") -> None:
     await person.click(page.get_by_role("link", name="New event").first)
     await person.enter(page.get_by_label("Title"), "Pottery evening")
     await person.enter(page.get_by_label("Date and time"), BEGINS, keys=BEGINS_KEYS)
-    await person.enter(page.get_by_label("Place (optional)"), "Studio 4")
+    await person.enter(page.get_by_label("Place", exact=True), "Studio 4")
     await person.enter(page.get_by_role("textbox", name="Seats", exact=True), "12")
     if price:
         await person.enter(page.get_by_role("textbox", name="Price", exact=True), price)

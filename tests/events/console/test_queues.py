@@ -227,7 +227,7 @@ async def test_a_form_of_another_site_changes_no_queue(service: Service) -> None
         ({"token_ttl_minutes": "999999999999999999999"}, "at most 43,200"),
         ({"target_url": "javascript:alert(1)"}, "must be an http or https address"),
         ({"max_queue_size": "-1"}, "1"),
-        ({"starts_at": "tomorrow"}, "Enter a date and a time, such as"),
+        ({"starts_at": "tomorrow"}, "Enter a date and a time."),
         (
             {"starts_at": "2090-01-02T00:00", "ends_at": "2090-01-01T00:00"},
             "must be later than “Opens”",

@@ -89,6 +89,9 @@ Answer = Callable[[Session, Request], Awaitable[Reply]]
 TIMES_SCRIPT = "times.js"
 """The file that writes moments in the zone of the browser. It runs on every page for signed-in people."""
 
+FILE_FIELD_SCRIPT = "file_field.js"
+"""The file that writes the name of a chosen file beside the button of a file field."""
+
 _SESSION = "holdfast.session"
 """The name of the session of a request in its scope."""
 

@@ -13,7 +13,15 @@ from holdfast.accounts.directory import Directory
 from holdfast.accounts.known_browsers import KNOWN_DAYS, GetKnownBrowser
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.settings import LINKS_TO_ADDRESS, PASSWORDS_OF_ADDRESS, SIGN_INS_OF_CLIENT, SIGN_INS_OF_OWNER
-from holdfast.accounts.signed_in_pages import ACCOUNT, SIGN_IN, TIMES_SCRIPT, SignedInPages, local_path, return_query
+from holdfast.accounts.signed_in_pages import (
+    ACCOUNT,
+    FILE_FIELD_SCRIPT,
+    SIGN_IN,
+    TIMES_SCRIPT,
+    SignedInPages,
+    local_path,
+    return_query,
+)
 from holdfast.accounts.signin import links, operations
 from holdfast.accounts.signin.links import AskLink, GetSignInLink, LinkSignInResult, SignInLinkView, UseLink
 from holdfast.accounts.signin.mail import MINUTES
@@ -119,7 +127,7 @@ class SignInPages:
             page(SIGN_IN, "sign_in", self.sign_in),
             Route(f"{SIGN_IN}/sent", Handler(Access("sign_in_sent"), self._limits, self.mail_sent, self._site.refuse)),
             page(f"{SIGN_IN}/{{link}}", "sign_in_link", self.link),
-            *self._site.assets(TIMES_SCRIPT),
+            *self._site.assets(TIMES_SCRIPT, FILE_FIELD_SCRIPT),
             self._signed_in.route("/sign-out", "sign_out", self.sign_out, "POST", at_once=True),
             self._signed_in.route(ACCOUNT, "account", self.account, "POST", at_once=True),
         ]

@@ -127,7 +127,7 @@ _KINDS: Mapping[str, str] = {
     "an integer": message("Enter a whole number, such as 10."),
     "a number": message("Enter a number, such as 12.5."),
     "true or false": message("Choose yes or no."),
-    "a time such as 2030-01-31T18:00:00Z": message("Enter a date and a time, such as 2030-01-31T18:00."),
+    "a time such as 2030-01-31T18:00:00Z": message("Enter a date and a time."),
     "%(others)s or %(last)s": message("Choose one from the list."),
 }
 """The instructions for a value of a kind, by the text of the kind in the messages of the API."""

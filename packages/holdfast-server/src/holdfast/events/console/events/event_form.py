@@ -56,18 +56,18 @@ EVENT_LABELS = {
     "title": translatable("Title"),
     "body": translatable("Description"),
     "datetime": translatable("Date and time"),
-    "ends_at": translatable("Ends (optional)"),
+    "ends_at": translatable("Ends"),
     "timezone": translatable("Time zone"),
     "recurrence_frequency": translatable("Repeats"),
     "recurrence_interval": translatable("Interval"),
-    "location_name": translatable("Place (optional)"),
-    "address": translatable("Address (optional)"),
-    "latitude": translatable("Map pin: degrees north (optional)"),
-    "longitude": translatable("Map pin: degrees east (optional)"),
+    "location_name": translatable("Place"),
+    "address": translatable("Address"),
+    "latitude": translatable("Map pin: degrees north"),
+    "longitude": translatable("Map pin: degrees east"),
     "capacity": translatable("Seats"),
     "waitinglist_capacity": translatable("Waiting list"),
     "cancellation_hours": translatable("Cancelling is possible until (hours before it begins)"),
-    "opens_at": translatable("Draw lots among all who register by (optional)"),
+    "opens_at": translatable("Draw lots among all who register by"),
     "public_log": translatable("Publish the order of registrations"),
     "pricing_mode": translatable("The price moves with demand"),
     "currency": translatable("Currency"),
@@ -80,8 +80,8 @@ EVENT_LABELS = {
 INSTRUCTIONS = {
     "title": message("Enter a title, such as Summer concert."),
     "body": message("Enter a text, such as: We draw for two hours. Bring a pencil."),
-    "datetime": message("Enter a date and a time, such as 2030-01-31T18:00."),
-    "opens_at": message("Enter a date and a time, such as 2030-01-31T18:00."),
+    "datetime": message("Enter a date and a time."),
+    "opens_at": message("Enter a date and a time."),
     "recurrence_interval": message("Enter a whole number, such as 2."),
     "capacity": message("Enter a number of seats, such as 30."),
     "waitinglist_capacity": message("Enter a number of places, such as 10."),
@@ -203,9 +203,7 @@ def command_values(values: Mapping[str, str], event: EventRow | None = None) -> 
         if values[name]:
             raw[name] = moment_of(values[name], values.get("timezone", ""))
             if raw[name] is None:
-                errors[name] = [
-                    message("Enter a date and a time that the clocks of the time zone show, such as 2030-01-31T18:00.")
-                ]
+                errors[name] = [message("Enter a date and a time that exist in the chosen time zone.")]
     return raw, errors
 
 

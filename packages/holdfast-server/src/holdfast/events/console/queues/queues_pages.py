@@ -57,9 +57,9 @@ INSTRUCTIONS = {
     "release_rate": message("Enter a number of people, such as 60."),
     "token_ttl_minutes": message("Enter a number of minutes, such as 10."),
     "max_queue_size": message("Enter a number of people, such as 5000."),
-    "starts_at": message("Enter a date and a time, such as 2030-01-31T18:00."),
-    "ends_at": message("Enter a date and a time, such as 2030-01-31T20:00."),
-    "draw_at": message("Enter a date and a time, such as 2030-01-31T18:00."),
+    "starts_at": message("Enter a date and a time."),
+    "ends_at": message("Enter a date and a time."),
+    "draw_at": message("Enter a date and a time."),
 }
 """What people enter in the fields, by name."""
 
