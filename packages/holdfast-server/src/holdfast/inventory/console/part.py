@@ -90,7 +90,7 @@ def endpoints(context: Context) -> Endpoints:
             *VariantPage(console).routes(),
             *VariantsPage(console, settings).routes(),
             *HoldsPage(console).routes(),
-            *LowStockPage(console).routes(),
+            *LowStockPage(console, settings).routes(),
             *SyncPage(console).routes(),
             *SpreadsheetsPage(console).routes(),
             *AgentPages(console, platform, settings.base_url, context.account_runner, context.agent_requests).routes(),
