@@ -117,7 +117,7 @@ async def test_every_tool_that_changes_something_waits_and_is_described_in_words
         "bulk_adjust": ({"items": [{**pool, "delta": 1}]}, "change the stock of 1 pool. Tea 15 → 16"),
         "transfer_quantity": (
             {"from_pool_id": tea["id"], "to_pool_id": honey["id"], "quantity": 4},
-            "from Tea to Honey . Now in Tea : 15 units . 1 unit of it is on hold. Now in Honey : 5 units",
+            "from Tea to Honey . Now in Tea : 15 units . On hold: 1 unit . Now in Honey : 5 units",
         ),
         "hold_quantity": ({"variant_gid": TEA, "quantity": 1}, "wants to put 1 \u00d7 Tea, six on hold"),
         "release_hold": ({"hold_id": change["hold"]["id"]}, "wants to end a hold on Tea"),

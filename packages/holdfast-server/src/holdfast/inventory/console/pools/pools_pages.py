@@ -59,7 +59,7 @@ class PoolFigures(Struct):
         return [level for level in self.levels if level is not None]
 
     def full_bar(self, available: int, low_stock_at: int | None) -> int:
-        """The level at which the bar of the pool is full: the most at the end of a day, and at least twice its limit."""
+        """The level at which the bar of the pool is full: the most at the end of a day, at least twice its limit."""
         return max(*self.known_levels, available, 2 * (low_stock_at or 0), 1)
 
     def days_of_cover(self, available: int) -> float | None:

@@ -50,9 +50,9 @@ POLICIES = {
     "flag": translatable("Nothing is changed; the differences stay, and are shown."),
 }
 RULES = {
-    "all": translatable("Each location gets all that can be sold."),
-    "one": translatable("One location gets all that can be sold."),
-    "shares": translatable("Each location gets its share."),
+    "all": translatable("Each location of your shop shows the whole stock."),
+    "one": translatable("One location of your shop shows the whole stock."),
+    "shares": translatable("Each location of your shop shows its share of the stock."),
 }
 
 
