@@ -12,15 +12,17 @@ from babel.messages.catalog import Catalog
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po, write_po
 
-SOURCE = Path(__file__).parents[1] / "packages" / "holdfast-server" / "src" / "holdfast"
+PACKAGES = Path(__file__).parents[1] / "packages"
+SOURCE = PACKAGES / "holdfast-server" / "src" / "holdfast"
 CODE = "de"
 FOLDERS = [
     SOURCE / "kit",
     SOURCE / "accounts",
     SOURCE / "events",
     *sorted(folder for service in ("accounts", "events", "inventory") for folder in (SOURCE / service).glob("[a-z]*/")),
+    PACKAGES / "holdfast-demo" / "src" / "holdfast_demo" / "shopify",
 ]
-"""The kit and each noun have a catalogue of their own, and so has what lies beside the nouns of a package."""
+"""Each has a catalogue of its own: the kit, each noun, what lies beside the nouns of a package, and the demo shops."""
 
 METHODS = [("**.py", "python"), ("**.html", "jinja2"), ("**.txt", "jinja2")]
 OPTIONS = {"**.html": {"trimmed": "true", "newstyle_gettext": "true"}, "**.txt": {"newstyle_gettext": "true"}}
@@ -77,7 +79,7 @@ def update() -> None:
         with file_of(folder).open("wb") as file:
             write_po(file, old, no_location=True, omit_header=True, sort_output=True, width=118)
         missing = [entry.id for entry in old if entry.id and not entry.string]
-        print(f"{file_of(folder).relative_to(SOURCE)}: {len(old)} texts, {len(missing)} without a translation")
+        print(f"{file_of(folder).relative_to(PACKAGES)}: {len(old)} texts, {len(missing)} without a translation")
 
 
 if __name__ == "__main__":

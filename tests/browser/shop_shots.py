@@ -14,8 +14,8 @@ from mcp.types import Implementation
 from playwright.async_api import Browser, Page
 
 from holdfast.kit.webhooks import LISTEN_PORT
-from tests.browser.looking import open_boxes, submit
-from tests.browser.sheet_people import SentMails, store_mail, subject_has
+from tests.browser.looking import LOCALES, open_boxes, submit
+from tests.browser.sheet_people import LANGUAGES, SentMails, per_look, store_mail, subject_has
 from tests.browser.visitors import DESK, Place, Shot, Visitor, signed_in
 from tests.command_line import run_holdfast
 from tests.support import eventually
@@ -39,16 +39,16 @@ STOCK = (
 
 async def shops(chromium: Browser, place: Place, directory: Path) -> list[Visitor]:
     """The merchants, and a customer of the shop of one of them."""
-    new, demo, busy = "bees.myshopify.com", "demo.myshopify.com", "hives.myshopify.com"
-    for domain in (new, busy):
+    new, demo, busy, calm = "bees.myshopify.com", "demo.myshopify.com", "hives.myshopify.com", "meadow.myshopify.com"
+    for domain in (new, busy, calm):
         await open_shop(chromium, place, domain)
-    for domain in (new, demo, busy):
+    for domain in (new, demo, busy, calm):
         await install(chromium, place, domain)
     return [
         await new_merchant(place, new),
         await trying_merchant(chromium, place, demo),
         await busy_merchant(chromium, place, busy, directory),
-        customer(place, busy),
+        await customer(chromium, place, calm),
     ]
 
 
@@ -112,6 +112,16 @@ async def import_products(call: Call) -> None:
     await eventually(is_imported, 40)
 
 
+async def honey_packs(call: Call) -> list[dict[str, Any]]:
+    """The packs of honey jars, as members of a pool."""
+    units = {"Single": 1, "6-pack": 6, "12-pack": 12}
+    return [
+        {"variant_gid": variant["variant_gid"], "units_per_sale": units[variant["title"]]}
+        for variant in (await call("search_variants", query="honey"))["variants"]
+        if variant["title"] in units and "jars" in variant["product_title"]
+    ]
+
+
 async def new_merchant(place: Place, domain: str) -> Visitor:
     """A merchant whose shop has just installed the app."""
     merchant = await merchant_of(place, domain, "new merchant")
@@ -155,13 +165,7 @@ async def busy_merchant(chromium: Browser, place: Place, domain: str, directory:
     console = f"{place.inventory}/console"
     async with agent_of(place, domain) as call:
         await import_products(call)
-        variants = (await call("search_variants", query="honey"))["variants"]
-        units = {"Single": 1, "6-pack": 6, "12-pack": 12}
-        members = [
-            {"variant_gid": variant["variant_gid"], "units_per_sale": units[variant["title"]]}
-            for variant in variants
-            if variant["title"] in units and "jars" in variant["product_title"]
-        ]
+        members = await honey_packs(call)
         honey = (await call("create_pool", name="Honey jars", quantity=96, low_stock_at=24, members=members))["pool"][
             "id"
         ]
@@ -173,6 +177,7 @@ async def busy_merchant(chromium: Browser, place: Place, domain: str, directory:
         await call("update_pool", pool_id=honey, policy="flag")
         for number in (2, 6, 1):
             await call("hold_quantity", pool_id=honey, quantity=number, reference=f"Cart {number}07")
+    await sign_in_partner(chromium, place, domain)
     async with await signed_in(chromium, merchant, "light", DESK, "en") as context:
         page = await context.new_page()
         webhook = await add_webhook(page, console)
@@ -185,7 +190,7 @@ async def busy_merchant(chromium: Browser, place: Place, domain: str, directory:
     async with agent_of(place, domain) as call:
         await call("adjust_pool_quantity", pool_id=honey, delta=-12, reason="Moved to the market stall")
         await call("create_pool", name="Apple rings", quantity=40)
-    mails = [await shop_mail(place, directory / "mails", name, subject) for name, subject in MAILS.items()]
+    mails = [await shop_mail(place, directory / "mails", name, subjects) for name, subjects in MAILS.items()]
     return merchant._replace(
         shots=(
             Shot("pools", (console,)),
@@ -205,15 +210,36 @@ async def busy_merchant(chromium: Browser, place: Place, domain: str, directory:
     )
 
 
-MAILS = {"request of a shop's agent": "Claude asks", "low stock": "Low stock:"}
-"""The mails to the merchant, by their names, with how their subjects begin."""
+async def sign_in_partner(chromium: Browser, place: Place, domain: str) -> None:
+    """Have another person of the shop, who reads German, sign in by a link."""
+    await run(place, "shop", "owner", domain, "partner@example.com")
+    async with await chromium.new_context(locale=LOCALES["de"]) as context:
+        page = await context.new_page()
+        await page.goto(f"{place.inventory}/sign-in")
+        await page.locator("#email").fill("partner@example.com")
+        await page.locator("#email").press("Enter")
+        await page.wait_for_url("**/sign-in/sent")
+        mail = await SentMails(place.mails).find("partner@example.com")
+        [link] = re.findall(r"http://\S+/sign-in/\S+", mail.get_body(("plain",)).get_content())  # pyright: ignore[reportOptionalMemberAccess]
+        await page.goto(link)
+        await submit(page.locator("main form button").first)
 
 
-async def shop_mail(place: Place, directory: Path, name: str, subject: str) -> Shot:
-    """A mail to the merchant."""
-    mail = await SentMails(place.mails).find("busy@example.com", subject_has(subject))
-    file = name.replace(" ", "-").replace("'", "") + "-en"
-    return Shot(f"mail, {name}", (await asyncio.to_thread(store_mail, mail, directory, file),))
+MAILS = {
+    "request of a shop's agent": ("Claude asks", "Claude bittet"),
+    "low stock": ("Low stock:", "Knapper Bestand:"),
+}
+"""The mails to the merchant and to the partner, who reads German, by their names, with how their subjects begin."""
+
+
+async def shop_mail(place: Place, directory: Path, name: str, subjects: tuple[str, str]) -> Shot:
+    """A mail to the people of the shop, in both languages."""
+    pages: list[str] = []
+    for language, person, subject in zip(LANGUAGES, ("busy", "partner"), subjects, strict=True):
+        mail = await SentMails(place.mails).find(f"{person}@example.com", subject_has(subject))
+        file = f"{name.replace(' ', '-').replace(chr(39), '')}-{language}"
+        pages.append(await asyncio.to_thread(store_mail, mail, directory, file))
+    return Shot(f"mail, {name}", per_look(pages))
 
 
 async def add_webhook(page: Page, console: str) -> str:
@@ -257,9 +283,16 @@ async def send_sheet(page: Page) -> None:
     await page.wait_for_load_state()
 
 
-def customer(place: Place, domain: str) -> Visitor:
+async def customer(chromium: Browser, place: Place, domain: str) -> Visitor:
     """A merchant at the platform: the admin with the app in its frame, and the shop after sales."""
     shop = f"{place.shops}/{domain}"
+    async with agent_of(place, domain) as call:
+        await import_products(call)
+        await call("create_pool", name="Honey jars", quantity=50, low_stock_at=12, members=await honey_packs(call))
+    async with await chromium.new_context(locale=LOCALES["en"]) as context:
+        page = await context.new_page()
+        await page.goto(shop)
+        await submit(page.locator("form[action$='/sell'] button").nth(1))
     return Visitor(
         "customer",
         [],

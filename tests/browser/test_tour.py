@@ -83,7 +83,7 @@ async def merchant(tour: Tour) -> None:
     app = page.frame_locator("iframe")
     await app.get_by_role("link", name="Honey jars", exact=True).click()
     await expect(app.get_by_text("50 units can be sold", exact=True)).to_be_visible()
-    await page.get_by_role("link", name="Settings").click()
+    await page.get_by_role("link", name="Agents").click()
     await expect(app.locator("#key")).to_contain_text("hf_")
 
 

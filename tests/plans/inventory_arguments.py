@@ -24,6 +24,7 @@ OTHER_ARGUMENTS: dict[str, dict[str, Any]] = {
     "list_units_per_sale": {"entries": [(1, 1, SINGLE, 1, "2030-01-01T00:00:00Z")]},
     "name_variants": {"gids": [SINGLE]},
     "find_drawn_pools": {"gids": [SINGLE]},
+    "keep_platform_number": {"pool_id": 1, "delta": 6},
     "is_shop_connected": {},
     "ask_low_stock": {},
     "want_low_stock": {"enabled": True, "language": "de"},

@@ -64,7 +64,7 @@ async def test_a_merchant_consents_and_returns_with_a_signed_code(stage: Stage) 
     back = await authorize(stage)
 
     assert page.status_code == 200
-    assert "The stock numbers that your shop shows" in page.text
+    assert "The stock numbers of the packs that you choose." in page.text
     assert stage.double.shop(DOMAIN).installed
     assert (back["shop"], back["state"]) == (DOMAIN, "some-state")
     signature = back.pop("hmac")

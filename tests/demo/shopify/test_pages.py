@@ -7,6 +7,7 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 import httpx2
 import jwt
 
+from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.shops import DOMAIN_RULE, NewVariant
 from tests.demo.shopify.stage import ADDRESS, CLIENT, DOMAIN, SECRET, Stage, run_platform
 
@@ -85,7 +86,8 @@ async def test_stock_is_counted_by_hand(stage: Stage) -> None:
     wrong = await press(stage, "count", variant=stage.variants[0].id, location=place, available="a dozen")
     huge = await press(stage, "count", variant=stage.variants[0].id, location=place, available=10**12)
 
-    assert "50 available, 0 waiting to be shipped" in page.text
+    assert 'name="available" inputmode="numeric" maxlength="11" required autocomplete="off" value="50"' in page.text
+    assert "sold and not sent yet" not in page.text
     assert counted.status_code == 303
     assert stage.double.available(DOMAIN, stage.variants[0].id) == 12
     assert "A whole number is expected as available." in wrong.text
@@ -179,7 +181,29 @@ async def test_pages_of_nothing_say_so(stage: Stage) -> None:
     for path in ("/other.myshopify.com", "/<b>.myshopify.com", f"{SHOP}/variants/7", "/other.myshopify.com/variants/7"):
         page = await stage.http.get(path)
         assert page.status_code == 404
-        assert "There is no such page." in page.text
+        assert "This page does not exist." in page.text
         assert "<b>" not in page.text
     sold = await stage.http.post("/other.myshopify.com/sell", data={"variant": "7"})
     assert sold.status_code == 404
+
+
+async def test_the_pages_of_a_shop_are_in_the_language_of_the_browser(stage: Stage) -> None:
+    sold = stage.double.sell(DOMAIN, SaleLine(stage.variants[0].id, 1))
+    words_by_path = {
+        "/": "Demoshops",
+        SHOP: "Live ansehen",
+        ORDERS: "Noch zu versenden",
+        f"{SHOP}?tab=developers": "Nachrichten an Holdfast",
+        f"{SHOP}/variants/{stage.variants[0].id}": "Bestand von Hand ändern",
+        f"{SHOP}/products/honey-jars": "Packung wählen",
+        f"{SHOP}/cart": "Waren bestellen",
+        f"{SHOP}/orders/{sold.id}": "6,00\xa0€",
+        f"{SHOP}/side-by-side": "Holdfast ist installiert.",
+        f"{SHOP}/admin/apps/holdfast": "Zurück zum Shop",
+        "/other.myshopify.com": "Diese Seite gibt es nicht.",
+    }
+
+    for path, words in words_by_path.items():
+        page = await stage.http.get(path, headers={"Accept-Language": "de-DE,de;q=0.9"})
+        assert words in page.text, path
+        assert '<html lang="de">' in page.text

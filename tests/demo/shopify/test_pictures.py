@@ -2,13 +2,13 @@
 
 from xml.etree import ElementTree
 
-from holdfast.kit.pages.language import LANGUAGES
+from holdfast.kit.pages.language import ENGLISH, LANGUAGES
 from holdfast_demo.shopify import pictures
 from holdfast_demo.shopify.model import Variant
 
 
-def variant_of(product: str, title: str, price: str = "6.00") -> Variant:
-    return Variant(product=1, item=1, title=title, product_title=product, price=price)
+def variant_of(product: str, title: str, price: str = "6.00", id: int = 0) -> Variant:
+    return Variant(id=id, product=1, item=1, title=title, product_title=product, price=price)
 
 
 def test_a_picture_of_a_variant_shows_the_product_and_the_number_of_units() -> None:
@@ -41,5 +41,15 @@ def test_a_stock_has_empty_places_for_what_was_sold() -> None:
 
 
 def test_a_price_has_its_currency_and_the_form_of_the_language() -> None:
-    assert pictures.price_of(variant_of("Honey jars", "Single", "33.5")) == "€33.50"
+    assert pictures.price_of(variant_of("Honey jars", "Single", "33.5"), ENGLISH) == "€33.50"
     assert pictures.price_of(variant_of("Honey jars", "Single", "6"), LANGUAGES["de"]) == "6,00\xa0€"
+
+
+def test_a_pack_says_what_a_unit_costs_and_what_it_saves_against_single_units() -> None:
+    single, six, three = (
+        variant_of("Honey jars", title, price, id)
+        for id, (title, price) in enumerate([("Single", "6.00"), ("6-pack", "33.00"), ("Pack of 3", "18.00")])
+    )
+
+    assert pictures.savings_of([single, six, three], ENGLISH) == {six.id: ("€5.50", "€3.00")}
+    assert pictures.savings_of([six, three], ENGLISH) == {}

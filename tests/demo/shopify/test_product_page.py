@@ -57,6 +57,25 @@ async def test_a_product_page_says_that_a_variant_is_sold_out(stage: Stage) -> N
     assert "12-pack is sold out." in refused.text
 
 
+async def test_a_sold_out_pack_is_marked_and_another_one_is_chosen(stage: Stage) -> None:
+    single, six = stage.variants[:2]
+    stage.double.count(DOMAIN, single.id, 0)
+
+    page = await stage.http.get(HONEY)
+    admin = await stage.http.get(f"/{DOMAIN}")
+
+    assert re.findall(r'<div class="pack( sold-out)?">', page.text) == [" sold-out", "", ""]
+    assert f'name="id" value="{six.id}" checked>' in page.text
+    assert re.findall(r"<button[^>]*type=\"submit\"( disabled)?>Sell one", admin.text) == [" disabled", "", "", "", ""]
+
+
+async def test_a_product_says_what_it_is_and_what_a_pack_saves(stage: Stage) -> None:
+    page = await stage.http.get(HONEY)
+
+    assert "Mild blossom honey" in page.text
+    assert "€5.50 each, you save €3.00" in page.text
+
+
 async def test_the_page_of_the_shop_leads_to_each_product(stage: Stage) -> None:
     page = await stage.http.get(f"/{DOMAIN}")
 

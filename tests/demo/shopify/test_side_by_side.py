@@ -3,7 +3,7 @@
 import re
 
 from holdfast_demo.shopify.orders import SaleLine
-from holdfast_demo.shopify.side_by_side import stage_stock
+from holdfast_demo.shopify.side_by_side import MAX_FOLLOW_SECONDS, stage_stock
 from tests.demo.shopify.stage import DOMAIN, Stage, run_platform
 
 PAGE = f"/{DOMAIN}/side-by-side"
@@ -66,6 +66,18 @@ async def test_the_packs_of_a_pool_are_one_stock_even_if_a_number_was_changed_by
     assert "the pool has 50" in changed.text
     assert "<strong>50</strong> on the shelf" in changed.text
     assert "let the packs share a pool" in unlinked.text
+
+
+async def test_a_number_that_stays_different_is_explained_and_leads_to_the_comparison(stage: Stage) -> None:
+    stage.live = {variant.gid: number for variant, number in zip(stage.variants, (50, 8, 4, 0, 0), strict=False)}
+    stage.double.count(DOMAIN, stage.variants[0].id, 70)
+
+    just_changed = await stage.http.get(PAGE)
+    stage.double.world.clock.advance(MAX_FOLLOW_SECONDS + 1)
+    later = await stage.http.get(PAGE)
+
+    explained = [f"/{DOMAIN}/admin/apps/holdfast/console/sync" in page.text for page in (just_changed, later)]
+    assert explained == [False, True]
 
 
 async def test_a_shop_without_products_has_no_stock_to_show() -> None:

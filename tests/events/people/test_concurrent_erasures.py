@@ -175,7 +175,7 @@ async def test_a_sign_in_during_an_erasure_is_signed_out_or_makes_a_new_account(
     )
     assert link
     [(mark,)] = await service.run_sql("select browser from sign_in_links where id = %(id)s", id=link)
-    command = links.UseLink(id=link, browser=mark, user_agent="Firefox of a test")
+    command = links.UseLink(id=link, browser=mark, user_agent="Firefox of a test", language="en")
     use = links.SignInByLink(UserDirectory()).use
 
     if first == "the sign-in":

@@ -18,7 +18,7 @@ async def test_pools_at_their_limit_are_shown_with_how_long_they_last(merchant: 
     page = await merchant.get(PATH)
 
     path = f"/console/pools/{low['id']}"
-    assert "<b>Honey</b> 10 jars can be sold low at 10 about 5 days 2 jars a day" in main_text(page)
+    assert "<b>Honey</b> 10 jars can be sold low at 10 Days left: about 5 days 2 jars a day" in main_text(page)
     assert "Tea" not in main_text(page)
     assert "<b>Honey" not in page.text
     assert f'href="{merchant.at(path)}"' in page.text
@@ -43,6 +43,13 @@ async def test_a_threshold_in_the_query_overrides_that_of_the_pools(merchant: St
     assert "Nothing is running low. A pool is listed here, and you get an e-mail, when it falls to its" in nothing
     assert "No pool is as low as that." in main_text(await merchant.get(f"{PATH}?threshold=1"))
     assert "Tea 66 units can be sold It has no limit." in main_text(await merchant.get(f"{PATH}?threshold=66"))
+
+
+async def test_a_shop_without_pools_is_led_to_make_some(merchant: Stocking) -> None:
+    page = await merchant.get(PATH)
+
+    assert "You have no pools yet." in main_text(page)
+    assert f'href="{merchant.at("/console/suggestions")}"' in page.text
 
 
 async def test_the_pool_closest_to_its_limit_is_named_if_no_pool_is_low(merchant: Stocking) -> None:
@@ -71,6 +78,6 @@ async def test_many_low_pools_are_paged_and_those_of_other_shops_are_not_listed(
         following = first.text.partition('rel="next"')[0].rpartition('href="')[2].partition('"')[0]
         second = await merchant.http.get(following.replace("&amp;", "&"))
 
-        assert first.text.count('<th scope="row">') == 50
-        assert "Honig 50 0 Einheiten verfügbar Warnung ab 5" in main_text(second)
+        assert first.text.count('<th scope="row"') == 50
+        assert "Honig 50 0 Einheiten verfügbar ausverkauft Warnung ab 5" in main_text(second)
         assert "Anders" not in main_text(first)

@@ -47,9 +47,21 @@ async def test_a_pool_that_falls_to_its_limit_is_mailed_once(owner: Owner, shop:
     assert await owner.inventory.sql("select distinct recipient from mails where kind = 'low_stock'") == [(EMAIL,)]
     [mail] = await written(owner.inventory)  # of one thread, one mail at a time
     assert "Subject: Low stock: Honey jars, 10 units left" in mail
-    assert f"Shop: {shop.domain}" in mail
+    assert f"This is about your shop {shop.domain}." in mail
     assert f"http://inventory.test/console/pools/{pool['id']}" in mail
     assert "10 units left that can be sold" in mail
+
+
+async def test_a_merchant_is_mailed_in_the_language_of_the_last_sign_in(inventory: Inventory, shop: Shop) -> None:
+    await add_merchant(inventory, shop)
+    for language in ("en", "de"):
+        await Owner(inventory, language).sign_in()
+    pool = await shop.pool(50, name="Honig", low_stock_at=12)
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-40)
+
+    [mail] = await written(inventory)
+
+    assert "Knapper Bestand: Honig" in mail
 
 
 async def test_a_mail_about_one_unit_uses_the_singular(owner: Owner, shop: Shop) -> None:

@@ -26,12 +26,12 @@ async def test_a_pool_shows_its_stock_its_variants_and_its_history(admin: Admin,
 
     assert page.status_code == 200, page.text
     assert "<bdi>&lt;b&gt;Honey&lt;/b&gt;</bdi>" in page.text
-    assert "42 units can be sold low stock low at 45 units" in text
+    assert "42 units can be sold low stock The full bar is 90 units . The line in the bar is the low" in text
     assert "On hand 44 units Safety stock 2 units Low stock at 45 units" in text
     assert "Sales Counts Other changes Show as a table" in text
     assert "UTC 44 Other changes" in text
     assert "Corrections 1 6 units" in text
-    assert "Can be sold: 7 : How it is calculated Variant 1006 takes 6 units" in text
+    assert "Can be sold: 7 How it is calculated Variant 1006 takes 6 units" in text
     assert "An agent took 6 units · then 44 on hand “ <i>broken</i> ”" in text
     assert f'href="{admin.at(f"/console/pools/{id}")}"' in (await admin.get()).text
 
@@ -72,15 +72,15 @@ async def test_a_kit_is_explained_by_every_pool_it_draws_on(admin: Admin, own_sh
     await own_shop.pool(3, name="Boxes", members=[{"variant_gid": SIX_PACK, "units_per_sale": 1, "title": "Six"}])
 
     page = await admin.get(f"/console/pools/{honey['id']}")
-    assert "Can be sold: 3 : How it is calculated Six · another pool is the limit" in main_text(page)
+    assert "Can be sold: 3 How it is calculated Six · another pool is the limit" in main_text(page)
     reckoning = await admin.get(f"/console/variant?gid={SIX_PACK}")
 
     text = main_text(reckoning)
     assert "3 can be sold now The scarcest pool decides." in text
-    assert "8 On hand 50 units On hold \N{MINUS SIGN} 0 units Safety stock \N{MINUS SIGN} 0 units" in text
-    assert "One sale takes \N{DIVISION SIGN} 6 units" in text
+    assert "On hand 50 units Less: on hold \N{MINUS SIGN} 0 units Less: safety stock \N{MINUS SIGN} 0 units" in text
+    assert "Divided by: one sale takes \N{DIVISION SIGN} 6 units" in text
     assert "Can be sold 8 sales Rounded down: only whole sales count" in text
-    assert "Boxes scarcest ( 3 units" in text
+    assert "Boxes scarcest On hand 3 units" in text
 
 
 async def test_the_history_comes_in_pages(admin: Admin, own_shop: Shop) -> None:
@@ -117,5 +117,5 @@ async def test_the_page_of_a_pool_is_in_german_too(admin: Admin, own_shop: Shop)
     text = main_text(await admin.get(f"/console/pools/{pool['id']}?lang=de"))
 
     assert "1.234 Einheiten verfügbar" in text
-    assert "Bestand im Zeitverlauf" in text
+    assert "Verfügbar je Packung" in text
     assert "Ein Agent hat den Pool mit 1.234 Einheiten angelegt · danach 1.234 vorhanden" in text

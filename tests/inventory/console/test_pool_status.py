@@ -15,7 +15,7 @@ async def test_a_pool_is_paused_and_resumed_after_a_question(admin: Admin, own_s
     assert f'href="{admin.at(f"{page}/pause")}"' in (await admin.get(page)).text
 
     question = await admin.get(f"{page}/pause")
-    assert (await status(own_shop, pool["id"]), "Pause this pool?" in main_text(question)) == ("active", True)
+    assert (await status(own_shop, pool["id"]), f"Pause “{pool['name']}”?" in main_text(question)) == ("active", True)
     paused = await admin.send(f"{page}/pause")
 
     assert (paused.status_code, paused.headers["location"]) == (303, admin.at(page))
@@ -30,8 +30,9 @@ async def test_a_pool_is_archived_and_restored_with_its_stock(admin: Admin, own_
     page = f"/console/pools/{pool['id']}"
 
     question = main_text(await admin.get(f"{page}/archive"))
-    assert "Honey keeps all of its history, and what it has: 50 units ." in question
-    assert f"no longer shows what is left of {len(PACKS)} variants: " in question
+    assert "The pool keeps its history and its stock: 50 units ." in question
+    assert f"The numbers of {len(PACKS)} packs in your shop stay as they are now." in question
+    assert "So your shop can sell more than you have." in question
     await admin.send(f"{page}/archive")
 
     pool_page = await admin.get(page)

@@ -23,11 +23,40 @@ async def test_a_pool_is_listed_with_its_level_and_once_there_is_enough_to_say_w
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
     much_later = main_text(await admin.get())
 
-    assert "Honey 3 variants 38 units can be sold new L Lids Add packs 7 units can be sold new" in main_text(today)
+    assert "Honey 3 variants 38 units can be sold L Lids Add packs 7 units can be sold" in main_text(today)
     # 12 units in the five days since the first sale: 38 last 16 days.
-    assert "38 units can be sold new Days left: 16 days L Lids" in later
+    assert "38 units can be sold Days left: 16 days L Lids" in later
     # Later the last 14 days count: 6 units in them, so 32 last 75 days.
-    assert "32 units can be sold new Days left: 75 days L Lids" in much_later
+    assert "32 units can be sold Days left: 75 days L Lids" in much_later
+
+
+async def test_pools_that_need_the_merchant_come_first_and_sold_out_is_not_low(admin: Admin, own_shop: Shop) -> None:
+    for name, quantity, limit in (("Honey", 50, 12), ("Soap", 9, 12), ("Oats", 0, 20), ("Lids", 0, None)):
+        await own_shop.call("create_pool", name=name, quantity=quantity, low_stock_at=limit)
+
+    page = await admin.get()
+
+    names = re.findall(r'<th scope="row".*?<bdi>(.*?)</bdi>', page.text, re.DOTALL)
+    assert names == ["Oats", "Lids", "Soap", "Honey"]
+    assert re.findall(r'class="chip (\w+)">([^<]*)<', page.text) == [
+        ("danger", "sold out"),
+        ("danger", "sold out"),
+        ("warning", "low stock"),
+    ]
+
+
+async def test_a_bar_is_full_at_the_most_of_14_days_and_has_a_line_at_the_limit(
+    admin: Admin, own_shop: Shop, own_inventory: object
+) -> None:
+    pool = await own_shop.pool(50, name="Honey", low_stock_at=10)
+    await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-30)
+    await admin.inventory.sql("alter table ledger disable trigger user")
+    await admin.inventory.sql("update ledger set created_at = created_at - interval '1 day' where balance_after = 50")
+
+    for page in (await admin.get(), await admin.get(f"/console/pools/{pool['id']}")):
+        bar = re.search(r'<svg class="bar.*?width="(\d+)%".*?x1="(\d+)%"', page.text, re.DOTALL)
+        assert bar
+        assert bar.groups() == ("40", "20")
 
 
 async def test_the_line_of_a_pool_begins_on_its_first_day(admin: Admin, own_shop: Shop, own_inventory: object) -> None:

@@ -47,7 +47,7 @@ async def test_a_merchant_sees_oversells_and_more_sales_with_the_orders_behind_t
         "after 4 were sold. 2 more at that pace, from the units of the other packs."
         " Orders: #1001, #1002, #1003, #1004" in text
     )
-    assert "assumes that nothing was delivered, counted or corrected in this time" in text
+    assert "we assume that nothing was delivered, counted or corrected in these days" in text
     assert (await merchant.shop.call("list_pools"))["pools"] == []
 
 
@@ -67,7 +67,7 @@ async def test_the_page_of_a_replay_names_the_orders_that_took_more_than_there_w
     assert "You would have avoided 1 oversell." in text
     assert "1 order for more than you had #1004" in text
     assert "20 ordered, 6 missing With a pool, your shop would have sold no more than there was." in text
-    assert "your shop shows 90 units today, but after these orders 0 can be left" in text
+    assert "Your shop shows 90 units today. If the packs are the same goods, only 0 can be left" in text
 
 
 async def test_a_replay_leads_to_the_suggestions_until_all_of_their_pools_are_made(merchant: Stocking) -> None:

@@ -53,6 +53,18 @@ async def written(inventory: Inventory) -> list[str]:
     return [text_of(envelope) for envelope in rendered if isinstance(envelope, Envelope)]
 
 
+async def test_each_person_is_mailed_in_the_language_of_the_last_sign_in(
+    inventory: Inventory, shop: Shop, tea: dict[str, Any]
+) -> None:
+    await add_merchant(inventory, shop, "ben@example.com")
+    await Owner(inventory, "de").sign_in("ben@example.com")
+    await shop.refused("set_pool_quantity", **tea, quantity=12)
+
+    texts = sorted(await written(inventory))
+
+    assert [("möchte" in text, "wants" in text) for text in texts] == [(False, True), (True, False)]
+
+
 async def test_the_people_of_a_shop_are_mailed_what_its_agent_asks_for(
     inventory: Inventory, shop: Shop, tea: dict[str, Any]
 ) -> None:
@@ -137,10 +149,11 @@ async def test_a_merchant_who_no_longer_works_in_the_shop_gets_no_mail(
     assert await written(inventory) == []
 
 
-async def test_a_mail_about_requests_has_the_language_in_which_the_limit_was_set(
+async def test_a_mail_to_a_person_without_a_language_has_that_in_which_the_limit_was_set(
     inventory: Inventory, shop: Shop, tea: dict[str, Any]
 ) -> None:
     await limit(inventory, shop, language="de")
+    await inventory.sql("update merchants set language = null returning id")
     await shop.refused("adjust_pool_quantity", **tea, delta=1)
 
     [mail] = await written(inventory)

@@ -128,7 +128,7 @@ async def test_a_link_that_was_mailed_is_not_replaced_by_a_command(owner: Owner)
 
 
 async def test_the_sign_in_form_says_who_can_sign_in(owner: Owner) -> None:
-    assert "Does your shop have the app? Open it in the admin of your shop" in main_text(await owner.get("/sign-in"))
+    assert "If your shop has the app, open the app in the admin of your shop" in main_text(await owner.get("/sign-in"))
 
 
 async def test_a_link_of_an_operator_needs_an_owner(inventory: Inventory, shop: Shop) -> None:

@@ -6,6 +6,7 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.sync.model import ANOTHER_APP, CHANGED_AT_PLATFORM
 from holdfast_demo.shopify.errors import Fault
 from tests.helpers.form_browser import main_text
+from tests.helpers.locked_rows import hold_locks
 from tests.helpers.platform_shop import Place
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.console.stocking import Stocking, open_stocking
@@ -35,7 +36,7 @@ async def test_the_page_of_the_sync_shows_its_state(pooled: Stocking) -> None:
     assert "Your shop is connected. All in sync: your shop shows the right numbers for 3 packs." in text
     assert "Numbers kept in sync 3 Numbers on their way 0" in text
     assert "From a sale to the right number no sale in the last hour" in text
-    assert "One location gets all that can be sold. Warehouse 100 percent" in text
+    assert "One location of your shop shows the whole stock. Warehouse 100% of the stock" in text
     assert "Import of your products Done today, " in text
 
 
@@ -56,7 +57,7 @@ async def test_the_first_line_of_the_sync_says_whether_the_merchant_must_act(poo
     assert on_the_way == "3 numbers are on their way to your shop"
     assert calm == "All in sync: your shop shows the right numbers for 3 packs"
     assert different == "3 numbers in your shop are different"
-    assert parked == "3 numbers in your shop are different and wait for your OK"
+    assert parked == "3 numbers in your shop are different"
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ async def test_the_page_of_the_sync_shows_fulfillment_services_and_refused_subsc
 
     page = await pooled.get(PATH)
 
-    assert "Warehouse 100 percent counted by a fulfillment service" in main_text(page)
+    assert "Warehouse 100% of the stock counted by a fulfillment service" in main_text(page)
     assert "does not report everything that is needed: orders/updated: <i>no</i>" in main_text(page)
     assert "<i>no" not in page.text
 
@@ -153,7 +154,7 @@ async def test_a_comparison_says_that_it_waits_for_the_answer_to_a_call(pooled: 
 async def test_a_parked_level_is_shown_with_its_reason_and_set_again_after_a_question(pooled: Stocking) -> None:
     await pooled.inventory.sql("update levels set parked = '<i>odd</i>' where target = 8")
     page = await pooled.get(PATH)
-    assert "Your shop did not take the number. It waits for your OK: <i>odd</i>" in main_text(page)
+    assert "Your shop refused the number of the pool: <i>odd</i>" in main_text(page)
     assert "<i>odd" not in page.text
 
     preview = await pooled.send(PATH, do="resync", pool_id=str(pooled.at_platform.pool_id))
@@ -179,8 +180,11 @@ async def test_a_number_that_was_changed_in_the_shop_can_be_kept_with_a_correcti
     untouched = await pooled.shop.on_hand(scene.pool_id)
     done = await pooled.confirm(preview, PATH, sure="yes")
 
-    assert "Somebody changed it in your shop. The number waits for your OK. Set your shop to 8 …" in main_text(page)
-    assert "Keep 10 …" in main_text(page)
+    assert (
+        "Somebody changed the number in your shop. It stays until you say which number is right. Set your shop to 8 …"
+        in main_text(page)
+    )
+    assert "Keep 10, and correct the pool …" in main_text(page)
     assert '<input type="hidden" name="delta" value="12">' in page.text
     assert "It was set to" not in page.text
     assert "50 → 62 jars (12 more). Your shop will then show 62, 10 and 5." in main_text(preview)
@@ -190,6 +194,19 @@ async def test_a_number_that_was_changed_in_the_shop_can_be_kept_with_a_correcti
     await scene.sync_due()
     assert scene.levels() == (62, 10, 5)
     assert "All in sync" in main_text(await pooled.get(PATH))
+
+
+async def test_a_pool_is_not_corrected_if_the_number_that_is_kept_cannot_be_released(pooled: Stocking) -> None:
+    scene = pooled.at_platform
+    preview = await pooled.send(PATH, do="keep", pool_id=str(scene.pool_id), delta="12")
+    levels = "select from levels where shop_id = %(shop)s for update"
+
+    async with hold_locks(pooled.inventory.database.url, levels, shop=pooled.shop.id):
+        failed = await pooled.confirm(preview, PATH, sure="yes")
+
+    assert failed.status_code == 503
+    assert "Nothing was changed" in main_text(failed)
+    assert await pooled.shop.on_hand(scene.pool_id) == 50
 
 
 async def test_a_correction_that_would_take_more_than_there_is_is_refused_on_the_page_of_the_sync(
@@ -213,8 +230,8 @@ async def test_the_reason_of_a_level_that_waits_is_in_german_too(place: Settings
 
         text = main_text(await merchant.get(PATH))
 
-    assert "Die Zahl wurde in Ihrem Shop geändert. Sie wartet auf Ihre Zustimmung." in text
-    assert "Eine andere App setzt diese Zahl so oft wie wir." in text
+    assert "Die Zahl wurde in Ihrem Shop geändert. Sie bleibt, bis Sie entscheiden, welche Zahl stimmt." in text
+    assert "Eine andere App setzt diese Zahl ebenfalls." in text
     assert "It was set to" not in text
     assert "Another app" not in text
 
@@ -264,7 +281,7 @@ async def test_a_shop_without_a_platform_sees_that_it_has_none(inventory: Invent
 
     assert "Your shop is not connected yet." in main_text(page)
     assert f'href="/auth?shop={shop.domain}"' in page.text
-    assert "Correct a pool" not in page.text
+    assert "Check a pool" not in page.text
 
 
 async def test_the_page_of_the_sync_is_in_german_too(place: Settings | Place) -> None:

@@ -27,7 +27,7 @@ def routes(world: PlatformState) -> list[BaseRoute]:
 
     async def pay(request: Request) -> Response:
         domain, form = request.path_params["shop"], await serving.form_fields(request)
-        language = "DE" if request.headers.get("accept-language", "").lower().startswith("de") else "EN"
+        language = pages.language_of(request).code.upper()
         try:
             order = await checkout.buy(world, domain, _cart_lines(form), language=language)
         except checkout.CheckoutStopped as stopped:
@@ -40,10 +40,10 @@ def routes(world: PlatformState) -> list[BaseRoute]:
 
 
 def _cart_page(world: PlatformState, request: Request, form: dict[str, str], errors: list[str]) -> Response:
-    domain = request.path_params["shop"]
+    domain, language = request.path_params["shop"], pages.language_of(request)
     shop = world.find_shop(domain)
     if shop is None:
-        return pages.page("gone.html", 404, why=f"There is no shop {domain}.")
+        return pages.page(request, "gone.html", 404, why=f"There is no shop {domain}.")
     variants = world.store.select(Variant, domain, ThingQuery(max_count=MAX_VARIANTS))
     products: dict[int, dict[str, Any]] = {}
     chosen: list[tuple[Variant, int]] = []
@@ -59,21 +59,22 @@ def _cart_page(world: PlatformState, request: Request, form: dict[str, str], err
             {
                 "variant": variant,
                 "picture": pictures.picture_of(variant),
-                "price": pictures.price_of(variant),
+                "price": pictures.price_of(variant, language),
                 "cents": pictures.cents_of(variant),
                 "left": shops.available(world, domain, variant),
                 "quantity": text,
-                "total": pictures.total_of([(variant, quantity)]) if quantity else "",
+                "total": pictures.total_of([(variant, quantity)], language) if quantity else "",
             }
         )
     return pages.page(
+        request,
         "cart.html",
         422 if errors else 200,
         in_frame=pages.is_in_frame(request),
         shop=shop,
         products=[*products.values()],
         is_filled=any(quantity for _, quantity in chosen),
-        total=pictures.total_of(chosen),
+        total=pictures.total_of(chosen, language),
         currency=pictures.CURRENCY,
         errors=errors,
         checks=checkout.cart_check() is not None,

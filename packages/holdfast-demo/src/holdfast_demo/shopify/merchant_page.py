@@ -1,18 +1,21 @@
 """The page of a shop for its merchant, with a button for each action."""
 
+import datetime as dt
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from holdfast.kit.pages.language import Language
 from holdfast.kit.pages.site import redirect
 from holdfast_demo.shared import serving
 from holdfast_demo.shopify import order_page, orders, pages, pictures, shops, storefront
 from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.levels import Level
-from holdfast_demo.shopify.model import Location, Order, Variant, format_time
+from holdfast_demo.shopify.model import Location, Order, Variant
 from holdfast_demo.shopify.oauth import OAuth
 from holdfast_demo.shopify.orders import LineReturn, SaleLine
 from holdfast_demo.shopify.platform_state import PlatformState
@@ -68,7 +71,7 @@ class _MerchantPages:
             self._world.shop(domain)
             order = orders.find(self._world, domain, request.path_params["id"])
         except ShopifyRefusal as refused:
-            return pages.page("gone.html", 404, why=str(refused))
+            return pages.page(request, "gone.html", 404, why=str(refused))
         return serving.to_response(redirect(f"/{domain}?tab={ORDERS}#order-{order.id}"))
 
     async def theme(self, request: Request) -> Response:
@@ -76,7 +79,7 @@ class _MerchantPages:
         domain = request.path_params["shop"]
         variants = self._world.store.select(Variant, domain, ThingQuery(max_count=1))
         if not variants:
-            return pages.page("gone.html", 404, why=f"The shop {domain} has no product.")
+            return pages.page(request, "gone.html", 404, why=f"The shop {domain} has no product.")
         return serving.to_response(redirect(storefront.of_variant(domain, variants[0])))
 
     async def variant(self, request: Request) -> Response:
@@ -85,8 +88,9 @@ class _MerchantPages:
         try:
             shop, variant = self._world.shop(domain), shops.find_variant(self._world, domain, request.path_params["id"])
         except ShopifyRefusal as refused:
-            return pages.page("gone.html", 404, why=str(refused))
+            return pages.page(request, "gone.html", 404, why=str(refused))
         return pages.page(
+            request,
             "variant.html",
             app=self._world.app,
             shop=shop,
@@ -114,9 +118,10 @@ class _MerchantPages:
         domain = request.path_params["shop"]
         shop = self._world.find_shop(domain)
         if shop is None:
-            return pages.page("gone.html", 404, why=f"There is no shop {domain}.")
-        newest = ThingQuery(reverse=True, max_count=MAX_ROWS)
+            return pages.page(request, "gone.html", 404, why=f"There is no shop {domain}.")
+        newest, language = ThingQuery(reverse=True, max_count=MAX_ROWS), pages.language_of(request)
         return pages.page(
+            request,
             "shop.html",
             422 if error else 200,
             in_frame=pages.is_in_frame(request),
@@ -124,13 +129,16 @@ class _MerchantPages:
             error=error,
             shop=shop,
             app=self._world.app,
-            products=self._products(domain),
-            orders=[order_page.summary_of(order) for order in self._world.store.select(Order, domain, newest)],
+            products=self._products(domain, language),
+            orders=[
+                order_page.summary_of(order, language) for order in self._world.store.select(Order, domain, newest)
+            ],
             deliveries=self._webhooks.newest(domain, MAX_ROWS),
-            format_time=format_time,
+            scripts=["times.js", "live.js"],
+            moment_of=partial(dt.datetime.fromtimestamp, tz=dt.UTC),
         )
 
-    def _products(self, domain: str) -> list[dict[str, Any]]:
+    def _products(self, domain: str, language: Language) -> list[dict[str, Any]]:
         """The products of a shop, each with a row for each of its variants."""
         variants = self._world.store.select(Variant, domain, ThingQuery(max_count=MAX_ROWS))
         products: dict[int, dict[str, Any]] = {}
@@ -144,7 +152,7 @@ class _MerchantPages:
                     "variant": variant,
                     "levels": self._levels(domain, variant),
                     "picture": pictures.picture_of(variant),
-                    "price": pictures.price_of(variant),
+                    "price": pictures.price_of(variant, language),
                 }
             )
         return [*products.values()]

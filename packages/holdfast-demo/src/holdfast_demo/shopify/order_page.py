@@ -7,6 +7,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from holdfast.kit.contract.messages import translatable
+from holdfast.kit.pages.language import Language
 from holdfast_demo.shopify import orders, pages, pictures
 from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.model import LineItem, Order
@@ -28,7 +30,7 @@ class LineSummary(NamedTuple):
 class OrderSummary(NamedTuple):
     """An order.
 
-    status    in a word or two, and the kind of its chip
+    status    in English in a word or two, and the kind of its chip
     """
 
     id: int
@@ -43,27 +45,27 @@ class OrderSummary(NamedTuple):
     can_be_returned: bool
 
 
-def summary_of(order: Order) -> OrderSummary:
+def summary_of(order: Order, language: Language) -> OrderSummary:
     """What people see of an order."""
     current, sent = sum(line.current for line in order.lines), sum(line.fulfilled for line in order.lines)
     is_cancelled = order.cancelled is not None
     status, kind = (
-        ("Cancelled", "")
+        (translatable("Cancelled"), "")
         if is_cancelled
-        else ("Returned", "")
+        else (translatable("Returned"), "")
         if not current
-        else ("To be sent", "accent")
+        else (translatable("To be sent"), "accent")
         if not sent
-        else ("Sent", "good")
+        else (translatable("Sent"), "good")
         if sent == current
-        else ("Partly sent", "warning")
+        else (translatable("Partly sent"), "warning")
     )
     return OrderSummary(
         order.id,
         order.name,
         dt.datetime.fromtimestamp(order.created, dt.UTC),
-        [_summary_of_line(line) for line in order.lines],
-        pictures.total_of([(line, line.quantity) for line in order.lines]),
+        [_summary_of_line(line, language) for line in order.lines],
+        pictures.total_of([(line, line.quantity) for line in order.lines], language),
         status,
         kind,
         can_be_sent=not is_cancelled and sent < current,
@@ -72,9 +74,9 @@ def summary_of(order: Order) -> OrderSummary:
     )
 
 
-def _summary_of_line(line: LineItem) -> LineSummary:
+def _summary_of_line(line: LineItem, language: Language) -> LineSummary:
     picture = pictures.picture_titled(line.title, line.variant_title)
-    total = pictures.total_of([(line, line.quantity)])
+    total = pictures.total_of([(line, line.quantity)], language)
     return LineSummary(picture, line.title, line.variant_title, line.quantity, line.quantity - line.current, total)
 
 
@@ -91,8 +93,12 @@ def routes(world: PlatformState) -> list[BaseRoute]:
         try:
             shop, order = world.shop(domain), orders.find(world, domain, request.path_params["id"])
         except ShopifyRefusal as refused:
-            return pages.page("gone.html", 404, why=str(refused))
-        values: dict[str, Any] = {"app": world.app, "shop": shop, "order": summary_of(order)}
-        return pages.page("order.html", in_frame=pages.is_in_frame(request), **values)
+            return pages.page(request, "gone.html", 404, why=str(refused))
+        values: dict[str, Any] = {
+            "app": world.app,
+            "shop": shop,
+            "order": summary_of(order, pages.language_of(request)),
+        }
+        return pages.page(request, "order.html", in_frame=pages.is_in_frame(request), scripts=["times.js"], **values)
 
     return [Route("/{shop}/orders/{id:int}", show)]

@@ -9,6 +9,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from holdfast.kit.contract.messages import translatable
+from holdfast.kit.pages.language import Language, accepted_language
 from holdfast.kit.pages.site import Site, redirect
 from holdfast_demo.shared import serving
 from holdfast_demo.shared.serving import asset_routes, form_fields, to_response
@@ -24,15 +26,15 @@ TEMPLATE_FILES = ("cart.js", "shop.css", "side-by-side.css", "side-by-side.js")
 """The files that pages load, beside their templates."""
 
 SCOPE_WORDS = {
-    "read_products": "Your products and their packs",
-    "write_products": "Your products, and the data that apps keep at them",
-    "read_inventory": "How many of each product you have",
-    "write_inventory": "The stock numbers that your shop shows, only of packs that you put into a pool",
-    "read_orders": "Your orders of the last 60 days",
-    "read_all_orders": "All your orders, also older ones",
-    "write_orders": "Your orders",
-    "read_locations": "Where you keep your stock",
-    "write_app_proxy": "Your storefront: pages of the app in it",
+    "read_products": translatable("Your products and their packs"),
+    "write_products": translatable("Your products, and the data that apps keep at them"),
+    "read_inventory": translatable("How many of each product you have"),
+    "write_inventory": translatable("The stock numbers of the packs that you choose. No other number changes."),
+    "read_orders": translatable("Your orders of the last 60 days"),
+    "read_all_orders": translatable("All your orders, also older ones"),
+    "write_orders": translatable("Your orders"),
+    "read_locations": translatable("Where you keep your stock"),
+    "write_app_proxy": translatable("Your storefront: pages of the app in it"),
 }
 """What each scope lets an app see or change, in a merchant's words."""
 
@@ -45,7 +47,7 @@ def routes(world: PlatformState, oauth: OAuth) -> list[BaseRoute]:
         Route("/", pages.open, methods=["POST"]),
         Route("/{shop}/admin/oauth/authorize", pages.ask_to_install),
         Route("/{shop}/admin/oauth/authorize", pages.agreed, methods=["POST"]),
-        *asset_routes(SITE, "icon.svg", "live.js", *(f"templates/{file}" for file in TEMPLATE_FILES)),
+        *asset_routes(SITE, "icon.svg", "live.js", "times.js", *(f"templates/{file}" for file in TEMPLATE_FILES)),
     ]
 
 
@@ -54,13 +56,13 @@ class _ShopPages:
         self._world = world
         self._oauth = oauth
 
-    async def shops(self, _: Request) -> Response:
-        return self._shop_list()
+    async def shops(self, request: Request) -> Response:
+        return self._shop_list(request)
 
-    def _shop_list(self, domain: str = "", error: str = "") -> Response:
+    def _shop_list(self, request: Request, domain: str = "", error: str = "") -> Response:
         status = 422 if error else 200
         about: dict[str, Any] = {"app": self._world.app, "shops": self._world.shops()}
-        return page("shops.html", status, **about, domain=domain, error=error)
+        return page(request, "shops.html", status, **about, domain=domain, error=error)
 
     async def open(self, request: Request) -> Response:
         domain = (await form_fields(request)).get("domain", "").lower()
@@ -68,7 +70,7 @@ class _ShopPages:
             shops.open_shop(self._world, domain)
             seed.fill(self._world, domain)
         except ShopifyRefusal as refused:
-            return self._shop_list(domain, str(refused))
+            return self._shop_list(request, domain, str(refused))
         return to_response(redirect(f"/{domain}"))
 
     async def ask_to_install(self, request: Request) -> Response:
@@ -79,16 +81,16 @@ class _ShopPages:
             if shop.installed and set(scopes) <= set(shop.scopes):
                 return to_response(redirect(self._oauth.agreed(domain, params)))
         except ShopifyRefusal as refused:
-            return page("gone.html", 400, why=str(refused))
+            return page(request, "gone.html", 400, why=str(refused))
         parts = urlsplit(params["redirect_uri"])
         to = f"{parts.scheme}://{parts.netloc}"
-        return install_page(self._world.app, shop, scopes, forms=to)
+        return install_page(request, self._world.app, shop, scopes, forms=to)
 
     async def agreed(self, request: Request) -> Response:
         try:
             address = self._oauth.agreed(request.path_params["shop"], dict(request.query_params))
         except ShopifyRefusal as refused:
-            return page("gone.html", 400, why=str(refused))
+            return page(request, "gone.html", 400, why=str(refused))
         return to_response(redirect(address))
 
 
@@ -97,16 +99,27 @@ def is_in_frame(request: Request) -> bool:
     return request.headers.get("sec-fetch-dest") == "iframe"
 
 
-def install_page(app: App, shop: Shop, scopes: Sequence[str], **options: Any) -> Response:
+def install_page(request: Request, app: App, shop: Shop, scopes: Sequence[str], **options: Any) -> Response:
     """The question whether to install an app, with what it may do then."""
     changes = [(scope, SCOPE_WORDS.get(scope)) for scope in scopes if scope.startswith("write_")]
     sees = [(scope, SCOPE_WORDS.get(scope)) for scope in scopes if not scope.startswith("write_")]
-    return page("install.html", app=app, shop=shop, scopes=scopes, sees=sees, changes=changes, **options)
+    return page(request, "install.html", app=app, shop=shop, scopes=scopes, sees=sees, changes=changes, **options)
 
 
-def page(template: str, status: int = 200, *, forms: str = "", frames: str = "", **values: Any) -> Response:
-    """A page of the platform. Its own pages show others of it side by side, in frames."""
+def language_of(request: Request) -> Language:
+    """The language that the browser prefers. The links of these pages name none."""
+    return accepted_language(request.headers.get("accept-language", "").encode())
+
+
+def page(
+    request: Request, template: str, status: int = 200, *, forms: str = "", frames: str = "", **values: Any
+) -> Response:
+    """A page of the platform, by default in the language of the browser.
+
+    Its own pages show others of it side by side, in frames.
+    """
     options = {"forms": forms, "frames": frames, "ancestors": "'self'"}
+    values.setdefault("language", language_of(request))
     return to_response(SITE.page(f"templates/{template}", status, **options, **values))
 
 
@@ -138,10 +151,10 @@ class _Framing:
         """Show the app in a frame, with a token that identifies the merchant; or ask whether to install the app."""
         shop = self._shop(request)
         if shop is None:
-            return page("gone.html", 404, why="There is no such shop, or no such app.")
+            return page(request, "gone.html", 404, why="There is no such shop, or no such app.")
         app = self._world.app
         if not shop.installed:
-            return install_page(app, shop, FIRST_SCOPES)
+            return install_page(request, app, shop, FIRST_SCOPES)
         path = quote(request.path_params.get("path", ""))
         query = self._oauth.signed(
             {
@@ -155,13 +168,13 @@ class _Framing:
         )
         address = f"{app.address}/{path}" if path else app.url
         values: dict[str, Any] = {"app": app, "shop": shop, "address": f"{address}?{query}"}
-        return page("admin.html", frames=app.address, in_frame=is_in_frame(request), **values)
+        return page(request, "admin.html", frames=app.address, in_frame=is_in_frame(request), **values)
 
     async def install(self, request: Request) -> Response:
         """Install the app without sending the merchant to the app, as the platform itself does."""
         shop = self._shop(request)
         if shop is None:
-            return page("gone.html", 404, why="There is no such shop, or no such app.")
+            return page(request, "gone.html", 404, why="There is no such shop, or no such app.")
         self._oauth.install(shop.domain, [*FIRST_SCOPES])
         return serving.to_response(redirect(request.url.path))
 

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from holdfast.kit.pages.language import ENGLISH, Language
+from holdfast.kit.pages.language import Language
 from holdfast_demo.shopify.model import LineItem, Product, Variant
 from holdfast_demo.shopify.platform_state import PlatformState
 
@@ -68,9 +68,31 @@ def stock_places(available: int) -> Sequence[bool]:
     return [place < available for place in range(min(max(MIN_PLACES, available), MAX_PLACES))]
 
 
-def price_of(variant: Variant, language: Language = ENGLISH) -> str:
+def price_of(variant: Variant, language: Language) -> str:
     """The price of a variant, for people."""
     return language.money(cents_of(variant), CURRENCY)
+
+
+class Saving(NamedTuple):
+    """What a unit of a pack costs, and what the whole pack costs less than its units one by one, for people."""
+
+    each: str
+    less: str
+
+
+def savings_of(variants: Sequence[Variant], language: Language) -> dict[int, Saving]:
+    """The savings of the packs of a product against its single unit, by the ids of the packs."""
+    single = next((variant for variant in variants if units_in(variant.title) == 1), None)
+    if single is None:
+        return {}
+    savings: dict[int, Saving] = {}
+    for variant in variants:
+        units = units_in(variant.title)
+        less = units * cents_of(single) - cents_of(variant)
+        if units > 1 and less > 0:
+            each = language.money(round(cents_of(variant) / units), CURRENCY)
+            savings[variant.id] = Saving(each, language.money(less, CURRENCY))
+    return savings
 
 
 def cents_of(pack: Variant | LineItem) -> int:
@@ -79,9 +101,9 @@ def cents_of(pack: Variant | LineItem) -> int:
     return int(units) * 100 + int(f"{cents}00"[:2])
 
 
-def total_of(quantities: Sequence[tuple[Variant | LineItem, int]]) -> str:
+def total_of(quantities: Sequence[tuple[Variant | LineItem, int]], language: Language) -> str:
     """What so many of these packs cost together, for people."""
-    return ENGLISH.money(sum(cents_of(pack) * quantity for pack, quantity in quantities), CURRENCY)
+    return language.money(sum(cents_of(pack) * quantity for pack, quantity in quantities), CURRENCY)
 
 
 FOLDER = "files/products"

@@ -4,6 +4,7 @@ for people who try the app.
 
 from collections.abc import Sequence
 
+from holdfast.kit.contract.messages import translatable
 from holdfast_demo.shopify.model import Variant
 from holdfast_demo.shopify.orders import SaleLine, sell
 from holdfast_demo.shopify.platform_state import PlatformState
@@ -54,6 +55,17 @@ PAST = {
 """Products with orders of the last 30 days: on which of the days, which of the variants, and how many."""
 
 PAST_DAYS = 30
+
+DESCRIPTIONS = {
+    "Honey jars": translatable("Mild blossom honey from hives at the edge of a forest. 250\u00a0g in each jar."),
+    "Green tea": translatable("First harvest, hand-picked. Fresh, with a hint of meadow grass."),
+    "Beeswax candles": translatable("Pure beeswax, poured by hand. Each candle burns for about 20 hours."),
+    "Lavender soap": translatable("Olive oil and lavender blossom. 100\u00a0g in each bar."),
+    "Honey mustard": translatable("Coarse mustard with a spoonful of honey. Good with cheese."),
+    "Chestnut honey": translatable("Dark and spicy, from chestnut trees in the south. 250\u00a0g in each jar."),
+    "Elderflower syrup": translatable("From blossoms picked in June. One bottle makes four litres of lemonade."),
+}
+"""What the storefront says about products, by title."""
 
 
 def fill(world: PlatformState, shop: str, honey: Sequence[NewVariant] = HONEY) -> list[Variant]:

@@ -7,6 +7,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from holdfast.kit.contract.messages import translatable
+from holdfast.kit.pages.language import ENGLISH, Language
 from holdfast.kit.pages.site import redirect
 from holdfast_demo.shared import serving
 from holdfast_demo.shopify import app_proxy, pages, pictures, shops, storefront
@@ -18,11 +20,18 @@ from holdfast_demo.shopify.platform_state import PlatformState
 from holdfast_demo.shopify.store import ThingQuery
 
 MAX_PACKS = 3
+MAX_FOLLOW_SECONDS = 5
+"""Seconds after a change in which the numbers of the other packs follow it."""
+
 MAX_ORDERS = 500
 """The most orders, the newest, of which sales before the app was installed are added up."""
 
-NOUNS = {"jar": "jars", "bottle": "bottles"}
-WAYS = ("no way", "one way", "two ways", "three ways")
+WAYS = (
+    translatable("no way to buy"),
+    translatable("one way to buy"),
+    translatable("two ways to buy"),
+    translatable("three ways to buy"),
+)
 
 
 class StagePack(NamedTuple):
@@ -41,6 +50,11 @@ class StagePack(NamedTuple):
     live: int | None
 
     @property
+    def differs(self) -> bool:
+        """Whether the shop shows another number than the pool has."""
+        return self.live is not None and self.live != self.available
+
+    @property
     def units(self) -> int:
         """How many units its number promises."""
         return max(self.available, 0) * self.size
@@ -49,13 +63,15 @@ class StagePack(NamedTuple):
 class StageStock(NamedTuple):
     """What there is of the first product, in units.
 
-    shelf       how many are there; less than 0: more were sold than there were
-    promised    how many the numbers of all packs promise together
+    shelf               how many are there; less than 0: more were sold than there were
+    promised            how many the numbers of all packs promise together
+    seconds_unchanged   seconds since a number of the shop changed
     """
 
     packs: list[StagePack]
     shelf: int
     promised: int
+    seconds_unchanged: float = 0
 
     @property
     def is_shared(self) -> bool:
@@ -63,17 +79,18 @@ class StageStock(NamedTuple):
         return all(pack.live is not None for pack in self.packs)
 
     @property
-    def noun(self) -> str:
-        """What the units are called."""
-        return NOUNS.get(self.packs[0].picture.kind, "units") if self.packs else "units"
+    def is_drifted(self) -> bool:
+        """Whether a number of the shop differs from its pool, and is not about to follow a sale."""
+        differs = self.is_shared and any(pack.differs for pack in self.packs)
+        return differs and self.seconds_unchanged > MAX_FOLLOW_SECONDS
 
     @property
     def ways(self) -> str:
-        return f"{WAYS[len(self.packs)]} to buy"
+        return WAYS[len(self.packs)]
 
 
 class _View(NamedTuple):
-    """A frame of the page."""
+    """A frame of the page. `title`: in English."""
 
     name: str
     title: str
@@ -87,31 +104,34 @@ def routes(world: PlatformState, oauth: OAuth) -> list[BaseRoute]:
         domain = request.path_params["shop"]
         shop = world.find_shop(domain)
         if shop is None:
-            return pages.page("gone.html", 404, why=f"There is no shop {domain}.")
+            return pages.page(request, "gone.html", 404, why=f"There is no shop {domain}.")
         app = world.app
-        stock = stage_stock(world, domain, await app_proxy.live_numbers(world, domain) if shop.installed else {})
-        views = [_View("shop", "Shop admin", f"/{domain}")]
+        live: Mapping[str, int] = await app_proxy.live_numbers(world, domain) if shop.installed else {}
+        stock = stage_stock(world, domain, live, pages.language_of(request))
+        views = [_View("shop", translatable("Shop admin"), f"/{domain}")]
         if stock.packs:
             product = storefront.of_variant(domain, stock.packs[0].variant)
-            views.insert(0, _View("storefront", "Storefront", product))
+            views.insert(0, _View("storefront", translatable("Storefront"), product))
         if shop.installed:
             views.append(_View("app", app.title, f"/{domain}/admin/apps/{app.handle}"))
         values: dict[str, Any] = {"app": app, "shop": shop, "stock": stock, "views": views}
-        return pages.page("side-by-side.html", frames="'self'", places=pictures.stock_places(stock.shelf), **values)
+        return pages.page(
+            request, "side-by-side.html", frames="'self'", places=pictures.stock_places(stock.shelf), **values
+        )
 
     async def install(request: Request) -> Response:
         domain = request.path_params["shop"]
         try:
             oauth.install(domain, [*FIRST_SCOPES])
         except ShopifyRefusal as refused:
-            return pages.page("gone.html", 404, why=str(refused))
+            return pages.page(request, "gone.html", 404, why=str(refused))
         return serving.to_response(redirect(f"/{domain}/side-by-side"))
 
     path = "/{shop}/side-by-side"
     return [Route(path, show), Route(path, install, methods=["POST"])]
 
 
-def stage_stock(world: PlatformState, domain: str, live: Mapping[str, int]) -> StageStock:
+def stage_stock(world: PlatformState, domain: str, live: Mapping[str, int], language: Language = ENGLISH) -> StageStock:
     """The stock of the first product. `live`: how many can be sold, by gid, as the app says.
 
     Without the app, the number of the smallest pack is what was on the shelf, less what was sold of that pack alone; so
@@ -123,7 +143,7 @@ def stage_stock(world: PlatformState, domain: str, live: Mapping[str, int]) -> S
         StagePack(
             variant,
             pictures.picture_of(variant),
-            pictures.price_of(variant),
+            pictures.price_of(variant, language),
             pictures.units_in(variant.title),
             shops.available(world, domain, variant),
             live.get(variant.gid),
@@ -136,7 +156,9 @@ def stage_stock(world: PlatformState, domain: str, live: Mapping[str, int]) -> S
     shelf = (smallest.available if smallest.live is None else smallest.live) * smallest.size
     if not world.shop(domain).installed:
         shelf -= sum(pack.size * sold_of(world, domain, pack.variant) for pack in packs if pack is not smallest)
-    return StageStock(packs, shelf, sum(pack.units for pack in packs))
+    levels = [level for pack in packs for level in world.levels.of_item(domain, pack.variant.item)]
+    unchanged = world.now() - max((level.updated for level in levels), default=0)
+    return StageStock(packs, shelf, sum(pack.units for pack in packs), unchanged)
 
 
 def sold_of(world: PlatformState, domain: str, variant: Variant) -> int:

@@ -14,10 +14,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from holdfast.kit.pages.language import ENGLISH, LANGUAGES, Language
+from holdfast.kit.pages.language import LANGUAGES, Language
 from holdfast.kit.pages.site import redirect
 from holdfast_demo.shared import serving
-from holdfast_demo.shopify import checkout, order_page, pages, pictures, shops
+from holdfast_demo.shopify import checkout, order_page, pages, pictures, seed, shops
 from holdfast_demo.shopify.app_proxy import PREFIX, SUBPATH
 from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.model import Order, Product, Variant, handle
@@ -27,24 +27,6 @@ from holdfast_demo.shopify.platform_state import PlatformState
 EXTENSION = Path(__file__).parent / "theme"
 LOCALES = {"en": "en.default.json", "de": "de.json"}
 AVAILABILITIES = ("in", "plenty", "low", "out", "back", "old")
-
-WORDS = {
-    "en": {
-        "pack": "Choose a pack",
-        "buy": "Buy one",
-        "cart": "Cart",
-        "foot": "A demo shop: nothing is sold.",
-        "bought": "Thank you. Your order is placed:",
-    },
-    "de": {
-        "pack": "Packung wählen",
-        "buy": "Eins kaufen",
-        "cart": "Warenkorb",
-        "foot": "Ein Laden zum Ausprobieren: Hier wird nichts verkauft.",
-        "bought": "Vielen Dank. Ihre Bestellung ist eingegangen:",
-    },
-}
-"""The texts that a theme has in its own locales."""
 
 
 def routes(world: PlatformState) -> list[BaseRoute]:
@@ -62,22 +44,22 @@ class _Storefront:
         self._world = world
 
     async def product(self, request: Request) -> Response:
-        language = LANGUAGES.get(request.query_params.get("locale", ""), ENGLISH)
+        language = _language(request, request.query_params.get("locale", ""))
         domain, handle_in_path = request.path_params["shop"], request.path_params["handle"]
         products = self._world.store.select(Product, domain)
         product = next((candidate for candidate in products if candidate.handle == handle_in_path), None)
         if product is None or not shops.variants_of(self._world, domain, product.id):
-            return pages.page("gone.html", 404, why=f"The shop {domain} has no product {handle_in_path}.")
+            return pages.page(request, "gone.html", 404, why=f"The shop {domain} has no product {handle_in_path}.")
         return self._product_page(request, product, request.query_params.get("variant", ""), language)
 
     async def buy(self, request: Request) -> Response:
         """Sell one of a variant, and show its product again."""
         domain, form = request.path_params["shop"], await serving.form_fields(request)
-        language, chosen = LANGUAGES.get(form.get("locale", ""), ENGLISH), form.get("id", "")
+        language, chosen = _language(request, form.get("locale", "")), form.get("id", "")
         try:
             variant = shops.find_variant(self._world, domain, int(chosen) if re.fullmatch("[0-9]{1,18}", chosen) else 0)
         except ShopifyRefusal as refused:
-            return pages.page("gone.html", 404, why=str(refused))
+            return pages.page(request, "gone.html", 404, why=str(refused))
         [product] = [
             candidate for candidate in self._world.store.select(Product, domain) if candidate.id == variant.product
         ]
@@ -93,14 +75,17 @@ class _Storefront:
     ) -> Response:
         domain = request.path_params["shop"]
         variants = shops.variants_of(self._world, domain, product.id)
-        variant = next((variant for variant in variants if str(variant.id) == chosen), variants[0])
+        numbers = {variant.id: shops.available(self._world, domain, variant) for variant in variants}
+        there = next((variant for variant in variants if numbers[variant.id] > 0), variants[0])
+        variant = next((variant for variant in variants if str(variant.id) == chosen), there)
         return pages.page(
+            request,
             "product.html",
             422 if error else 200,
             in_frame=pages.is_in_frame(request),
             connects=self._world.app.address,
             language=language,
-            words=WORDS[language.code],
+            description=seed.DESCRIPTIONS.get(product.title, ""),
             error=error,
             order=self._order(domain, request.query_params.get("order", "")),
             order_address=order_page.address_of,
@@ -111,7 +96,9 @@ class _Storefront:
             address=f"{of_variant(domain, variant)}&locale={language.code}",
             pictures={variant.id: pictures.picture_of(variant) for variant in variants},
             prices={variant.id: pictures.price_of(variant, language) for variant in variants},
-            stock={variant.id: self._stock_text(domain, variant, language) for variant in variants},
+            savings=pictures.savings_of(variants, language),
+            numbers=numbers,
+            stock={variant.id: _stock_text(numbers[variant.id], language) for variant in variants},
             blocks=[block(language, proxy=f"/{domain}/{PREFIX}/{SUBPATH}", show=show) for show in ("chosen", "all")],
         )
 
@@ -119,11 +106,16 @@ class _Storefront:
         """The order that was just placed on the page."""
         return self._world.store.find(Order, domain, int(id)) if re.fullmatch("[0-9]{1,18}", id) else None
 
-    def _stock_text(self, domain: str, variant: Variant, language: Language) -> str:
-        """What a theme says about the stock of a variant by itself, from the levels of the shop."""
-        number = shops.available(self._world, domain, variant)
-        texts = _texts(language.code)
-        return texts["out"] if number <= 0 else texts["in"].replace("[n]", language.number(number))
+
+def _language(request: Request, code: str) -> Language:
+    """The language with a code, which a theme has in the addresses of its pages; by default that of the browser."""
+    return LANGUAGES.get(code) or pages.language_of(request)
+
+
+def _stock_text(number: int, language: Language) -> str:
+    """What a theme says about the stock of a variant by itself, from the number of the shop."""
+    texts = _texts(language.code)
+    return texts["out"] if number <= 0 else texts["in"].replace("[n]", language.number(number))
 
 
 def of_variant(domain: str, variant: Variant) -> str:

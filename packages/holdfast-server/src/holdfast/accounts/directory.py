@@ -45,8 +45,10 @@ class Directory(Protocol):
         """Whether an account still has a password. If so, the password is locked until the transaction ends."""
         ...
 
-    async def prove(self, tx: Tx[Any], email: str) -> Account | None:
+    async def prove(self, tx: Tx[Any], email: str, language: str | None = None) -> Account | None:
         """Mark the account with an address as proved by its owner, and return it.
+
+        A service may store the language in which its owner reads, for mails.
 
         The account is made if there is none. Returns None where accounts are not made by signing in.
         """

@@ -4,7 +4,7 @@
 
 const cart = document.getElementById("cart");
 const pay = document.getElementById("pay");
-const money = new Intl.NumberFormat("en", { style: "currency", currency: cart.dataset.currency });
+const money = new Intl.NumberFormat(document.documentElement.lang, { style: "currency", currency: cart.dataset.currency });
 
 function quantity(input) {
   return /^[0-9]+$/.test(input.value) ? Number(input.value) : 0;
@@ -25,7 +25,7 @@ function sum() {
   }
   document.getElementById("nothing").hidden = Boolean(cents);
   document.getElementById("total").textContent = money.format(cents / 100);
-  pay.textContent = cents ? `Pay ${money.format(cents / 100)}` : "Pay";
+  pay.textContent = cents ? `${cart.dataset.pay} ${money.format(cents / 100)}` : cart.dataset.pay;
   pay.disabled = isEmpty; // what is no number is sent, and answered
 }
 

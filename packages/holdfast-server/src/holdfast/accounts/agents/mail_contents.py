@@ -5,7 +5,7 @@ outdated.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -20,6 +20,8 @@ from holdfast.kit.postgres.database import Database, Reader
 
 MAX_SENTENCES = 5
 """The most requests that a mail names; of others it says how many there are."""
+
+NO_LANGUAGES: Mapping[int, str | None] = {}
 
 _FOREIGN_TEXT = re.compile("<bdi>(.*?)</bdi>", re.DOTALL)
 
@@ -57,9 +59,16 @@ class _Asking(NamedTuple):
 
 
 async def mail_contents(
-    database: Database[Any], mails: Sequence[Mail], requests: RequestReader, sentences: RequestSentences
+    database: Database[Any],
+    mails: Sequence[Mail],
+    requests: RequestReader,
+    sentences: RequestSentences,
+    languages: Mapping[int, str | None] = NO_LANGUAGES,
 ) -> dict[int, RequestMail]:
-    """The contents of mails by their ids, without outdated ones."""
+    """The contents of mails by their ids, without outdated ones.
+
+    languages    of recipients, by the ids of their mails; for others the language in which the mails were turned on
+    """
     if not mails:
         return {}
     ids = {int(mail.arguments["limit_id"]) for mail in mails}
@@ -76,14 +85,15 @@ async def mail_contents(
         if not listed:
             continue
         one = asking[id]
+        language = languages.get(mail.id) or one.language
         contents[mail.id] = RequestMail(
             mail.recipient,
             mail.message_id(domain),
             mail.inserted_at,
-            one.language,
+            language,
             f"{base_url}{REQUESTS}/{listed[0].id}" if one.waiting == 1 else f"{base_url}{AGENTS}",
             agent=sentences.cleaned(listed[0].agent_name),
-            sentences=[sentences.sentence(request, language_with_code(one.language)) for request in listed],
+            sentences=[sentences.sentence(request, language_with_code(language)) for request in listed],
             count=one.waiting,
         )
     return contents

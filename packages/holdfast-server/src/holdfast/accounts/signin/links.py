@@ -52,11 +52,13 @@ class UseLink(Command):
     """Asks to sign in with a link.
 
     user_agent    the User-Agent header of the browser
+    language      that of the page on which the link is used
     """
 
     id: int
     browser: bytes
     user_agent: str
+    language: str
 
 
 class SignInLinkView(Struct):
@@ -148,7 +150,7 @@ class SignInByLink:
             link = await _find_status(tx, command.id, command.browser)
             return LinkSignInResult(link.status, is_unbound=link.is_unbound)
         [(email, return_to)] = rows
-        account = await self._directory.prove(tx, email)
+        account = await self._directory.prove(tx, email, command.language)
         if account is None:
             return LinkSignInResult("no_account", email)
         secret = await sessions.begin(tx, account.id, "link", command.user_agent)

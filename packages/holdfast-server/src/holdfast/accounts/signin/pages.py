@@ -196,7 +196,9 @@ class SignInPages:
             link = await self._get_link(caller, GetSignInLink(id=id, browser=browser))
             return self._link_page(request, link, id, 422)
         user_agent = request.headers.get(b"user-agent", b"").decode("latin-1")
-        done: LinkSignInResult = await self._use(caller, UseLink(id=id, browser=browser, user_agent=user_agent))
+        language = language_of(request).code
+        command = UseLink(id=id, browser=browser, user_agent=user_agent, language=language)
+        done: LinkSignInResult = await self._use(caller, command)
         if done.status != "good":
             return self._link_page(request, SignInLinkView(done.status, done.email, "", done.is_unbound), id, 410)
         return self._enter(done.secret, done.known, done.return_to)

@@ -114,7 +114,7 @@ class UserDirectory:
         )
         return bool(matches)
 
-    async def prove(self, tx: database.Tx[Any], email: str) -> Account:
+    async def prove(self, tx: database.Tx[Any], email: str, language: str | None = None) -> Account:
         """The account with an address that was just proved; inserted if there is none.
 
         An unproved organizer with the address comes first, and stays unproved: the owner of the address is asked

@@ -109,7 +109,9 @@ async def _about_low_stock(database: Database, mails: Sequence[Mail]) -> dict[in
 async def _about_requests(database: Database, mails: Sequence[Mail]) -> dict[int, RequestMail]:
     """The texts to write about requests of agents, by the ids of the mails, without outdated ones."""
     reader = RequestReader(OPERATIONS, database, find_credentials, read_facts)
-    return await mail_contents(database, await _to_merchants(database, mails), reader, SENTENCES)
+    languages = await _languages_of_merchants(database, mails)
+    current = [mail for mail in mails if mail.id in languages]
+    return await mail_contents(database, current, reader, SENTENCES, languages)
 
 
 async def _languages(database: Database, mails: Sequence[Mail]) -> Mapping[int, str | None]:
@@ -137,10 +139,10 @@ async def _languages(database: Database, mails: Sequence[Mail]) -> Mapping[int, 
     return dict(rows)
 
 
-async def _to_merchants(database: Database, mails: Sequence[Mail]) -> Sequence[Mail]:
-    """The mails whose recipients still work in the console of their shop."""
+async def _languages_of_merchants(database: Database, mails: Sequence[Mail]) -> Mapping[int, str | None]:
+    """The languages of mails about requests, by their ids, whose recipients still work in the console of their shop."""
     if not mails:
-        return []
+        return {}
     parameters = {
         "ids": [mail.id for mail in mails],
         "merchants": [mail.arguments["merchant_id"] for mail in mails],
@@ -150,7 +152,7 @@ async def _to_merchants(database: Database, mails: Sequence[Mail]) -> Sequence[M
     rows = await database.read(
         lambda reader: reader.tuples(
             """
-            select mail.id
+            select mail.id, merchants.language
               from unnest(%(ids)s::bigint[], %(merchants)s::bigint[], %(limits)s::bigint[], %(recipients)s::text[])
                    as mail (id, merchant_id, limit_id, recipient)
               join agent_limits on agent_limits.id = limit_id
@@ -159,5 +161,4 @@ async def _to_merchants(database: Database, mails: Sequence[Mail]) -> Sequence[M
             parameters,
         )
     )
-    current = {id for (id,) in rows}
-    return [mail for mail in mails if mail.id in current]
+    return dict(rows)

@@ -52,13 +52,15 @@ def message(mail: LowStockMail, frame: Frame) -> MailMessage:
         frame,
         subject=_("Low stock: %(pool)s, %(amount)s left")
         % {"pool": header_text(mail.pool), "amount": units if is_default else f"{number} {unit}"},
-        first=_("%(pool)s has %(amount)s left that can be sold. You wanted to know at %(limit)s.")
+        first=_("%(pool)s has %(amount)s left that can be sold. The low-stock limit is %(limit)s.")
         % {"pool": pool, "amount": amount, "limit": language.number(mail.low_stock_at)},
-        items=[_("Shop: %(shop)s") % {"shop": mail.shop}],
+        items=[],
         button=_("Open the pool"),
         rest=_(
-            "You get the next e-mail about it when there was more in between. In the settings you can turn them off."
-        ),
+            "This is about your shop %(shop)s. You get one e-mail each time the pool falls to its limit. You can turn "
+            "these e-mails off in the settings."
+        )
+        % {"shop": mail.shop},
     )
 
 

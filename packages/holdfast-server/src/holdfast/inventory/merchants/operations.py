@@ -82,8 +82,8 @@ class MerchantDirectory:
     async def still_has(self, tx: database.Tx[Any], password: StoredPassword) -> bool:
         return False
 
-    async def prove(self, tx: database.Tx[Any], email: str) -> Account | None:
-        return await sql.prove(tx, email)
+    async def prove(self, tx: database.Tx[Any], email: str, language: str | None = None) -> Account | None:
+        return await sql.prove(tx, email, language)
 
     def canonical(self, email: str) -> str | None:
         return usable(email)

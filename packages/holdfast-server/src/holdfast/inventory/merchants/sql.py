@@ -27,17 +27,18 @@ async def find(reader: Reader[Any], ids: Sequence[int]) -> list[Merchant]:
     )
 
 
-async def prove(tx: Tx[Any], email: str) -> Merchant | None:
-    """Store that an address is proved. Returns its merchant; None if there is none."""
+async def prove(tx: Tx[Any], email: str, language: str | None) -> Merchant | None:
+    """Store that an address is proved, and the language of its mails. Returns its merchant; None if there is none."""
     return await tx.row(
         Merchant,
         f"""
         with merchants as (
-            update merchants set proved_at = coalesce(proved_at, now()) where email = %(email)s returning *)
+            update merchants set proved_at = coalesce(proved_at, now()), language = coalesce(%(language)s, language)
+             where email = %(email)s returning *)
         select {MERCHANT} from merchants join shops on shops.id = merchants.shop_id
           left join installs on installs.shop_id = shops.id where installs.uninstalled_at is null
         """,
-        {"email": email},
+        {"email": email, "language": language},
     )
 
 

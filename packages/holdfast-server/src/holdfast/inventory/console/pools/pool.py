@@ -9,6 +9,7 @@ from holdfast.accounts.sessions import Session
 from holdfast.inventory.availability.model import Availability, GetAvailability
 from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.inventory.console.pools.history_rows import ACTORS, HistoryRows
+from holdfast.inventory.console.pools.pools_pages import GetPoolFigures
 from holdfast.inventory.console.pools.stock_preview import preview_of
 from holdfast.inventory.console.variants.variants_pages import names_of
 from holdfast.inventory.installs.operations import GetConnection
@@ -105,7 +106,7 @@ class PoolPage:
         self._console = console
         self._get_history, self._get_availability = console.run["get_pool_history"], console.run["get_availability"]
         self._rows = HistoryRows(console, platform)
-        self._list = console.run["list_pools"]
+        self._list, self._figures = console.run["list_pools"], console.run["get_pool_figures"]
 
     def routes(self) -> list[Route]:
         return [
@@ -123,11 +124,12 @@ class PoolPage:
             pool_of(self._console, session, request),
         )
         kind = filter_of(request)
-        (lines, older), names, limiting, pools = await asyncio.gather(
+        (lines, older), names, limiting, pools, figures = await asyncio.gather(
             self._rows.read(session, request, history_command(pool, kind, limit=MAX_NEWEST_ENTRIES)),
             names_of(self._console, session, request, gids_of(pool, history)),
             self._limiting(session, pool),
             self._list(merchant(session), ListPools(limit=2)),
+            self._figures(merchant(session), GetPoolFigures(pool_ids=[pool.id])),
         )
         texts = SITE.texts(language_of(request))
         return self._console.page(
@@ -135,6 +137,7 @@ class PoolPage:
             request,
             "pools/pool.html",
             pool=pool,
+            figure=figures[pool.id],
             since=history.moments[0].at,
             drawn=draw_steps(
                 [(moment.at, moment.on_hand) for moment in history.moments],

@@ -30,9 +30,9 @@ MAX_TRIES = 5
 """How often a change is tried while the stock of the pool changes at the same time."""
 
 POLICIES = {
-    "adopt": translatable("Use their number"),
-    "enforce": translatable("Put our number back"),
-    "flag": translatable("Ask me first: show it under Sync"),
+    "adopt": translatable("Correct the pool to that number"),
+    "enforce": translatable("Set the number of the pool again"),
+    "flag": translatable("Ask me: list the difference under Sync"),
 }
 """The words for the policies on quantities that are changed at the platform."""
 

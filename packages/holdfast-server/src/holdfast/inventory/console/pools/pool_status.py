@@ -22,8 +22,8 @@ EXPLAINED = (NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE)
 class Step(NamedTuple):
     """A change of a pool's status.
 
-    question, meaning, button    in English, as they are in the catalogues
-    hides                        whether the storefront shows its variants no longer
+    question, meaning, keep, button    in English, as they are in the catalogues
+    hides                              whether the storefront shows its variants no longer
     """
 
     name: str
@@ -31,6 +31,7 @@ class Step(NamedTuple):
     kind: type[ChangePool]
     question: str
     meaning: str
+    keep: str
     button: str
     hides: bool = False
 
@@ -40,35 +41,39 @@ STEPS = (
         "pause",
         "pause_pool",
         PausePool,
-        translatable("Pause this pool?"),
+        translatable("Pause “%(name)s”?"),
         translatable("Its stock can still be changed. You can resume the pool at any time."),
-        translatable("Pause"),
+        translatable("Keep the pool active"),
+        translatable("Pause the pool"),
         hides=True,
     ),
     Step(
         "resume",
         "resume_pool",
         ResumePool,
-        translatable("Resume this pool?"),
+        translatable("Resume “%(name)s”?"),
         translatable("You can pause it again at any time."),
-        translatable("Resume"),
+        translatable("Keep the pool paused"),
+        translatable("Resume the pool"),
     ),
     Step(
         "archive",
         "archive_pool",
         ArchivePool,
-        translatable("Archive this pool?"),
+        translatable("Archive “%(name)s”?"),
         translatable("Its stock cannot be changed until you restore the pool, which you can do at any time."),
-        translatable("Archive"),
+        translatable("Keep the pool active"),
+        translatable("Archive the pool"),
         hides=True,
     ),
     Step(
         "restore",
         "restore_pool",
         RestorePool,
-        translatable("Restore this pool?"),
+        translatable("Restore “%(name)s”?"),
         translatable("Its stock can be changed again. You can archive it again at any time."),
-        translatable("Restore"),
+        translatable("Keep the pool archived"),
+        translatable("Restore the pool"),
     ),
 )
 

@@ -58,6 +58,10 @@ class PoolFigures(Struct):
         """The levels since there is a pool."""
         return [level for level in self.levels if level is not None]
 
+    def full_bar(self, available: int, low_stock_at: int | None) -> int:
+        """The level at which the bar of the pool is full: the most at the end of a day, at least twice its limit."""
+        return max(*self.known_levels, available, 2 * (low_stock_at or 0), 1)
+
     def days_of_cover(self, available: int) -> float | None:
         """For how many days a quantity lasts at the pace since the first sale; None if too little is known."""
         if self.sold <= 0 or self.sales_days < MIN_SALES_DAYS:
@@ -171,7 +175,10 @@ class PoolsPage:
         return [self._console.route(HOME, "pools", self.list)]
 
     async def list(self, session: Session, request: Request) -> Reply:
-        """List the shop's pools, oldest first; archived pools have a list of their own."""
+        """List the shop's pools; archived pools have a list of their own.
+
+        A page has the oldest first. Those that need the merchant come before the others of the page.
+        """
         query = read_query(request.query)
         pool_filter = query.get("status", "") if query.get("status") in FILTERS else ""
         search = query.get("q", "").strip()
@@ -185,7 +192,7 @@ class PoolsPage:
             session,
             request,
             "pools/pools.html",
-            pools=pools,
+            pools=sorted(pools, key=lambda pool: _urgency(pool, figures[pool.id])),
             figures=figures,
             after=cursor,
             pool_filter=pool_filter,
@@ -213,6 +220,13 @@ class PoolsPage:
         return pool_list.pools, pool_list.next_cursor
 
 
+def _urgency(pool: Pool, figure: PoolFigures) -> int:
+    """The rank of a pool in a page: sold out, low, different in the shop, all others."""
+    if pool.status != "active":
+        return 3
+    return 0 if pool.available <= 0 else 1 if pool.low_stock else 2 if figure.sync == "different" else 3
+
+
 LOW_STOCK = "/console/low-stock"
 LOW_STOCK_PAGE_SIZE = 50
 
@@ -231,9 +245,10 @@ NUMBERS = {"threshold": NumberField(0, MAX_QUANTITY, 30), "days_of_cover": Numbe
 class LowStockPage:
     """Answers requests for the pools that run low."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, settings: Settings) -> None:
         self._console = console
         self._list, self._list_pools = console.run["list_low_stock"], console.run["list_pools"]
+        self._figures, self._settings = console.run["get_pool_figures"], settings
 
     def routes(self) -> list[Route]:
         return [self._console.route(LOW_STOCK, "low_stock", self.answer)]
@@ -246,32 +261,40 @@ class LowStockPage:
         low_stock = await try_form(lambda: self._read_low_stock(session, filters))
         refusal = low_stock if isinstance(low_stock, FormRefusal) else None
         pools = low_stock if isinstance(low_stock, LowStockList) else LowStockList([], None)
+        command = GetPoolFigures(pool_ids=[pool.pool_id for pool in pools.pools])
+        figures: Mapping[int, PoolFigures] = await self._figures(merchant(session), command) if pools.pools else {}
+        every_pool: PoolList | None = None
+        if not (pools.pools or refusal or filters):
+            every_pool = await self._list_pools(merchant(session), ListPools(limit=MAX_COMPARED_POOLS))
         return self._console.page(
             session,
             request,
             "pools/low_stock.html",
             refusal.status if refusal else 200,
             here=LOW_STOCK,
-            pools=pools.pools,
+            pools=sorted(pools.pools, key=lambda pool: pool.available / (pool.low_stock_at or 1)),
+            figures=figures,
             after=pools.next_cursor,
             values=filters,
             errors=refusal.errors if refusal else {},
             labels=LABELS,
-            closest=None if pools.pools or refusal or filters else await self._closest(session),
+            has_pools=every_pool is None or bool(every_pool.pools),
+            closest=every_pool and _closest(every_pool),
             scripts=["live.js"],
+            **picture_values(self._settings),
         )
-
-    async def _closest(self, session: Session) -> Pool | None:
-        """The pool that is closest to its limit. None: no pool has a limit, or there are too many to compare."""
-        pool_list: PoolList = await self._list_pools(merchant(session), ListPools(limit=MAX_COMPARED_POOLS))
-        distances = [
-            (pool.available - pool.low_stock_at, pool.id, pool)
-            for pool in pool_list.pools
-            if pool.low_stock_at is not None and pool.status == "active"
-        ]
-        return min(distances)[2] if distances and not pool_list.next_cursor else None
 
     async def _read_low_stock(self, session: Session, filters: dict[str, str]) -> LowStockList:
         numbers, unread = read_numbers(filters, NUMBERS)
         command = check(ListLowStock, {"limit": LOW_STOCK_PAGE_SIZE, **filters, **numbers}, unread=unread)
         return await self._list(merchant(session), command)
+
+
+def _closest(pool_list: PoolList) -> Pool | None:
+    """The pool that is closest to its limit. None: no pool has a limit, or there are too many to compare."""
+    distances = [
+        (pool.available - pool.low_stock_at, pool.id, pool)
+        for pool in pool_list.pools
+        if pool.low_stock_at is not None and pool.status == "active"
+    ]
+    return min(distances)[2] if distances and not pool_list.next_cursor else None

@@ -35,9 +35,9 @@ from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 EXPLAINED = (NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, STALE)
 
 REASONS = {
+    "restock": translatable("Goods came in"),
     "take": translatable("Take out: broken, lost or used"),
     "add": translatable("Add: found, or counted too low"),
-    "restock": translatable("Goods came in"),
 }
 
 LABELS = {

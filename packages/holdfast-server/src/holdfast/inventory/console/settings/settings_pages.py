@@ -1,11 +1,8 @@
-"""Settings: API access, the cart check and mails. All else about keys and agents is on the page "Agents"."""
+"""Settings: the cart check and mails. What concerns keys and agents is on the page "Agents"."""
 
-from collections.abc import Sequence
 from typing import Any
 
-from holdfast.accounts.agents.agents_page import COPY_SCRIPT
 from holdfast.accounts.sessions import Session
-from holdfast.inventory.agents.access import Key, ShowAccess
 from holdfast.inventory.console.frame import Console, merchant, shop_of
 from holdfast.inventory.merchants.model import GetLowStockMails, SetLowStockMails
 from holdfast.inventory.sync.model import GetSyncStatus
@@ -22,7 +19,6 @@ class SettingsPages:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._access = console.run["show_access"]
         self._status = console.run["get_sync_status"]
         self._get_low_stock, self._want = console.run["ask_low_stock"], console.run["want_low_stock"]
 
@@ -33,14 +29,11 @@ class SettingsPages:
         ]
 
     async def show(self, session: Session, request: Request) -> Reply:
-        """Show the key, the cart check, and whether mails about low stock are on."""
-        keys: Sequence[Key] = await self._access(merchant(session), ShowAccess())
+        """Show the cart check, and whether mails about low stock are on."""
         return self._page(
             session,
             request,
             "settings/settings.html",
-            key=next((key for key in keys if key.active), None),
-            scripts=[COPY_SCRIPT],
             sync_status=await self._status(merchant(session), GetSyncStatus()),
             shop=shop_of(session),
             wants_mails=await self._get_low_stock(merchant(session), GetLowStockMails()),

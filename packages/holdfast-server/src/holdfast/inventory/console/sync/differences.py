@@ -17,9 +17,9 @@ MAX_DIFFERENCES = 20
 CAUSES = {
     "pending": translatable("is about to be set"),
     "unexplained": translatable("somebody changed it in your shop, or a sale was not reported yet"),
-    "changed": translatable("Somebody changed it in your shop. The number waits for your OK."),
-    "another_app": translatable("Another app sets this number as often as we do. It waits for your OK."),
-    "refused": translatable("Your shop did not take the number. It waits for your OK:"),
+    "changed": translatable("Somebody changed the number in your shop. It stays until you say which number is right."),
+    "another_app": translatable("Another app sets this number too. It stays until you say which number is right."),
+    "refused": translatable("Your shop refused the number of the pool:"),
 }
 
 

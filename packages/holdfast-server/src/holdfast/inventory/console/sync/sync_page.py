@@ -50,9 +50,9 @@ POLICIES = {
     "flag": translatable("Nothing is changed; the differences stay, and are shown."),
 }
 RULES = {
-    "all": translatable("Each location gets all that can be sold."),
-    "one": translatable("One location gets all that can be sold."),
-    "shares": translatable("Each location gets its share."),
+    "all": translatable("Each location of your shop shows the whole stock."),
+    "one": translatable("One location of your shop shows the whole stock."),
+    "shares": translatable("Each location of your shop shows its share of the stock."),
 }
 
 
@@ -68,7 +68,7 @@ class SyncPage:
         self._reconcile, self._resync = console.run["reconcile"], console.run["resync"]
         self._import_products = console.run["import_products"]
         self._pools, self._pool = console.run["list_pools"], console.run["get_pool"]
-        self._drawn_pools, self._adjust = console.run["find_drawn_pools"], console.run["adjust_pool_quantity"]
+        self._drawn_pools, self._keep_number = console.run["find_drawn_pools"], console.run["keep_platform_number"]
 
     def routes(self) -> list[Route]:
         return [self._console.route(SYNC, "sync", self.answer, "POST")]
@@ -128,7 +128,7 @@ class SyncPage:
     async def _keep(self, session: Session, request: Request, fields: Mapping[str, str]) -> Reply:
         """Show what a pool has if the number of the shop is right; after confirmation, correct the pool.
 
-        Then the numbers of the pool are set again, so that the number no longer waits.
+        The numbers of the pool are set again with it, so that the number no longer waits.
         """
         pool_id, caller = chosen_pool_id(fields), merchant(session)
         amount = with_integers(AdjustPoolQuantity, {"delta": fields.get("delta", "")})
@@ -136,10 +136,9 @@ class SyncPage:
         values = {"pool_id": pool_id, "reason": texts.gettext("The number in the shop is right"), **amount}
         command = check(AdjustPoolQuantity, values)
         if "sure" in fields:
-            await forms.run_once(self._adjust, caller, command, fields, StockChange)
-            await self._resync(caller, Resync(pool_id=pool_id, dry_run=False))
+            await forms.run_once(self._keep_number, caller, command, fields, StockChange)
             return self._console.to(request, SYNC)
-        change: StockChange = await self._adjust(caller, msgspec.structs.replace(command, dry_run=True))
+        change: StockChange = await self._keep_number(caller, msgspec.structs.replace(command, dry_run=True))
         return await self._confirm(session, request, pool_id, "keep", change=change, delta=command.delta)
 
     async def _confirm(
