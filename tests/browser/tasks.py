@@ -246,7 +246,7 @@ async def make_pools(world: World, person: Person) -> None:
     frame = page.frame_locator("iframe")
     await person.click(frame.get_by_role("link", name="Make from products"))
     for name in ("Beeswax candles", "Honey mustard · 200 ml", "Lavender soap"):
-        await person.click(frame.get_by_role("button", name=f"Accept {name}"))
+        await person.click(frame.get_by_role("button", name=f"Make this pool {name}"))
         await expect(page.get_by_role("status")).to_have_text(f"{name} is a pool now.")
     await person.see(page)
 

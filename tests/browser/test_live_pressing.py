@@ -30,7 +30,7 @@ class Suggestions(NamedTuple):
 
     @property
     def accept(self) -> Locator:
-        return self.page.get_by_role("button", name="Accept Beeswax candles")
+        return self.page.get_by_role("button", name="Make this pool Beeswax candles")
 
     async def fetch_again(self) -> None:
         """Let the page fetch itself, and wait until it has the answer."""
@@ -49,7 +49,7 @@ class Suggestions(NamedTuple):
         await self.page.wait_for_function("!isFetching")
 
     async def gid_of(self, name: str) -> str:
-        form = self.page.locator("form", has=self.page.get_by_role("button", name=f"Accept {name}"))
+        form = self.page.locator("form", has=self.page.get_by_role("button", name=f"Make this pool {name}"))
         return await form.locator("[name=suggestion]").get_attribute("value") or ""
 
 
@@ -91,7 +91,7 @@ async def test_a_change_that_came_while_a_person_pressed_is_shown_when_they_rele
         await page.locator("h1").hover()
         await page.mouse.down()
         await suggestions.change()
-        soap = page.get_by_role("button", name="Accept Lavender soap")
+        soap = page.get_by_role("button", name="Make this pool Lavender soap")
         await expect(soap).to_be_visible()
         await page.mouse.up()
 
@@ -120,7 +120,7 @@ async def test_a_button_without_a_name_stays_focused_when_its_part_changes(
 
         await suggestions.change()
 
-        await expect(suggestions.page.get_by_role("button", name="Accept Lavender soap")).to_have_count(0)
+        await expect(suggestions.page.get_by_role("button", name="Make this pool Lavender soap")).to_have_count(0)
         await expect(suggestions.accept).to_be_focused()
 
 

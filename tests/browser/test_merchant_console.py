@@ -19,7 +19,7 @@ from tests.inventory.support import PACKS, SIX_PACK
 from tests.inventory.sync.sync_scene import SyncScene
 
 POOLS = {"en": "Pools", "de": "Pools"}
-SETTINGS = {"en": "Settings", "de": "Einstellungen"}
+AGENTS = {"en": "Agents", "de": "Agenten"}
 NEW_KEY = {"en": "Replace the key", "de": "Schlüssel ersetzen"}
 RENEW = {"en": "Replace the key", "de": "Schlüssel ersetzen"}
 CHANGE = {"en": "Change the units per sale?", "de": "Den Verbrauch je Verkauf ändern?"}
@@ -59,7 +59,7 @@ async def test_a_merchant_installs_the_app_in_the_admin_and_makes_a_new_key_in_i
         frame = page.frame_locator("iframe")
         await expect(frame.locator("h1")).to_have_text(POOLS[language])
         await looked_at(page)
-        await page.get_by_role("link", name=SETTINGS[language]).click()
+        await page.get_by_role("link", name=AGENTS[language]).click()
         await frame.get_by_text(SHOW[language]).click()
         key = await frame.locator("#key").inner_text()
         shop = await scene.shop(key)
@@ -196,7 +196,7 @@ async def test_a_merchant_makes_three_pools_from_imported_products(
         async with at_task(context, "make three pools from imported products") as person:
             await person.click(frame.get_by_role("link", name="Make pools from your products"))
             for name in ("Beeswax candles", "Honey jars", "Lavender soap"):
-                await person.click(frame.get_by_role("button", name=f"Accept {name}"))
+                await person.click(frame.get_by_role("button", name=f"Make this pool {name}"))
                 await expect(page.get_by_role("status")).to_have_text(f"{name} is a pool now.")
 
         assert person.clicks == 4
@@ -302,6 +302,7 @@ async def test_an_owner_reads_every_page_of_the_console(
             await open_boxes(page)
             await looked_at(page)
         await page.goto(f"{base_url}{pool}/variants")
+        await open_boxes(page)
         await expect(page.locator("button[value=change]").first).to_be_visible()
         await page.locator("[name=units]").first.fill("2")
         await page.keyboard.press("Enter")
