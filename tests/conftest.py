@@ -205,7 +205,7 @@ async def emptied_service(module_service: Service, template_url: str) -> Service
 def new_service(request: pytest.FixtureRequest, template_url: str) -> Service:
     """A service as if it were new: one of the test's own if it names that or its settings, else one of the module."""
     names = ("own_service", "settings", "database_url")
-    return shared_or_own(request, template_url, *names, shared="emptied_service", own="own_service")
+    return shared_or_own(request, template_url, *names, shared="emptied_service", unshared="own_service")
 
 
 @pytest.fixture

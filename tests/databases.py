@@ -110,13 +110,15 @@ def can_empty(template_url: str) -> bool:
     return template_url in _states
 
 
-def shared_or_own(request: pytest.FixtureRequest, template_url: str, *own_names: str, shared: str, own: str) -> Any:
+def shared_or_own(
+    request: pytest.FixtureRequest, template_url: str, *own_names: str, shared: str, unshared: str
+) -> Any:
     """The value of a fixture that tests share; of one of the test's own if it names one of these fixtures.
 
     template_url    the template of the database, which must be as new for each test
     """
     is_shared = {*own_names}.isdisjoint(request.fixturenames) and can_empty(template_url)
-    return request.getfixturevalue(shared if is_shared else own)
+    return request.getfixturevalue(shared if is_shared else unshared)
 
 
 def empty(url: str, template_url: str) -> None:

@@ -172,7 +172,7 @@ async def test_a_pack_bought_beside_the_shop_leaves_the_shelf_and_moves_a_number
             assert await number.evaluate("number => number.getBoundingClientRect().bottom < innerHeight")
 
 
-async def test_each_page_fits_on_a_small_screen_in_german_too(chromium: Browser) -> None:
+async def test_pages_of_the_demo_shop_fit_on_a_small_screen_in_german(chromium: Browser) -> None:
     async with stage_page(chromium, "light", SMALL, "de") as page:
         shop = page.url.removesuffix("/side-by-side")
         pages = (

@@ -47,7 +47,7 @@ async def module_shop(template_url: str, tmp_path_factory: pytest.TempPathFactor
 def payment_place(request: pytest.FixtureRequest, template_url: str) -> "PaymentPlace | Settings":
     """Where a shop is: in settings of its own if the test names them or a service, else with the module."""
     names = ("own_service", "settings", "database_url", "service")
-    return shared_or_own(request, template_url, *names, shared="module_shop", own="settings")
+    return shared_or_own(request, template_url, *names, shared="module_shop", unshared="settings")
 
 
 @pytest.fixture

@@ -74,7 +74,7 @@ async def test_an_event_is_published_and_people_are_moved_and_let_in(service: Se
     await ada.click(href="state=registered$")
     await ada.click(id="^of-")
     await ada.click(href="do=wait$")
-    await ada.send({"value": "wait"})
+    await ada.send()
     await service.settle()
     await ada.click(href=f"{event}$")
     await ada.click(href=f"{event}/edit$")
@@ -93,7 +93,7 @@ async def test_an_event_is_published_and_people_are_moved_and_let_in(service: Se
     await ada.click(href=f"{event}/registrations$")
     boxes = {box.get("name"): "1" for box in ada.page.find("input", type="checkbox")}
     await ada.send({"value": "in"}, boxes)
-    await ada.send({"value": "in"})
+    await ada.send()
     assert await service.run_sql("select count(*) from check_in_scans where is_entry") == [(2,)]
 
     for path in pages_of_an_event(service):

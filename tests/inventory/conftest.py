@@ -46,7 +46,7 @@ async def emptied_inventory(module_inventory: Inventory, inventory_template: str
 def new_inventory(request: pytest.FixtureRequest, inventory_template: str) -> Inventory:
     """A service as if it were new: one of the test's own if it names that or its settings, else one of the module."""
     names = ("own_inventory", "settings", "inventory_url")
-    return shared_or_own(request, inventory_template, *names, shared="emptied_inventory", own="own_inventory")
+    return shared_or_own(request, inventory_template, *names, shared="emptied_inventory", unshared="own_inventory")
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ async def module_place(inventory_template: str, tmp_path_factory: pytest.TempPat
 def place(request: pytest.FixtureRequest, inventory_template: str) -> Settings | Place:
     """Where a scene beside the platform plays: in settings of its own if the test names them, else with the module."""
     names = ("own_inventory", "inventory", "settings", "inventory_url")
-    return shared_or_own(request, inventory_template, *names, shared="module_place", own="settings")
+    return shared_or_own(request, inventory_template, *names, shared="module_place", unshared="settings")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -234,13 +234,13 @@ async def test_the_switch_is_beside_the_daily_limit(service: Service) -> None:
     at = await open_desk(service)
     [key] = (await at.ada.get("/api/keys")).json()["data"]
     path = f"/console/agents/limit?key={key['id']}"
-    assert "Ask me before each change" in main_text(await at.browser.get(path))
+    assert "The agent must ask before each change" in main_text(await at.browser.get(path))
 
     await at.post(path, daily_limit="", asks_first="yes")
 
     refused = await at.ada.post("/api/events", {"event": event_fields()})
     assert refused.json()["code"] == "approval_required"
-    assert "Asks you before each change." in main_text(await at.browser.get("/console/agents"))
+    assert "This agent must ask you before each change." in main_text(await at.browser.get("/console/agents"))
     await at.post(path, daily_limit="")
     assert (await at.ada.post("/api/events", {"event": event_fields()})).status_code == 201
 

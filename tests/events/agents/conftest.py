@@ -59,7 +59,7 @@ async def own_ada(service: Service) -> Client:
 def ada(request: pytest.FixtureRequest, template_url: str) -> Client:
     """The organizer for whom the sample arguments are accepted, in the service of the test."""
     names = ("own_service", "settings", "database_url")
-    return shared_or_own(request, template_url, *names, shared="restored_ada", own="own_ada")
+    return shared_or_own(request, template_url, *names, shared="restored_ada", unshared="own_ada")
 
 
 @pytest.fixture

@@ -75,8 +75,9 @@ async def test_refusals_in_the_forms_of_a_queue_are_in_german(service: Service) 
 
     both.check(
         "Geben Sie die Zahl der Personen ein, zum Beispiel 60.",
-        "muss später sein als „Einlass ab“",
-        "muss eine Adresse mit http oder https und einem Rechnernamen sein, ohne Benutzer und Passwort",
+        "„Ende“ muss später sein als „Einlass ab“.",
+        "„Adresse der Website“ muss eine Adresse mit http oder https und einem Rechnernamen sein, ohne Benutzer und "
+        "Passwort.",
         "Geben Sie Datum und Uhrzeit ein.",
         "Geben Sie die Zahl der Minuten ein, zum Beispiel 10. Sie darf höchstens 43.200 sein.",
     )
@@ -97,8 +98,8 @@ async def test_refusals_in_the_forms_of_keys_photos_and_registrations_are_in_ger
 
     both.check(
         "Geben Sie höchstens 100 Zeichen ein. Das sind 101.",
-        "nennt einen Rechner, der keine öffentliche Adresse hat",
-        "muss mit http:// oder https:// und einem Rechnernamen beginnen",
+        "„Adresse eines Fotos im Web“ nennt einen Rechner, der keine öffentliche Adresse hat.",
+        "„Adresse eines Fotos im Web“ muss mit http:// oder https:// und einem Rechnernamen beginnen.",
     )
 
 
@@ -142,8 +143,8 @@ async def test_refusals_in_the_form_of_a_new_organizer_are_in_german(service: Se
         await both.send("/console/start", name="Ann Events", slug=slug)
 
     both.check(
-        "ist schon vergeben",
-        "ist reserviert",
+        "„Adresse Ihrer Seite“ ist schon vergeben.",
+        "„Adresse Ihrer Seite“ ist reserviert.",
         "Geben Sie 3 bis 100 Kleinbuchstaben, Ziffern und Bindestriche ein, zum Beispiel ada-events.",
     )
 

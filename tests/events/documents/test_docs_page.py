@@ -208,7 +208,7 @@ def field_texts() -> dict[str, str]:
     return texts
 
 
-def test_each_field_is_described_with_words_that_its_name_does_not_have() -> None:
+def test_fields_are_described_with_words_that_its_name_does_not_have() -> None:
     empty = {"a", "an", "the", "of", "its", "it", "is"}
 
     circular = {
@@ -220,7 +220,7 @@ def test_each_field_is_described_with_words_that_its_name_does_not_have() -> Non
     assert circular == {}
 
 
-def test_each_amount_of_money_says_its_unit_with_an_example() -> None:
+def test_amounts_of_money_say_their_unit_with_an_example() -> None:
     texts = {field: text for field, text in field_texts().items() if field.rpartition(".")[2] in MONEY_FIELDS}
 
     assert len(texts) > 10

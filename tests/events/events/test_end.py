@@ -103,7 +103,8 @@ async def test_the_schema_refuses_an_end_before_the_beginning(service: Service) 
 async def test_later_occurrences_of_an_event_last_as_long_as_the_first(service: Service) -> None:
     ada = await service.organizer()
     [(yesterday,)] = await service.run_sql("select date_trunc('second', now() - interval '1 day')")
-    await create_past_series(service, ada, ends_at=(yesterday + timedelta(hours=26, minutes=30)).isoformat())
+    ended_at = yesterday + timedelta(hours=26, minutes=30)
+    await create_past_series(service, ada, datetime=yesterday.isoformat(), ends_at=ended_at.isoformat())
 
     await continue_series_now(service)
 

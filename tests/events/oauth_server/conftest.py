@@ -30,7 +30,9 @@ async def own_server(with_server: Settings) -> AsyncIterator[Service]:
 @pytest.fixture
 def server(request: pytest.FixtureRequest, template_url: str) -> Service:
     """The service as its own authorization server: that of the module, unless a test names its own, or settings."""
-    return shared_or_own(request, template_url, "settings", "own_server", shared="emptied_service", own="own_server")
+    return shared_or_own(
+        request, template_url, "settings", "own_server", shared="emptied_service", unshared="own_server"
+    )
 
 
 @pytest.fixture

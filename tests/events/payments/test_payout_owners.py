@@ -95,7 +95,7 @@ async def test_the_page_of_payouts_names_their_organizer(shop: PaymentScene) -> 
     browser = Browser(shop.service)
     await browser.sign_in(OWNER)
 
-    assert "for the events of Ada Events goes to this account" in page_text(await browser.get(PAYOUTS))
+    assert "people pay for the events of Ada Events is paid out to you" in page_text(await browser.get(PAYOUTS))
 
 
 async def test_the_link_of_one_organizer_connects_no_other(shop: PaymentScene) -> None:

@@ -195,7 +195,7 @@ async def test_a_certificate_that_is_not_trusted_is_named(
     assert "certificate that is not trusted (Hostname mismatch" in f"{error}"
 
 
-async def test_each_of_ten_thousand_endpoints_that_fail_leaves_others_their_places(
+async def test_ten_thousand_endpoints_that_fail_leave_others_their_places(
     service: Service, ada: Client, program: Program
 ) -> None:
     await service.run_sql(

@@ -53,7 +53,7 @@ async def written(inventory: Inventory) -> list[str]:
     return [text_of(envelope) for envelope in rendered if isinstance(envelope, Envelope)]
 
 
-async def test_each_person_is_mailed_in_the_language_of_the_last_sign_in(
+async def test_merchants_are_mailed_in_the_language_of_their_last_sign_in(
     inventory: Inventory, shop: Shop, tea: dict[str, Any]
 ) -> None:
     await add_merchant(inventory, shop, "ben@example.com")

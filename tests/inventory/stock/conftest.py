@@ -36,4 +36,4 @@ async def own_scene(furnish: Furnish, shop: Shop) -> Shop:
 @pytest.fixture
 def scene(request: pytest.FixtureRequest, inventory_template: str) -> Shop:
     """The shop of a test."""
-    return shared_or_own(request, inventory_template, shared="restored_scene", own="own_scene")
+    return shared_or_own(request, inventory_template, shared="restored_scene", unshared="own_scene")

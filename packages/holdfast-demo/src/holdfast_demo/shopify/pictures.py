@@ -76,7 +76,7 @@ def price_of(variant: Variant, language: Language) -> str:
 class Saving(NamedTuple):
     """What a unit of a pack costs, and what the whole pack costs less than its units one by one, for people."""
 
-    each: str
+    unit_price: str
     less: str
 
 
@@ -90,8 +90,8 @@ def savings_of(variants: Sequence[Variant], language: Language) -> dict[int, Sav
         units = units_in(variant.title)
         less = units * cents_of(single) - cents_of(variant)
         if units > 1 and less > 0:
-            each = language.money(round(cents_of(variant) / units), CURRENCY)
-            savings[variant.id] = Saving(each, language.money(less, CURRENCY))
+            unit_price = language.money(round(cents_of(variant) / units), CURRENCY)
+            savings[variant.id] = Saving(unit_price, language.money(less, CURRENCY))
     return savings
 
 

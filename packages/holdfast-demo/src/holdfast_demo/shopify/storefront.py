@@ -76,8 +76,8 @@ class _Storefront:
         domain = request.path_params["shop"]
         variants = shops.variants_of(self._world, domain, product.id)
         numbers = {variant.id: shops.available(self._world, domain, variant) for variant in variants}
-        there = next((variant for variant in variants if numbers[variant.id] > 0), variants[0])
-        variant = next((variant for variant in variants if str(variant.id) == chosen), there)
+        first_available = next((variant for variant in variants if numbers[variant.id] > 0), variants[0])
+        variant = next((variant for variant in variants if str(variant.id) == chosen), first_available)
         return pages.page(
             request,
             "product.html",

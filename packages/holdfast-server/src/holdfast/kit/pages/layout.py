@@ -214,7 +214,8 @@ def _messages_text(
         text = message_text(message, texts.gettext, labels, language.number)
         if text[:1].islower() and subject:
             if message.partition(" ")[0] in PREDICATES:
-                text = f"{texts.gettext('“%(label)s”') % {'label': subject}} {text}"
+                label = subject.partition(" (")[0]  # without "(optional)"
+                text = f"{texts.gettext('“%(label)s”') % {'label': label}} {text}"
             text = f"{text[0].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
         sentences.append(text)
     return ("; " if not subject else " ").join(sentences)

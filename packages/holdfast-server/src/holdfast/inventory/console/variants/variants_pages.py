@@ -176,8 +176,8 @@ class VariantsPage:
         fields: Mapping[str, str],
         refusal: FormRefusal = NOT_REFUSED,
     ) -> Reply:
-        found = await self._search_hits(session, fields)
-        hits = [hit for hit in found if pool.id not in hit.pool_ids]
+        candidates = await self._search_hits(session, fields)
+        hits = [hit for hit in candidates if pool.id not in hit.pool_ids]
         gids = [variant.variant_gid for variant in (*pool.members, *hits)]
         return self._console.page(
             session,
@@ -187,7 +187,7 @@ class VariantsPage:
             pool=pool,
             hits=hits[:PAGE_SIZE],
             names=await names_of(self._console, session, request, gids),
-            more=len(found) > PAGE_SIZE,
+            more=len(candidates) > PAGE_SIZE,
             values=fields,
             errors=refusal.errors,
             archived=refusal.code == POOL_NOT_ACTIVE.code or pool.status == "archived",
