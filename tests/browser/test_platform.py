@@ -19,7 +19,7 @@ from tests.support import eventually
 SHOPS = {"en": "bees.myshopify.com", "de": "bienen.myshopify.com"}
 """A shop for each look: what one has installed and sold is there for all."""
 OTHER_SHOP = "hives.myshopify.com"
-SETTINGS = {"en": "Settings", "de": "Einstellungen"}
+AGENTS = {"en": "Agents", "de": "Agenten"}
 PACKS = {"Single": 1, "6-pack": 6, "12-pack": 12}
 
 
@@ -131,7 +131,7 @@ async def test_a_merchant_links_variants_gives_an_agent_the_key_and_takes_it_bac
         await expect(app.locator("input[type=hidden][name=q]")).to_have_value("honey")
         for title, units in PACKS.items():
             await app.get_by_label(f"Units per sale Honey jars · {title}").fill(str(units))
-        await app.get_by_role("button", name="Continue").click()
+        await app.get_by_role("button", name="See what would change", exact=True).click()
         outcome = app.locator("section.card").first.locator("tbody tr")
         await expect(outcome).to_have_count(len(PACKS))
         numbers = [await row.locator("td").all_inner_texts() for row in await outcome.all()]
@@ -149,7 +149,7 @@ async def test_a_merchant_links_variants_gives_an_agent_the_key_and_takes_it_bac
         await expect(app.get_by_text("44 units can be sold", exact=True)).to_be_visible(timeout=20_000)
         await expect(app.locator("#draws tbody tr").first).to_contain_text("6-pack")
 
-        await page.get_by_role("link", name="Settings").click()
+        await page.get_by_role("link", name="Agents").click()
         await app.get_by_role("link", name="Replace the key").click()
         await app.get_by_role("button", name="Replace the key").click()
         await expect(app.locator("#key")).not_to_have_text(key)
@@ -165,16 +165,16 @@ async def open_pool(page: Page, app: FrameLocator) -> None:
 
 
 async def install(page: Page, started: Started, shop: str, language: str) -> str:
-    """Open a shop at the platform, and install the app by clicking. Returns the key that its settings show."""
+    """Open a shop at the platform, and install the app by clicking. Returns the key that its page Agents shows."""
     await page.goto(started.shops)
-    await page.get_by_text("Make another shop").click()
+    await page.get_by_text("Open another shop").click()
     await page.get_by_label("Domain").fill(shop)
-    await page.get_by_role("button", name="Make the shop").click()
+    await page.get_by_role("button", name="Open the shop").click()
     await expect(page.get_by_text(shop).first).to_be_visible()
     await page.get_by_role("link", name="Install").click()
     await page.get_by_role("button", name="Install").click()
     app = page.frame_locator("iframe")
-    await page.get_by_role("link", name=SETTINGS[language]).click()
+    await page.get_by_role("link", name=AGENTS[language]).click()
     assert await violations(page) == []
     assert await too_wide(page) == []
     key = await app.locator("#key").text_content()

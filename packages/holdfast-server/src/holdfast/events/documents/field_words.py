@@ -30,7 +30,7 @@ FIELD_WORDS: Mapping[str, str] = {
     "Error.errors": "With the status 422: what is wrong with each field.",
     "Error.retry_after": "How many seconds to wait before the next try.",
     "Joined.status": "Always `accepted`: the visitor has a place.",
-    "Onboarding.onboarding_complete": "Whether the organizer can be paid. Until then nobody can pay for its events.",
+    "Onboarding.onboarding_complete": "Whether the events of the organizer can be paid for.",
     "Onboarding.onboarding_url": "A page of the console. The organizer opens it in a browser and signs in. It then "
     "leads to the "
     "payment processor.",

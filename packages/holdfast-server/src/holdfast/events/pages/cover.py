@@ -122,11 +122,17 @@ def title_cover(title: str) -> Markup:
 
 
 def _smooth(outline: tuple[tuple[int, int], ...]) -> str:
-    """The path of an outline: curves through the middles of its points, and straight lines around the lower corners."""
+    """The path of an outline: curves through the middles of its points, and straight lines around the lower corners.
+
+    Each curve begins where the one before it ends: these numbers are shorter than those from the corner of the picture.
+    """
     *points, (right, bottom), (left, _) = outline
-    path = [f"M{points[0][0]} {points[0][1]}"]
+    start_x, start_y = points[0]
+    path = [f"M{start_x} {start_y}q"]
     for (x, y), (next_x, next_y) in pairwise(points[1:]):
-        path.append(f"Q{x} {y} {(x + next_x) // 2} {(y + next_y) // 2}")
+        end_x, end_y = (x + next_x) // 2, (y + next_y) // 2
+        path.append(f"{x - start_x} {y - start_y} {end_x - start_x} {end_y - start_y} ")
+        start_x, start_y = end_x, end_y
     path.append(f"L{points[-1][0]} {points[-1][1]}V{bottom}H{left}Z")
     assert points[-1][0] == right, "a hill ends at the right edge"
-    return "".join(path)
+    return "".join(path).replace(" L", "L").replace(" -", "-")

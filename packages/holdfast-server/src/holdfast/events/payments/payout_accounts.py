@@ -203,7 +203,7 @@ class Onboarding(Struct):
 async def create_link(steps: Steps, caller: Caller, command: CreateOnboardingLink) -> Conclusion[Onboarding]:
     """Make a link at which a human must sign in, and give the payment processor an identity and a bank account.
 
-    Nobody can pay for events before `onboarding_complete` is true.
+    Events can be paid for as soon as `onboarding_complete` is true.
     """
     if caller.tenant_id is None:
         raise FORBIDDEN("An admin key has no payouts of its own.", hint="Use a key of the organizer.")
