@@ -3,6 +3,7 @@
 import pytest
 
 from holdfast.inventory.settings import Settings
+from holdfast.inventory.stock.model import MAX_QUANTITY
 from holdfast.inventory.sync.model import ANOTHER_APP, CHANGED_AT_PLATFORM
 from holdfast_demo.shopify.errors import Fault
 from tests.helpers.form_browser import main_text
@@ -209,14 +210,19 @@ async def test_a_pool_is_not_corrected_if_the_number_that_is_kept_cannot_be_rele
     assert await pooled.shop.on_hand(scene.pool_id) == 50
 
 
-async def test_a_correction_that_would_take_more_than_there_is_is_refused_on_the_page_of_the_sync(
-    pooled: Stocking,
-) -> None:
-    refused = await pooled.send(PATH, do="keep", pool_id=str(pooled.at_platform.pool_id), delta="-60")
-    unread = await pooled.send(PATH, do="keep", pool_id=str(pooled.at_platform.pool_id), delta="many")
+async def test_a_correction_that_a_pool_cannot_hold_is_refused_on_the_page_of_the_sync(pooled: Stocking) -> None:
+    pool_id = pooled.at_platform.pool_id
+    keep = {"do": "keep", "pool_id": str(pool_id)}
 
-    assert (refused.status_code, unread.status_code) == (409, 422)
-    assert "There is not as much as this would take." in main_text(refused)
+    too_few = await pooled.send(PATH, **keep, delta="-60")
+    unread = await pooled.send(PATH, **keep, delta="many")
+    for size in (250, 250, 250, 249):
+        await pooled.shop.call("bulk_adjust", items=[{"pool_id": pool_id, "delta": MAX_QUANTITY}] * size)
+    too_many = await pooled.send(PATH, **keep, delta=str(MAX_QUANTITY))
+
+    assert (too_few.status_code, unread.status_code, too_many.status_code) == (409, 422, 422)
+    assert "There is not as much as this would take." in main_text(too_few)
+    assert await pooled.shop.on_hand(pool_id) == 50 + 999 * MAX_QUANTITY
 
 
 async def test_the_reason_of_a_level_that_waits_is_in_german_too(place: Settings | Place) -> None:
