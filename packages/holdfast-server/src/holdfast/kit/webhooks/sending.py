@@ -260,7 +260,7 @@ class DeliveryWork(TableWork):
 
         failures = await self.database.transact(store)
         pause = min(FIRST_ENDPOINT_PAUSE * 2 ** min(failures - 1, 20), MAX_ENDPOINT_PAUSE) if failures else 0.0
-        return max(pause, *(result.throttle for result in results))
+        return max([pause, *(result.throttle for result in results)])
 
 
 def body_of(message: DueMessage) -> bytes:
