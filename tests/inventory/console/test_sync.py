@@ -225,6 +225,16 @@ async def test_a_correction_that_a_pool_cannot_hold_is_refused_on_the_page_of_th
     assert await pooled.shop.on_hand(pool_id) == 50 + 999 * MAX_QUANTITY
 
 
+async def test_an_archived_pool_is_not_corrected(pooled: Stocking) -> None:
+    pool_id = pooled.at_platform.pool_id
+    await pooled.shop.call("archive_pool", pool_id=pool_id, release_variants=True)
+
+    refused = await pooled.send(PATH, do="keep", pool_id=str(pool_id), delta="1")
+
+    assert refused.status_code == 409
+    assert await pooled.shop.on_hand(pool_id) == 50
+
+
 async def test_the_reason_of_a_level_that_waits_is_in_german_too(place: Settings | Place) -> None:
     async with open_stocking(place, "de") as merchant:
         await follow(merchant)
@@ -263,8 +273,8 @@ async def test_levels_of_pools_of_another_shop_are_not_found(pooled: Stocking) -
     theirs = await other.pool(7, name="Theirs", members=PACKS)
 
     refused = [
-        await pooled.send(PATH, do=do, pool_id=pool_id, **sure)
-        for do in ("reconcile", "resync")
+        await pooled.send(PATH, do=do, delta="1", pool_id=pool_id, **sure)
+        for do in ("reconcile", "resync", "keep")
         for pool_id, sure in (
             (str(theirs["id"]), {}),
             (str(theirs["id"]), {"sure": "yes", "once": "x" * 22}),

@@ -1,17 +1,17 @@
 """The correction of a pool to the number that the platform shows."""
 
-from holdfast.inventory.problems import NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, STALE
+from holdfast.inventory.problems import NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE
 from holdfast.inventory.resources import Tx
 from holdfast.inventory.stock.model import AdjustPoolQuantity, StockChange
 from holdfast.inventory.stock.operations import adjust
 from holdfast.inventory.sync.model import Resync
 from holdfast.inventory.sync.operations import resync
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.problems import DAILY_LIMIT_REACHED, NOT_FOUND, VALIDATION_FAILED, Problem, refuses
+from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem, refuses
 from holdfast.kit.running.run_modes import Batch, Call
 
 
-@refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, NOT_ENOUGH_STOCK, VALIDATION_FAILED, DAILY_LIMIT_REACHED)
+@refuses(NOT_FOUND, POOL_NOT_ACTIVE, NOT_ENOUGH_STOCK, VALIDATION_FAILED)
 async def keep_platform_number(tx: Tx, caller: Caller, command: AdjustPoolQuantity) -> StockChange:
     """Correct a pool, and have its levels set again, so that the number at the platform no longer waits.
 
