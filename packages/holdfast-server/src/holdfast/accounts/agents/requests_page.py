@@ -74,7 +74,7 @@ class RequestsPage:
             if problem.type is SERVICE_UNAVAILABLE:  # it may be done: nothing is known yet
                 raise
             return await self._page(session, request, id, CONFLICT, refusal=problem)
-        return self._console.to(request, AGENTS)
+        return self._console.redirect(request, AGENTS)
 
     async def _page(
         self,

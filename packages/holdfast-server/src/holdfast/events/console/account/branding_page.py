@@ -45,7 +45,7 @@ class BrandingPage:
         form = await self._uploads.read(session, request, 1)
         if form.fields.get("do") == "remove":
             await self._change_logo(organizer(session), ChangeLogo())
-            return self._console.to(request, f"{BRANDING_PATH}?done=saved")
+            return self._console.redirect(request, f"{BRANDING_PATH}?done=saved")
         if form.refused:
             return await self._page(session, request, values=form.fields, refused=form.refused)
         values = _values_of(form.fields)
@@ -54,7 +54,7 @@ class BrandingPage:
             return await self._page(session, request, values=form.fields, refusal=changed)
         if form.photos:
             await self._change_logo(organizer(session), ChangeLogo(key=form.photos[0].key))
-        return self._console.to(request, f"{BRANDING_PATH}?done=saved")
+        return self._console.redirect(request, f"{BRANDING_PATH}?done=saved")
 
     async def _page(
         self,

@@ -280,7 +280,7 @@ class AppsPages:
         if request.method == "POST":
             fields = await self._console.signed_in.read(session, request)
             await self._disconnect(organizer(session), _disconnect_command(fields.get("app", "")))
-            return self._console.to(request, AGENTS)
+            return self._console.redirect(request, AGENTS)
         id = read_query(request.query).get("app", "")
         apps: Sequence[Connection] = await self._list(organizer(session), ListConnections())
         for app in apps:

@@ -62,7 +62,7 @@ class MailParagraphsPage:
         if not is_done:
             of = await self._get(organizer(session), GetMailParagraphs(event_id=event_id))
             return self._form(session, request, of, texts, of.version, 409, by_others=True)
-        return self._console.to(request, f"{HOME}/events/{event_id}/mails?done=saved")
+        return self._console.redirect(request, f"{HOME}/events/{event_id}/mails?done=saved")
 
     def _form(
         self,

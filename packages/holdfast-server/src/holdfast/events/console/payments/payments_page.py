@@ -79,7 +79,7 @@ class PaymentsPage:
                 "Enter an amount of more than 0 and at most what is left of the payment, %(left)s.", left=left
             )
             return await self._page(session, request, command, fields, FormRefusal({name: [wrong]}))
-        return self._console.to(request, f"{list_path(command.event_id)}/{command.user_id}/payments")
+        return self._console.redirect(request, f"{list_path(command.event_id)}/{command.user_id}/payments")
 
     async def _payments(self, session: Session, command: ListPersonPayments) -> Sequence[PaymentView]:
         return await self._get_payments(organizer(session), command)

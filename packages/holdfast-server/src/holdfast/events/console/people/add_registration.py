@@ -56,7 +56,7 @@ class AddRegistrationPage:
             if problem.type not in EVENT_REFUSALS:
                 raise
             return await self._form(session, request, event_id, fields, ("event",), problem.status)
-        return self._console.to(request, f"{list_path(event_id)}/{accepted.next.url.rpartition('/')[2]}")
+        return self._console.redirect(request, f"{list_path(event_id)}/{accepted.next.url.rpartition('/')[2]}")
 
     async def _form(
         self,

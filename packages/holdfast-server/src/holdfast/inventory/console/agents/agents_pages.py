@@ -308,7 +308,7 @@ class AgentPages:
         done = await try_form(lambda: self._renew_key(session, scopes))
         if isinstance(done, FormRefusal):
             return await self._new_key_page(session, request, scopes, done)
-        return self._console.to(request, AGENTS)
+        return self._console.redirect(request, AGENTS)
 
     async def end(self, session: Session, request: Request) -> Reply:
         """Ask whether to end the key, or end it."""
@@ -316,7 +316,7 @@ class AgentPages:
             return self._page(session, request, "agents/end_key.html", key=await self._active_key(session))
         await self._console.signed_in.read(session, request)
         await self._end(merchant(session), EndKey())
-        return self._console.to(request, AGENTS)
+        return self._console.redirect(request, AGENTS)
 
     async def _renew_key(self, session: Session, scopes: Sequence[str]) -> None:
         await self._renew(merchant(session), check(RenewKey, {"scopes": scopes}))

@@ -103,7 +103,7 @@ class PoolStatusPages:
                     lambda: forms.run_once(run, merchant(session), command, fields, PoolChange), *EXPLAINED
                 )
                 if not isinstance(done, FormRefusal):
-                    return self._console.to(request, f"{HOME}/pools/{pool.id}")
+                    return self._console.redirect(request, f"{HOME}/pools/{pool.id}")
                 refusal = done
             return self._console.page(
                 session,

@@ -143,7 +143,7 @@ class QuantityPages:
             done = await try_form(lambda: self._run(session, form, pool, fields), *EXPLAINED)
             if isinstance(done, FormRefusal):
                 return await self._form(session, request, form, fields, done)
-            return self._console.to(request, f"{HOME}/pools/{pool.id}")
+            return self._console.redirect(request, f"{HOME}/pools/{pool.id}")
 
         return answer
 

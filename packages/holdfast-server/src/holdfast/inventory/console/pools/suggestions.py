@@ -78,7 +78,7 @@ class SuggestionsPage:
             started = await try_form(lambda: self._import(merchant(session), ImportProducts()), SHOP_NOT_CONNECTED)
             if isinstance(started, FormRefusal):
                 return await self._page(session, request, fields, started)
-            return self._console.to(request, SUGGESTIONS)
+            return self._console.redirect(request, SUGGESTIONS)
         suggestions = (await self._suggestions(session, fields.get("cursor", ""))).suggestions
         if fields.get("do") == "all":
             return await self._accept_all(session, request, fields, suggestions)
@@ -103,7 +103,7 @@ class SuggestionsPage:
             fields = {"cursor": fields.get("cursor", "")}
         done = None if is_outdated else await try_form(make, NAME_TAKEN)
         if isinstance(done, PoolChange):
-            return self._console.to(request, f"{SUGGESTIONS}?new_pool={done.pool.id}")
+            return self._console.redirect(request, f"{SUGGESTIONS}?new_pool={done.pool.id}")
         is_changed = done is None and not is_outdated
         return await self._page(
             session, request, fields, done or NOT_REFUSED, is_outdated=is_outdated, is_changed=is_changed
@@ -128,7 +128,7 @@ class SuggestionsPage:
                 names_in_use.append(suggestion.name)
         if names_in_use:
             return await self._page(session, request, cursor, names_in_use=names_in_use)
-        return self._console.to(request, SUGGESTIONS)
+        return self._console.redirect(request, SUGGESTIONS)
 
     async def _page(
         self,

@@ -129,7 +129,7 @@ class VariantsPage:
                 raise invalid({name: [*messages] for name, messages in done.errors.items()})
             change = msgspec.structs.replace(change, expected_version=None)
             return await self._preview(session, request, pool, fields, change, stale=True)
-        return self._console.to(request, f"/console/pools/{pool.id}/variants")
+        return self._console.redirect(request, f"/console/pools/{pool.id}/variants")
 
     async def _preview(
         self,
