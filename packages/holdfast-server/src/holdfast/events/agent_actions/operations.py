@@ -9,8 +9,7 @@ from holdfast.events.agent_actions.model import OPERATIONS, REPEATABLE, AgentAct
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import PERSON_EMAIL
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import Call, read
+from holdfast.kit.running.operation import Call, Operation, read
 
 DELETE_BATCH_SIZE = 5_000
 """Rows that one statement deletes."""

@@ -48,7 +48,7 @@ from holdfast.kit.contract.problems import (
     refuses,
 )
 from holdfast.kit.postgres.pagination import OffsetPage, Page
-from holdfast.kit.running.run_modes import Batch
+from holdfast.kit.running.operation import Batch
 
 EDITABLE = (
     *("title", "body", "datetime", "ends_at", "address", "location_name", "latitude", "longitude", "image_keys"),

@@ -33,10 +33,9 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import FormTokens, read_form, require_same_site
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.site import redirect, security_headers
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.operation import Operation, single
+from holdfast.kit.running.operation import read as reading
 from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.run_modes import read as reading
-from holdfast.kit.running.run_modes import single
 from holdfast.kit.running.runner import Run, Runner
 
 READ_LINK = Operation("check_data_link", None, reading(proof.check))

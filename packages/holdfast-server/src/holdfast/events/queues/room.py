@@ -42,8 +42,7 @@ from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
 from holdfast.kit.pages.language import Language
 from holdfast.kit.postgres.group_commit import LockedRow
 from holdfast.kit.postgres.lookup_cache import MAX_RESULTS, LookupCache
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import Batch, read_batched
+from holdfast.kit.running.operation import Batch, Operation, read_batched
 from holdfast.kit.running.runner import Runner
 from holdfast_verify.formats.receipts import ReceiptFile, later_receipt, receipt_of
 from holdfast_verify.formats.signed_note import LogName

@@ -29,7 +29,7 @@ from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, Id
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
-from holdfast.kit.running.run_modes import Batch
+from holdfast.kit.running.operation import Batch
 from holdfast_verify.formats.receipts import ReceiptFile, later_receipt, receipt_of
 from holdfast_verify.formats.signed_note import LogName
 

@@ -13,8 +13,7 @@ from msgspec import Meta, Struct
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, Id
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import Call, read
+from holdfast.kit.running.operation import Call, Operation, read
 
 OPERATIONS = frozenset(
     {

@@ -38,8 +38,7 @@ from holdfast.inventory.site import SITE
 from holdfast.inventory.stock import pool_page
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.process.part import Endpoints, Part
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.operation import Operation, read, single
 
 OPERATIONS = (
     LIST_AGENT_ACTIONS,

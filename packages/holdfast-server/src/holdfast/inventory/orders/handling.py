@@ -31,7 +31,7 @@ from holdfast.inventory.webhooks.payloads import (
 )
 from holdfast.kit.contract.caller import platform
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.running.run_modes import Batch, Call
+from holdfast.kit.running.operation import Batch, Call
 
 SOURCE = "webhook"
 """The source that the ledger names for entries of orders."""

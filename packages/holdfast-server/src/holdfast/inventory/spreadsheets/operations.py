@@ -51,7 +51,7 @@ from holdfast.kit.contract.problems import (
     invalid,
     refuses,
 )
-from holdfast.kit.running.run_modes import Batch, Call
+from holdfast.kit.running.operation import Batch, Call
 
 
 class KnownPools(NamedTuple):

@@ -47,7 +47,7 @@ from holdfast.inventory.stock.stock_changes import Draft, apply_and_store, touch
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import DAILY_LIMIT_REACHED, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
 from holdfast.kit.postgres import database
-from holdfast.kit.running.run_modes import Batch, Call
+from holdfast.kit.running.operation import Batch, Call
 
 A = TypeVar("A")
 

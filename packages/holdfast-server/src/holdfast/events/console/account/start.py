@@ -17,8 +17,7 @@ from holdfast.kit.contract.messages import message
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.operation import Operation, read, single
 from holdfast.kit.running.runner import Runner
 
 BECOME_ORGANIZER = Operation("become_organizer", None, single(accounts.become))

@@ -28,8 +28,7 @@ from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.chart import Chart, draw_bars
 from holdfast.kit.pages.language import Language
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read
+from holdfast.kit.running.operation import Operation, read
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.service_secret import Secret
 

@@ -63,8 +63,7 @@ from holdfast.kit.contract.problems import (
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.language import accepted_tags, language_of
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import steps
+from holdfast.kit.running.operation import Operation, steps
 from holdfast.kit.running.runner import Runner
 
 FALLBACK = "USD"

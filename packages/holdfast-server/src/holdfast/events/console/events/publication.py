@@ -24,8 +24,7 @@ from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read
+from holdfast.kit.running.operation import Operation, read
 from holdfast.kit.running.runner import Runner
 
 Obstacle = Literal["past", "price", "payouts"]

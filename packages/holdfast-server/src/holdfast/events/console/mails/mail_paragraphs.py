@@ -18,8 +18,7 @@ from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import form_errors
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.operation import Operation, read, single
 from holdfast.kit.running.runner import Runner
 
 GET = Operation("get_mail_paragraphs", None, read(paragraphs.get))

@@ -11,8 +11,7 @@ from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import command_in_path
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.operation import Operation, read, single
 from holdfast.kit.running.runner import Runner
 
 MAILS = "/console/mails"

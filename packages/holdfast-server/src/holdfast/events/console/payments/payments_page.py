@@ -24,8 +24,7 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, command_in_path, hide_forbidden, try_form
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.running.operation import ADDS, Operation
-from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.operation import ADDS, Operation, read, single
 from holdfast.kit.running.runner import Runner
 
 READ_PAYER = Operation("get_payer", None, read(operations.payer))

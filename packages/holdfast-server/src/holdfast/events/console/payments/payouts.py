@@ -20,8 +20,7 @@ from holdfast.kit.contract.messages import message
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, single, steps
+from holdfast.kit.running.operation import Operation, read, single, steps
 from holdfast.kit.running.runner import Runner
 
 READ_PAYOUTS = Operation("get_payouts", None, read(payout_accounts.get))

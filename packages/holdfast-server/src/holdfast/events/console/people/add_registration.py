@@ -15,8 +15,7 @@ from holdfast.events.registrations.sign_up import clean_name
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import batched
+from holdfast.kit.running.operation import Operation, batched
 from holdfast.kit.running.runner import Run, Runner
 
 ADD_PERSON = Operation("add_person", None, batched(registrations.add))

@@ -30,8 +30,7 @@ from holdfast.kit.contract.problems import BAD_REQUEST, FORBIDDEN, NOT_FOUND, VA
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import single
+from holdfast.kit.running.operation import Operation, single
 from holdfast.kit.running.runner import Run, Runner
 
 ResendStatus = Literal["mail_sent", "mail_too_soon", "mail_unwanted"]

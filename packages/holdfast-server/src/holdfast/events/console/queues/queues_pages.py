@@ -31,8 +31,7 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, command_in_path, hide_forbidden, try_form
 from holdfast.kit.postgres.pagination import OffsetPage, Page
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read
+from holdfast.kit.running.operation import Operation, read
 from holdfast.kit.running.runner import Runner
 
 QUEUE_LABELS = {

@@ -53,10 +53,9 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import FormTokens, read_form, require_same_site
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.site import MEDIA_TYPES, redirect
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.operation import Operation, read_batched, single
+from holdfast.kit.running.operation import read as read_once
 from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.run_modes import read as read_once
-from holdfast.kit.running.run_modes import read_batched, single
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.service_secret import Secret
 from holdfast_verify.formats.receipts import ReceiptFile

@@ -35,9 +35,8 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import read_form, require_same_site
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.operation import Operation, single
 from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.run_modes import single
 from holdfast.kit.running.runner import Runner
 
 CORRECT_ADDRESS = Operation("correct_address", None, single(address_correction.correct), limit="forms")

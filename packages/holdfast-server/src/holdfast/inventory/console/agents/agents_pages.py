@@ -42,8 +42,7 @@ from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.operation import Operation, read, single
 from holdfast.kit.running.runner import Runner
 
 NEW_KEY = f"{AGENTS}/key"

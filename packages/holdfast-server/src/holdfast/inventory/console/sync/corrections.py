@@ -8,7 +8,7 @@ from holdfast.inventory.sync.model import Resync
 from holdfast.inventory.sync.operations import resync
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import DAILY_LIMIT_REACHED, NOT_FOUND, VALIDATION_FAILED, Problem, refuses
-from holdfast.kit.running.run_modes import Batch, Call
+from holdfast.kit.running.operation import Batch, Call
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, NOT_ENOUGH_STOCK, VALIDATION_FAILED, DAILY_LIMIT_REACHED)
