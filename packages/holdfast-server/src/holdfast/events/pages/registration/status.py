@@ -9,7 +9,6 @@ from typing import Literal
 
 from holdfast.accounts.addresses import usable
 from holdfast.events.organizers.branding import photo_origin
-from holdfast.events.pages import wrong_links
 from holdfast.events.pages.accent_styles import branding_values
 from holdfast.events.pages.registration import own_registration_pages
 from holdfast.events.pages.registration.form import MAX_REDISPLAYED_CHARACTERS
@@ -27,7 +26,7 @@ from holdfast.events.registrations.own_registration import (
     RemovedPayment,
 )
 from holdfast.events.resources import Database
-from holdfast.events.site import SITE
+from holdfast.events.site import SITE, refuse_link
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, admit
@@ -161,7 +160,7 @@ class OutcomePage:
         )
 
     def refuse(self, problem: Problem, request: Request) -> Reply:
-        return wrong_links.refuse(problem, request, framed=self._framed)
+        return refuse_link(problem, request, framed=self._framed)
 
 
 def _age(registration: OwnRegistration) -> float:
