@@ -77,8 +77,8 @@ async def find_drawn_pools(reader: Reader, caller: Caller, command: FindDrawnPoo
         {"shop_id": caller.tenant, "gids": [*command.gids]},
     )
     pools: dict[str, list[DrawnPool]] = {}
-    for gid, *rest in rows:
-        pools.setdefault(gid, []).append(DrawnPool(*rest))
+    for gid, pool_id, name, units in rows:
+        pools.setdefault(gid, []).append(DrawnPool(pool_id, name, units))
     return pools
 
 
