@@ -11,9 +11,6 @@ from holdfast.events.users.model import PERSON_EMAIL
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.running.operation import Call, Operation, read
 
-DELETE_BATCH_SIZE = 5_000
-"""Rows that one statement deletes."""
-
 
 class AgentActionLog:
     """Stores what agents did for organizers, as `runner.AgentLog`; not for admin keys, which belong to no organizer."""
@@ -77,21 +74,6 @@ async def forget_organizer(tx: Tx, organizer_id: int) -> None:
     """Delete what agents did for an organizer that ends, and what they ask for."""
     await tx.run("delete from agent_actions where organizer_id = %(id)s", {"id": organizer_id})
     await tx.run("delete from agent_requests where tenant_id = %(id)s", {"id": organizer_id})
-
-
-async def forget_actions(tx: Tx) -> int:
-    """Delete a batch of actions that are older than 90 days. Returns the number deleted."""
-    return await tx.value(
-        """
-        with deleted as (
-            delete from agent_actions
-             where id = any(array(select id from agent_actions where done_at < now() - interval '90 days'
-                                   order by done_at limit %(limit)s for update skip locked))
-         returning 1)
-        select count(*) from deleted
-        """,
-        {"limit": DELETE_BATCH_SIZE},
-    )
 
 
 LIST_AGENT_ACTIONS = Operation("list_agent_actions", None, read(list_actions))

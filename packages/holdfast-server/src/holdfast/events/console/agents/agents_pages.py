@@ -52,7 +52,7 @@ EXAMPLES = (
 """What organizers say to an agent in a chat."""
 
 LIST_USES = Operation("list_key_uses", None, read(keys.list_uses))
-OPERATIONS = (LIST_USES,)
+OPERATIONS = (LIST_USES, LIST_AGENT_ACTIONS)
 """Operations of the console alone: they have no routes of the API and no tools."""
 
 TEMPLATES = AgentTemplates(
