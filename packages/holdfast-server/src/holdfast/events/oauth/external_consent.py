@@ -23,14 +23,15 @@ from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.events.oauth_server import consent, model
 from holdfast.events.oauth_server.model import (
+    AUTHORIZE,
     CHALLENGE,
     INVALID_CLIENT,
     INVALID_REDIRECT_URI,
     INVALID_REQUEST,
     MAX_NAME_CHARS,
     Client,
+    Terms,
 )
-from holdfast.events.oauth_server.terms import AUTHORIZE, Terms
 from holdfast.events.oauth_settings import DOCUMENTS
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.http.handler import Reply, Request

@@ -21,13 +21,14 @@ from holdfast.events.oauth_server.authorization import (
 from holdfast.events.oauth_server.clients import Clients
 from holdfast.events.oauth_server.model import (
     ACCESS_DENIED,
+    AUTHORIZE,
     INVALID_CLIENT,
     INVALID_REDIRECT_URI,
     INVALID_REQUEST,
     UNREADABLE,
     Consent,
+    Terms,
 )
-from holdfast.events.oauth_server.terms import AUTHORIZE, Terms
 from holdfast.events.oauth_settings import AUTHORIZATION_PARAMETERS, CONSENTS
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.answers import known_parameters
