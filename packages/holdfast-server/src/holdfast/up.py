@@ -111,7 +111,7 @@ def up(
         stock, tickets = _with_webhook_port(stock), _with_webhook_port(tickets)
     stock, tickets = INVENTORY.ready(stock), EVENTS.ready(tickets)
     for settings in (stock, tickets):
-        served_address.store(settings)
+        served_address.store_served_address(settings)
     if "payments" in listeners:
         tickets = _with_demo_payments(listeners["payments"], tickets)
     served = [INVENTORY.served(stock, listeners["inventory"]), EVENTS.served(tickets, listeners["events"])]

@@ -67,7 +67,7 @@ class ReadFacts(Protocol):
         ...
 
 
-def count_of(tenant: LiteralString) -> LiteralString:
+def waiting_requests_count(tenant: LiteralString) -> LiteralString:
     """SQL: how many requests wait for the people of a tenant."""
     return f"""
     (select count(*) from agent_requests

@@ -100,7 +100,7 @@ async def preview(reader: Reader, caller: Caller, command: GetCheckInStatus) -> 
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def give(tx: Tx, caller: Caller, command: GiveSeats) -> SeatHandover:
+async def give_seats(tx: Tx, caller: Caller, command: GiveSeats) -> SeatHandover:
     """Give free seats, and the seats of no-shows, to the waiting list. People who get a seat get a mail."""
     await find_event(tx, caller, command.event_id)
     # A transaction that stores scans locks the event too, so no person enters in between.
@@ -172,5 +172,5 @@ SEAT_HANDOVER: LiteralString = f"""
 """
 
 PREVIEW = Operation("preview_seat_handover", None, read(preview))
-GIVE_SEATS = Operation("hand_seats_over", None, single(give))
+GIVE_SEATS = Operation("hand_seats_over", None, single(give_seats))
 OPERATIONS = (PREVIEW, GIVE_SEATS)

@@ -1,4 +1,5 @@
-"""The terms of the server, clients, consents and tokens; the problems of RFC 6749, 7591 and 8707; and the rules for redirect addresses.
+"""The terms of the server, clients, consents and tokens; the problems of RFC 6749, 7591 and 8707; and the rules for
+redirect addresses.
 
 The address in a request must be exactly a registered one, unless it leads to the person's own computer. Then the port
 may differ, since a program there takes any free port (RFC 8252, section 7.3), and the path may have one more segment:
@@ -193,7 +194,7 @@ def _is_of_app(scheme: str) -> bool:
     return scheme in _APPS or ("." in scheme and not scheme.startswith(_SYSTEMS))
 
 
-class Target(NamedTuple):
+class RedirectTarget(NamedTuple):
     """Where an address leads, as people see it: to a site, to this computer, or to an app; and its name."""
 
     kind: Literal["site", "computer", "app"]
@@ -242,14 +243,14 @@ def _is_same(registered: str, redirect_uri: str) -> bool:
     )
 
 
-def target(address: str) -> Target:
+def redirect_target(address: str) -> RedirectTarget:
     """Where an address leads."""
     parts = urlsplit(address)
     if parts.scheme == "https":
-        return Target("site", parts.netloc.lower())
+        return RedirectTarget("site", parts.netloc.lower())
     if parts.scheme == "http":
-        return Target("computer", parts.netloc)
-    return Target("app", parts.scheme)
+        return RedirectTarget("computer", parts.netloc)
+    return RedirectTarget("app", parts.scheme)
 
 
 def form_action_source(address: str) -> str:

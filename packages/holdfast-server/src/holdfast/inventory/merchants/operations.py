@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, LiteralString
 
 from holdfast.accounts import sessions
-from holdfast.accounts.addresses import usable
-from holdfast.accounts.agent_requests import count_of
+from holdfast.accounts.addresses import usable_address
+from holdfast.accounts.agent_requests import waiting_requests_count
 from holdfast.accounts.directory import Account, StoredPassword
 from holdfast.accounts.signin import links
 from holdfast.inventory.merchants.model import (
@@ -103,7 +103,7 @@ async def add_owner(tx: Tx[Any], shop_id: int, email: str) -> int:
 
     Raises `validation_failed` for a malformed address, and for one that belongs to another shop.
     """
-    written = usable(email)
+    written = usable_address(email)
     if written is None:
         raise invalid({"email": ["must be an e-mail address such as ann@example.com"]})
     id = await tx.value(
@@ -144,7 +144,7 @@ class MerchantDirectory:
         merchants = await reader.rows(
             Merchant,
             f"""
-            select {MERCHANT}, {count_of("merchants.shop_id")} as requests
+            select {MERCHANT}, {waiting_requests_count("merchants.shop_id")} as requests
               from merchants join shops on shops.id = merchants.shop_id
               left join installs on installs.shop_id = shops.id
              where merchants.id = any(%(ids)s) and installs.uninstalled_at is null
@@ -173,4 +173,4 @@ class MerchantDirectory:
         )
 
     def canonical(self, email: str) -> str | None:
-        return usable(email)
+        return usable_address(email)

@@ -37,7 +37,7 @@ SOURCE = "webhook"
 """The source that the ledger names for entries of orders."""
 
 
-class Uncountable(Exception):
+class UncountableOrder(Exception):
     """An order would take a pool beyond its limit. The message names the order, and the reason."""
 
 
@@ -111,7 +111,7 @@ async def _write(tx: Tx, shop_id: int, effects: Sequence[OrderEffect]) -> None:
         for call, answer in zip(calls, answers, strict=True):
             if isinstance(answer, Problem):
                 why = "; ".join(text for texts in answer.errors.values() for text in texts) or answer.message
-                raise Uncountable(f"{call.command.order_gid} cannot be counted: {why}.")
+                raise UncountableOrder(f"{call.command.order_gid} cannot be counted: {why}.")
 
 
 FRESH_SECONDS = 60

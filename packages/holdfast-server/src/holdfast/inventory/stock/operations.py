@@ -282,7 +282,7 @@ async def forget_drawn(tx: Tx) -> int:
     )
 
 
-async def shops(reader: database.Reader[Any]) -> list[int]:
+async def list_shop_ids(reader: database.Reader[Any]) -> list[int]:
     """The ids of all shops."""
     return [id for (id,) in await reader.tuples("select id from shops order by id")]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from holdfast.accounts.addresses import canonical, usable
+from holdfast.accounts.addresses import canonical, usable_address
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.console.people.registrations import SEARCH, adding_path, list_path
@@ -44,7 +44,7 @@ class AddRegistrationPage:
             return await self._form(session, request, event_id, {"notify": "yes"}, ())
         fields = await self._console.signed_in.read(session, request)
         email, name = canonical(fields.get("email", "")), clean_name(fields.get("name", ""))
-        wrong = [] if usable(email) else ["email"]
+        wrong = [] if usable_address(email) else ["email"]
         wrong += ["name"] if name and len(name) > MAX_NAME_CHARACTERS else []
         if wrong:
             return await self._form(session, request, event_id, fields, wrong, 422)

@@ -7,7 +7,7 @@ the address may be that of another person.
 import random
 from typing import Literal
 
-from holdfast.accounts.addresses import usable
+from holdfast.accounts.addresses import usable_address
 from holdfast.events.organizers.branding import photo_origin
 from holdfast.events.pages.accent_styles import branding_values
 from holdfast.events.pages.registration import own_registration_pages
@@ -92,7 +92,7 @@ class OutcomePage:
             return redirect(language.at(self._path(link)), framed=self._framed)
         require_same_site(request, self._settings.base_url)
         email = (await read_form(request)).get("email", "")
-        if usable(email) is None:
+        if usable_address(email) is None:
             return await self._show(caller, request, link, 422, correction="malformed", email=email)
         await admit(self._correcting, self._limits, caller)
         result: CorrectionResult = await self._correct(caller, CorrectAddress(**link._asdict(), email=email))
