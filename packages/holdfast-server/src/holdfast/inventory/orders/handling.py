@@ -52,7 +52,7 @@ async def apply_orders(tx: Tx, shop_id: int, orders: Sequence[Order]) -> list[Or
     """Write what orders do into the ledger, as far as it is not there yet. An order may be applied again at any time.
 
     Returns the orders that must be read from the platform, because their webhooks do not say how they are now. Raises
-    `Uncountable`; then nothing is applied.
+    `UncountableOrder`; then nothing is applied.
     """
     await lock_shop(tx, shop_id)
     stored = await sql.find_orders(tx, shop_id, {order.id for order in orders})
