@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from playwright.async_api import Page
 
-from holdfast_demo.shopify.pages import BRIDGE
+from holdfast_demo.shopify.site import BRIDGE
 from tests.browser.looking import submit
 from tests.databases import scratch_database
 from tests.helpers.platform_shop import PlatformScene, beside_the_platform

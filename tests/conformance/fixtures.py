@@ -9,7 +9,7 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import ProblemType
 from holdfast.kit.postgres.database import Reader
-from holdfast.kit.running import run_modes
+from holdfast.kit.running import operation
 from holdfast.kit.running.operation import READS, Operation
 
 INTENDED = ProblemType("intended", 409, "This tool intentionally returns an error for testing.", "Expect it.")
@@ -43,11 +43,11 @@ async def read(reader: Reader[Any], caller: Caller, command: ReadTemplate) -> An
 
 
 OPERATIONS = (
-    Operation("test_simple_text", None, run_modes.read(say), READS),
-    Operation("test_logging_tool", None, run_modes.read(say), READS),
-    Operation("test_streaming_elicitation", None, run_modes.read(say), READS),
-    Operation("test_error_handling", None, run_modes.read(fail), READS),
-    Operation("read_template", None, run_modes.read(read), READS),
+    Operation("test_simple_text", None, operation.read(say), READS),
+    Operation("test_logging_tool", None, operation.read(say), READS),
+    Operation("test_streaming_elicitation", None, operation.read(say), READS),
+    Operation("test_error_handling", None, operation.read(fail), READS),
+    Operation("read_template", None, operation.read(read), READS),
 )
 DOCUMENTS = tuple(
     mcp.Document(mcp.ResourceEntry(f"test://{name}", name, name, "A text for tests.", "text/plain"), "Hello.")

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from holdfast.events.pricing.operations import tick
+from holdfast.events.pricing.operations import update_prices
 from tests.contract.requirements import requirement
 from tests.contract.shapes import Event, PriceChange, Registration, many, one
 from tests.contract.steps import register
@@ -24,7 +24,7 @@ async def test_the_price_history_names_the_reason_of_each_change(service: Servic
     address = f"/api/events/{event['id']}"
     await register(service, ada, event, "ann")
     await pass_by(service, event["id"], timedelta(days=20))
-    await service.database.transact(tick)
+    await service.database.transact(update_prices)
     await ada.patch(address, {"event": {"price": 3000}})
     await ada.patch(address, {"event": {"capacity": 9}})
 
@@ -55,7 +55,7 @@ async def test_a_dynamic_price_falls_to_its_lower_bound_without_registrations(se
     seen: list[int | None] = []
     for days in (10, 10, 9.999):
         await pass_by(service, event["id"], timedelta(days=days))
-        await service.database.transact(tick)
+        await service.database.transact(update_prices)
         seen.append(await current(ada, event))
 
     assert seen == [2000, 1500, 1000]

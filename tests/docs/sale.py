@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from holdfast.events.pricing.model import current_price
-from holdfast.events.pricing.operations import tick
+from holdfast.events.pricing.operations import update_prices
 from holdfast.events.service import EVENTS
 from holdfast.kit.postgres import bundled
 from tests.events.clock import pass_by
@@ -98,7 +98,7 @@ async def _unfolding(service: Service, ada: Client, event_id: int) -> AsyncItera
     for day in range(1, LENGTH):
         # The service looks once a minute; this sale is looked at once a day.
         await pass_by(service, event_id, DAY / 2)
-        await service.database.transact(tick)
+        await service.database.transact(update_prices)
         for row in await news(day - 0.5):
             yield row
         for what, how in ((what, how) for when, what, how in STORY if when == day):

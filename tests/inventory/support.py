@@ -189,7 +189,7 @@ class Inventory:
         """What is wrong in the books of any shop."""
         audits = [
             await self.database.read(lambda tx, shop_id=shop_id: operations.audit(tx, shop_id))
-            for shop_id in await self.database.read(operations.shops)
+            for shop_id in await self.database.read(operations.list_shop_ids)
         ]
         return [difference for differences in audits for difference in differences]
 

@@ -19,8 +19,7 @@ from holdfast.inventory.resources import Tx
 from holdfast.kit.contract.caller import system
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import Batch, Batched, Call, Stepwise
+from holdfast.kit.running.operation import Batch, Batched, Call, Operation, Stepwise
 from holdfast.kit.running.steps import Steps
 from tests.inventory.samples import ARGUMENTS, furnish_shop
 from tests.inventory.support import SINGLE, Inventory, Shop

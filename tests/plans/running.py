@@ -17,8 +17,7 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.postgres.database import Database
 from holdfast.kit.process.part import Part
 from holdfast.kit.process.service_process import ServiceProcess
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import Batch, Batched, Call, Stepwise
+from holdfast.kit.running.operation import Batch, Batched, Call, Operation, Stepwise
 from holdfast.kit.running.steps import Steps
 from tests.plans.filling import filling, small_tables
 from tests.plans.judging import findings_of

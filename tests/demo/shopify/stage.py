@@ -11,8 +11,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from holdfast_demo.shopify import seed
+from holdfast_demo.shopify.admin_api.cost import VERSION
 from holdfast_demo.shopify.application import ShopifyDouble
-from holdfast_demo.shopify.cost import VERSION
 from holdfast_demo.shopify.model import Variant, gid
 from holdfast_demo.shopify.platform_state import App
 from tests.demo.listener import Listener

@@ -4,7 +4,7 @@ from typing import Any
 
 from graphql import build_schema, introspection_from_schema, validate_schema
 
-from holdfast_demo.shopify.cost import FILE, schema
+from holdfast_demo.shopify.admin_api.cost import FILE, schema
 from tests.demo.shopify.reduction import reduced
 
 

@@ -3,7 +3,7 @@
 import re
 
 from holdfast_demo.shopify.orders import SaleLine
-from holdfast_demo.shopify.side_by_side import MAX_FOLLOW_SECONDS, stage_stock
+from holdfast_demo.shopify.pages.side_by_side import MAX_FOLLOW_SECONDS, stage_stock
 from tests.demo.shopify.stage import DOMAIN, Stage, run_platform
 
 PAGE = f"/{DOMAIN}/side-by-side"

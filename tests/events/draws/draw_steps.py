@@ -67,7 +67,7 @@ class DrawSteps:
     async def draw(self, seconds: float = 121) -> None:
         """Draw what is due, so many seconds after the list closes."""
         self.beacon.now = now = self.closes + dt.timedelta(seconds=seconds)
-        await drawing.draw_due(self.service.database, self.subject, drawing.Rounds(), now)
+        await drawing.draw_due(self.service.database, self.subject, drawing.RoundFetcher(), now)
 
     async def order(self) -> list[int]:
         """The tickets in the order that the seed gives."""

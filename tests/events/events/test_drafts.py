@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.events.recurrence import next_to_continue
 from holdfast.events.pages.event.cache import find_linked_events
-from holdfast.events.pricing.operations import tick
+from holdfast.events.pricing.operations import update_prices
 from holdfast.events.problems import EVENT_HAS_REGISTRATIONS
 from holdfast.events.seats import intake
 from tests.events.agents.samples import agent
@@ -219,7 +219,7 @@ async def test_the_price_of_a_draft_does_not_move_and_begins_when_it_is_publishe
     event = await ada.create_event(**MOVING, published=False, datetime=soon.isoformat())
     await service.run_sql("update events set inserted_at = now() - interval '50 days'")
 
-    assert await service.database.transact(tick) == 0
+    assert await service.database.transact(update_prices) == 0
     edited = await publish_event(ada, event, False, price=3000, capacity=7)
     assert (edited["current_price"], await history(ada, event)) == (3000, [("init", 3000)])
     published = await publish_event(ada, event)
@@ -228,7 +228,7 @@ async def test_the_price_of_a_draft_does_not_move_and_begins_when_it_is_publishe
     [(recent,)] = await service.run_sql("select inserted_at > now() - interval '1 hour' from events")
     assert recent
     [(later,)] = await service.run_sql("select now() + interval '50 days'")
-    assert await service.database.transact(lambda tx: tick(tx, later)) == 1
+    assert await service.database.transact(lambda tx: update_prices(tx, later)) == 1
     assert [reason for reason, _ in await history(ada, event)] == ["tick", "init"]
 
 
@@ -236,7 +236,7 @@ async def test_an_event_that_becomes_a_draft_again_has_its_first_price(service: 
     ada = await service.organizer()
     event = await ada.create_event(**MOVING)
     [(later,)] = await service.run_sql("select now() + interval '15 days'")
-    assert await service.database.transact(lambda tx: tick(tx, later)) == 1
+    assert await service.database.transact(lambda tx: update_prices(tx, later)) == 1
 
     draft = await publish_event(ada, event, False)
 

@@ -3,7 +3,7 @@
 import pytest
 from msgspec import Struct
 
-from holdfast.events.events.model import copier
+from holdfast.events.events.model import make_copier
 
 
 class PoolRow(Struct):
@@ -23,7 +23,7 @@ class PoolAnswer(Struct):
     note: str | None = "a default is not used"
 
 
-pool_answer = copier(PoolRow, PoolAnswer)
+pool_answer = make_copier(PoolRow, PoolAnswer)
 
 
 def test_fields_and_properties_of_the_same_name_are_copied_and_others_are_named() -> None:

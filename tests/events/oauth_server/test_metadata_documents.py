@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.oauth_server.clients import DEFAULT_CACHE_SECONDS, MAX_CACHE_SECONDS, freshness, is_address
+from holdfast.events.oauth_server.clients import DEFAULT_CACHE_SECONDS, MAX_CACHE_SECONDS, cache_seconds, is_address
 from holdfast.events.settings import Settings
 from tests.events.oauth_server.oauth_server_scene import App, OAuthServerScene, Person, issued_tokens, serve_furnished
 from tests.events.oauth_server.published import HOST, Site, publish_site
@@ -224,4 +224,4 @@ DATE = "Sun, 22 Nov 2026 10:00:00 GMT"
 def test_an_answer_is_fresh_for_as_long_as_its_headers_say_and_a_day_at_most(
     headers: dict[str, str], seconds: int
 ) -> None:
-    assert freshness(headers) == seconds
+    assert cache_seconds(headers) == seconds

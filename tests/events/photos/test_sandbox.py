@@ -110,7 +110,7 @@ async def test_a_checker_of_files_cannot_use_more_than_its_memory_time_or_disk(
     greedy: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    confined = "from holdfast.events.photos import image; image.MAX_CPU_SECONDS = 1; image.confine()"
+    confined = "from holdfast.events.photos import image; image.MAX_CPU_SECONDS = 1; image.limit_process()"
     monkeypatch.setattr(sandbox, "CHECKER", program(f"{confined}\n{greedy}\nprint('image/png')"))
 
     with pytest.raises((UnfitFile, RuntimeError), match=r"too much to decode|MemoryError|File too large"):

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from holdfast.events.pricing.model import current_price
-from holdfast.events.pricing.operations import tick
+from holdfast.events.pricing.operations import update_prices
 from tests.events.clock import pass_by
 from tests.support import Client, Service
 
@@ -34,7 +34,7 @@ class Sale:
         await pass_by(self.service, self.id, days * DAY)
 
     async def tick(self) -> int:
-        return await self.service.database.transact(tick)
+        return await self.service.database.transact(update_prices)
 
     async def patch(self, **fields: Any) -> None:
         answer = await self.ada.patch(self.address, {"event": fields})

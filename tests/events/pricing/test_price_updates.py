@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from holdfast.events.pricing.operations import tick
+from holdfast.events.pricing.operations import update_prices
 from holdfast.events.pricing.part import PART
 from tests.events.pricing.sale import Sale, open_sale
 from tests.support import Service
@@ -21,7 +21,7 @@ async def test_time_without_sales_lowers_the_price_at_the_next_tick(sale: Sale) 
 
 
 def test_the_service_ticks_once_a_minute() -> None:
-    assert ("* * * * *", tick.__name__) in [(task.schedule.cron, task.name) for task in PART.timed_tasks]
+    assert ("* * * * *", update_prices.__name__) in [(task.schedule.cron, task.name) for task in PART.timed_tasks]
 
 
 async def test_a_tick_that_reaches_no_new_level_is_no_change(sale: Sale) -> None:
@@ -47,7 +47,7 @@ async def test_a_tick_at_a_given_moment_moves_every_price_that_is_due_by_then(se
     others = [await ada.create_event(), await ada.create_event(pricing_mode="fixed", price=700)]
     [(later,)] = await service.run_sql("select now() + interval '70 days'")
 
-    assert await service.database.transact(lambda tx: tick(tx, later)) == 3
+    assert await service.database.transact(lambda tx: update_prices(tx, later)) == 3
 
     assert [await sale.news() for sale in sales] == [[("tick", 2500, 1450)]] * 3
     assert [await Sale(service, ada, event).news() for event in others] == [[], []]
@@ -59,7 +59,7 @@ async def test_after_a_long_rest_the_prices_that_one_tick_cannot_move_follow_wit
     for sale in sales:
         await sale.days(50)
 
-    moved = [await service.database.transact(lambda tx: tick(tx, most=2)) for _ in range(3)]
+    moved = [await service.database.transact(lambda tx: update_prices(tx, most=2)) for _ in range(3)]
 
     assert moved == [2, 1, 0]
     assert [await sale.price() for sale in sales] == [1750] * 3

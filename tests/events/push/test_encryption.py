@@ -12,9 +12,9 @@ from holdfast.events.push.encryption import (
     CURVE,
     BrowserKeys,
     SenderKey,
-    decoded,
+    base64url_decode,
+    base64url_encode,
     decrypt,
-    encoded,
     encrypt,
     read_browser_keys,
     sender_keys,
@@ -35,22 +35,22 @@ BODY = (
 
 
 def private_key(text: str) -> ec.EllipticCurvePrivateKey:
-    return ec.derive_private_key(int.from_bytes(decoded(text), "big"), CURVE)
+    return ec.derive_private_key(int.from_bytes(base64url_decode(text), "big"), CURVE)
 
 
 def test_a_message_is_encrypted_as_in_the_example_of_the_rfc() -> None:
     keys = read_browser_keys(P256DH, AUTH)
 
-    body = encrypt(MESSAGE, keys, salt=decoded(SALT), own_key=private_key(OWN_KEY))
+    body = encrypt(MESSAGE, keys, salt=base64url_decode(SALT), own_key=private_key(OWN_KEY))
 
-    assert encoded(body) == BODY
-    assert decrypt(body, private_key(BROWSER_KEY), decoded(AUTH)) == MESSAGE
+    assert base64url_encode(body) == BODY
+    assert decrypt(body, private_key(BROWSER_KEY), base64url_decode(AUTH)) == MESSAGE
 
 
 @given(message=st.binary(max_size=3_900), auth=st.binary(min_size=16, max_size=16))
 def test_every_message_is_read_by_its_browser_and_by_no_other(message: bytes, auth: bytes) -> None:
     browser, other = private_key(BROWSER_KEY), private_key(OWN_KEY)
-    keys = BrowserKeys(decoded(P256DH), auth)
+    keys = BrowserKeys(base64url_decode(P256DH), auth)
 
     body = encrypt(message, keys)
 
@@ -74,13 +74,18 @@ def test_a_signature_for_a_push_service_names_the_sender_and_is_valid_for_less_t
 
     kind, _, parameters = key.authorization("https://push.example", "https://events.example").partition(" ")
     token, named = parameters.split(", ")
-    point = decoded(named.removeprefix("k="))
-    public_key = ECKey.import_key({"kty": "EC", "crv": "P-256", "x": encoded(point[1:33]), "y": encoded(point[33:])})
+    point = base64url_decode(named.removeprefix("k="))
+    public_key = ECKey.import_key(
+        {"kty": "EC", "crv": "P-256", "x": base64url_encode(point[1:33]), "y": base64url_encode(point[33:])}
+    )
     read = jwt.decode(token.removeprefix("t="), public_key, algorithms=["ES256"])
 
     assert kind == "vapid"
     assert (read.claims["aud"], read.claims["sub"]) == ("https://push.example", "https://events.example")
-    assert msgspec.json.decode(decoded(token.removeprefix("t=").split(".")[0])) == {"typ": "JWT", "alg": "ES256"}
+    assert msgspec.json.decode(base64url_decode(token.removeprefix("t=").split(".")[0])) == {
+        "typ": "JWT",
+        "alg": "ES256",
+    }
 
 
 def test_the_key_follows_from_the_secret_and_the_old_one_stays_while_it_is_replaced() -> None:

@@ -9,7 +9,7 @@ from holdfast.events.queues import operations
 from holdfast.events.queues.model import JoinQueue
 from holdfast.events.resources import Tx
 from holdfast.kit.contract.caller import access_token
-from holdfast.kit.running.run_modes import Batch, Call
+from holdfast.kit.running.operation import Batch, Call
 from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.support import Service, eventually, running
 

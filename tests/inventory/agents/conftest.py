@@ -24,9 +24,8 @@ from holdfast.kit.contract.command import Command
 from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.process.part import Endpoints
 from holdfast.kit.process.service import Service
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.operation import Operation, read
 from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.run_modes import read
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.api_keys import KeyRing
 from tests.any_bound import ANY_BOUND

@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator
 import httpx2
 import pytest
 
-from holdfast_demo.shopify import checkout, metafields
+from holdfast_demo.shopify import checkout
+from holdfast_demo.shopify.admin_api import metafields
 from holdfast_demo.shopify.checkout import CheckoutStopped
 from holdfast_demo.shopify.orders import SaleLine
 from tests.demo.shopify.stage import DOMAIN, Stage, run_platform_with_app

@@ -8,7 +8,7 @@ import pytest
 from holdfast.accounts import sessions
 from holdfast.inventory.installs import uninstalling
 from holdfast.inventory.installs.model import ShopTask
-from holdfast.inventory.merchants import sql as merchants
+from holdfast.inventory.merchants import operations as merchants
 from tests.helpers.exchange import read_stream
 from tests.helpers.platform_shop import DOMAIN, PlatformScene, key_in
 from tests.helpers.platform_webhooks import deliver, handle

@@ -11,7 +11,7 @@ from holdfast.inventory.shopify.domains import REQUIRED
 from holdfast.inventory.sync import cart_check
 from holdfast.inventory.sync.shop_sync import SyncWork
 from holdfast.kit.background import row_work
-from holdfast_demo.shopify import metafields
+from holdfast_demo.shopify.admin_api import metafields
 from holdfast_demo.shopify.checkout import CheckoutStopped
 from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.orders import SaleLine

@@ -10,9 +10,9 @@ import pytest
 from liquid import Environment
 
 from holdfast.kit.pages.language import LANGUAGES
-from holdfast_demo.shopify import storefront
 from holdfast_demo.shopify.model import Product, Variant
-from holdfast_demo.shopify.pages import SITE
+from holdfast_demo.shopify.pages import storefront
+from holdfast_demo.shopify.site import SITE
 from tests.node import ROOT
 
 EXTENSION = ROOT / "extensions" / "live-stock"

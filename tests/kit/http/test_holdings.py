@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kit.http.connection_limits import Holdings
+from holdfast.kit.http.connection_limits import AddressHoldings
 
 ADDRESSES = ["address 192.0.2.1", "address 192.0.2.2", "network 20010db800010001", "network 20010db800010002"]
 WIDE = {address: address[: len("network 20010db80001")] if "network" in address else address for address in ADDRESSES}
@@ -16,7 +16,7 @@ WIDE = {address: address[: len("network 20010db80001")] if "network" in address 
 def test_the_address_that_holds_most_gives_way_but_never_to_one_that_would_hold_more(
     history: list[tuple[str, bool]],
 ) -> None:
-    holdings, held = Holdings[int](), dict[int, str]()
+    holdings, held = AddressHoldings[int](), dict[int, str]()
     for number, (address, adds) in enumerate(history):
         mine = [thing for thing, owner in held.items() if owner == address]
         if adds:
@@ -39,7 +39,7 @@ def test_the_address_that_holds_most_gives_way_but_never_to_one_that_would_hold_
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=300), st.integers(10, 30))
 def test_an_address_in_any_crowd_holds_a_place(wishes: list[int], room: int) -> None:
     """There is room for one of each, and each asks for as many as it likes."""
-    holdings, held = Holdings[int](), dict[int, str]()
+    holdings, held = AddressHoldings[int](), dict[int, str]()
     for number, wish in enumerate(wishes):
         address = f"address 192.0.2.{wish}"
         if len(held) == room:
@@ -55,7 +55,7 @@ def test_an_address_in_any_crowd_holds_a_place(wishes: list[int], room: int) -> 
 
 
 def test_an_idle_holding_gives_way_before_others() -> None:
-    holdings = Holdings[int]()
+    holdings = AddressHoldings[int]()
     for number in range(5):
         holdings.add("address 192.0.2.1", number)
 

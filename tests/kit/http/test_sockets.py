@@ -7,7 +7,7 @@ from typing import cast
 
 import uvloop
 
-from holdfast.kit.http.sockets import BACKLOG, listen, shared
+from holdfast.kit.http.sockets import BACKLOG, copies_of_socket, listen
 
 
 def test_a_subprocess_does_not_keep_the_port_of_its_service() -> None:
@@ -22,7 +22,9 @@ def test_a_crowd_of_connections_is_accepted_in_few_turns_of_the_event_loop() -> 
 
     async def turns() -> int:
         loop = asyncio.get_running_loop()
-        servers = [await loop.create_server(Accepted, sock=copy, backlog=BACKLOG) for copy in shared(listener)]
+        servers = [
+            await loop.create_server(Accepted, sock=copy, backlog=BACKLOG) for copy in copies_of_socket(listener)
+        ]
         with contextlib.ExitStack() as stack:
             for _ in range(160):
                 stack.enter_context(socket.create_connection(listener.getsockname()))

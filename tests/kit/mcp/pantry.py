@@ -23,9 +23,19 @@ from holdfast.kit.http.event_streams import Feed, Streams
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.process.part import Endpoints
 from holdfast.kit.process.service import Service
-from holdfast.kit.running.operation import ADDS, OVERWRITES, READS, SETS, Operation, Operations
+from holdfast.kit.running.operation import (
+    ADDS,
+    OVERWRITES,
+    READS,
+    SETS,
+    Batch,
+    Operation,
+    Operations,
+    read,
+    read_batched,
+    single,
+)
 from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.run_modes import Batch, read, read_batched, single
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security import api_keys
 from holdfast.kit.security.api_keys import KeyRing, digest, new_key

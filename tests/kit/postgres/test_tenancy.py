@@ -9,8 +9,7 @@ import pytest
 from holdfast.kit.contract.caller import Caller, api_key
 from holdfast.kit.contract.command import Command
 from holdfast.kit.postgres.database import Reader, Tx
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import Batch, batched, read, single, steps
+from holdfast.kit.running.operation import Batch, Operation, batched, read, single, steps
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.running.steps import Conclusion, Steps
 from tests.support import Service

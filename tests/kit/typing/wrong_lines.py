@@ -14,8 +14,7 @@ from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.postgres.database import Reader, Tx
 from holdfast.kit.postgres.transactions import Task
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import Batch, Call, batched, read, read_batched, single, steps
+from holdfast.kit.running.operation import Batch, Call, Operation, batched, read, read_batched, single, steps
 from holdfast.kit.running.steps import Conclusion, Steps
 
 

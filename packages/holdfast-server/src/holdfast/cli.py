@@ -142,7 +142,7 @@ def commands(
 
         listener = sockets.listen(host, port)
         settings = process().ready(process().configured(listener))
-        served_address.store(settings)
+        served_address.store_served_address(settings)
         typer.echo(f"{title} listens on {_socket_text(sockets.address_of(listener), settings.base_url)}")
         process().serve(settings, listener, background=background, workers=workers)
 

@@ -111,7 +111,7 @@ def up(
         stock, tickets = _with_webhook_port(stock), _with_webhook_port(tickets)
     stock, tickets = INVENTORY.ready(stock), EVENTS.ready(tickets)
     for settings in (stock, tickets):
-        served_address.store(settings)
+        served_address.store_served_address(settings)
     if "payments" in listeners:
         tickets = _with_demo_payments(listeners["payments"], tickets)
     served = [INVENTORY.served(stock, listeners["inventory"]), EVENTS.served(tickets, listeners["events"])]
@@ -344,14 +344,14 @@ def _demo_payments(listener: "socket", settings: "EventsSettings") -> "tuple[Ser
 def _with_demo_shops(listener: "socket", settings: "InventorySettings") -> "InventorySettings":
     """The settings of the inventory service with demo shops as its platform."""
     from holdfast.kit.http.sockets import address_of
-    from holdfast_demo.shopify import CLIENT_ID, pages
+    from holdfast_demo.shopify import CLIENT_ID, site
 
     address = address_of(listener)
     return settings.model_copy(
         update={
             "platform_address": f"{address}/{{shop}}",
             "client_id": CLIENT_ID,
-            "app_bridge": f"{address}{pages.BRIDGE}",
+            "app_bridge": f"{address}{site.BRIDGE}",
         }
     )
 

@@ -24,7 +24,7 @@ from holdfast.events.registrations import operations as registrations
 from holdfast.events.registrations.model import AcceptRegistration
 from holdfast.events.resources import Tx
 from holdfast.kit.contract.caller import ADMIN, Caller, api_key
-from holdfast.kit.running.run_modes import Batch, Call
+from holdfast.kit.running.operation import Batch, Call
 from holdfast_demo.data.photos import CONTENT_TYPE, draw_photo
 
 NAME = "Demo Organizer"
@@ -168,7 +168,9 @@ async def _publish(tx: Tx, organizer: Caller, photo: str | None, event: CreateEv
         return (await events.publish(tx, organizer, event, None)).id
     content = await asyncio.to_thread(draw_photo, photo)
     key = new_key(organizer.tenant_id, CONTENT_TYPE)
-    await acceptance.expect(tx, PhotoRow(key, organizer.tenant_id, CONTENT_TYPE, len(content)), upload=False)
+    await acceptance.insert_awaited_photo(
+        tx, PhotoRow(key, organizer.tenant_id, CONTENT_TYPE, len(content)), upload=False
+    )
     await tx.resources.photos.write(key, content, CONTENT_TYPE)
     await sizes.accept(tx, [key])
     published = await events.publish(tx, organizer, msgspec.structs.replace(event, image_keys=[key]), None)

@@ -15,29 +15,15 @@ from holdfast_demo.shared import serving
 from holdfast_demo.shared.serving import run_in_background
 from holdfast_demo.shared.store import Clock
 from holdfast_demo.shared.testing import Faults
-from holdfast_demo.shopify import (
-    CLIENT_ID,
-    cart,
-    checkout,
-    endpoints,
-    merchant_page,
-    order_page,
-    orders,
-    pages,
-    payloads,
-    pictures,
-    seed,
-    shops,
-    side_by_side,
-    storefront,
-)
-from holdfast_demo.shopify.admin import Admin
-from holdfast_demo.shopify.bulk import Bulks
+from holdfast_demo.shopify import CLIENT_ID, checkout, endpoints, orders, payloads, pictures, seed, shops, site
+from holdfast_demo.shopify.admin_api.bulk import Bulks
+from holdfast_demo.shopify.admin_api.endpoint import Admin
 from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.levels import Level
 from holdfast_demo.shopify.model import FIRST_SCOPES, Adjustment, Location, Order, Shop, Variant
 from holdfast_demo.shopify.oauth import OAuth
 from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
+from holdfast_demo.shopify.pages import cart, merchant_page, order_page, side_by_side, storefront
 from holdfast_demo.shopify.platform_state import App, PlatformState
 from holdfast_demo.shopify.shops import NewVariant
 from holdfast_demo.shopify.store import Store
@@ -66,10 +52,10 @@ class ShopifyDouble:
         routes = [
             *endpoints.routes(self.world, self.oauth, self.bulks),
             Route("/{shop}/admin/api/{version}/graphql.json", self.admin.answer, methods=["POST"]),
-            *pages.routes(self.world, self.oauth),
+            *site.routes(self.world, self.oauth),
             *cart.routes(self.world),
             *order_page.routes(self.world),
-            *pages.admin_routes(self.world, self.oauth),
+            *site.admin_routes(self.world, self.oauth),
             *side_by_side.routes(self.world, self.oauth),
             *merchant_page.routes(self.world, self.oauth, self.webhooks),
             *storefront.routes(self.world),

@@ -14,9 +14,10 @@ from typing import Any
 
 from graphql import DocumentNode, parse, validate
 
-from holdfast_demo.shopify import metafields, orders, shops
-from holdfast_demo.shopify.connections import Fields, field
-from holdfast_demo.shopify.cost import coerce, execute, functions
+from holdfast_demo.shopify import orders, shops
+from holdfast_demo.shopify.admin_api import metafields
+from holdfast_demo.shopify.admin_api.connections import Fields, field
+from holdfast_demo.shopify.admin_api.cost import coerce, execute, functions
 from holdfast_demo.shopify.model import Order, Shop, Variant, shop_time
 from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.platform_state import PlatformState

@@ -12,7 +12,7 @@ from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import BaseRoute, Route
 
 from holdfast_demo.shopify import app_proxy
-from holdfast_demo.shopify.bulk import Bulks
+from holdfast_demo.shopify.admin_api.bulk import Bulks
 from holdfast_demo.shopify.errors import OAuthRefusal
 from holdfast_demo.shopify.oauth import OAuth
 from holdfast_demo.shopify.platform_state import PlatformState

@@ -12,7 +12,7 @@ import httpx2
 
 from holdfast.kit.security.http_client import HttpClient, trusted_certificates
 from holdfast_demo.shared import webhooks
-from holdfast_demo.shopify.cost import VERSION
+from holdfast_demo.shopify.admin_api.cost import VERSION
 from holdfast_demo.shopify.model import Subscription, format_time
 from holdfast_demo.shopify.platform_state import PlatformState, WebhookMessage, matching
 

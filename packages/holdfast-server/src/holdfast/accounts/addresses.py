@@ -49,7 +49,7 @@ def address_error(email: str) -> str | None:
     return None
 
 
-def usable(email: str) -> str | None:
+def usable_address(email: str) -> str | None:
     """The address as it is stored; None if it is invalid, or mails cannot be sent to it."""
     try:
         return msgspec.convert(identity(email), Email)

@@ -79,7 +79,7 @@ class AgentLimitPage:
             language=language_of(request).code,
         )
         await self._set(self._caller_of(session), change)
-        return self._console.to(request, self._lists[kind])
+        return self._console.redirect(request, self._lists[kind])
 
     def _page(
         self,

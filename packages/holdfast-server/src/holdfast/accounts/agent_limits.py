@@ -20,8 +20,7 @@ from holdfast.kit.contract.command import Command, rule
 from holdfast.kit.contract.problems import DAILY_LIMIT_REACHED, FORBIDDEN, NOT_FOUND, Problem, refuses
 from holdfast.kit.postgres.database import Reader, Tx
 from holdfast.kit.postgres.lookup_cache import TTL_SECONDS
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, steps
+from holdfast.kit.running.operation import Operation, read, steps
 from holdfast.kit.running.steps import Conclusion, Steps
 from holdfast.kit.security import api_keys
 

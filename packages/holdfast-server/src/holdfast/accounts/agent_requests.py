@@ -67,7 +67,7 @@ class ReadFacts(Protocol):
         ...
 
 
-def count_of(tenant: LiteralString) -> LiteralString:
+def waiting_requests_count(tenant: LiteralString) -> LiteralString:
     """SQL: how many requests wait for the people of a tenant."""
     return f"""
     (select count(*) from agent_requests
@@ -149,6 +149,16 @@ class WaitingRequest(Struct, frozen=True):
         return self.caller is None
 
 
+class _EarlierRequest(NamedTuple):
+    """A request that was stored for the same call. `is_recent`: it has not expired."""
+
+    id: int
+    status: str
+    is_answered: bool
+    expires_at: datetime
+    is_recent: bool
+
+
 class AgentRequests:
     """The requests of the agents of one service. It is the `ApprovalGate` of its runner.
 
@@ -212,25 +222,28 @@ class AgentRequests:
                 approve_url=self._address,
                 retry_after=REPEAT_SECONDS,
             )
-        return self._waiting(*rows[0])
+        [(id, expires_at)] = rows
+        return self._waiting(id, expires_at)
 
     async def _find_earlier(self, tx: Tx[Any], digest: bytes, key: str | None) -> Problem | str | None:
         """The answer to a call that was made before; None: it is a new request."""
-        rows = await tx.tuples(
+        earlier = await tx.row(
+            _EarlierRequest,
             """
-            select id, status, is_answered, expires_at, expires_at > now() from agent_requests
+            select id, status, is_answered, expires_at, expires_at > now() as is_recent from agent_requests
              where digest = %(digest)s order by id desc limit 1
             """,
             {"digest": digest},
         )
-        for id, status, is_answered, expires_at, is_recent in rows:
-            if status == "waiting":
-                return self._waiting(id, expires_at)
-            if status == "declined" and is_recent:
-                return APPROVAL_DECLINED(request_id=id, status=status)
-            if status == "done" and key is None and is_recent and not is_answered:
-                await tx.run("update agent_requests set is_answered = true where id = %(id)s", {"id": id})
-                return _answer_key(id)
+        if earlier is None:
+            return None
+        if earlier.status == "waiting":
+            return self._waiting(earlier.id, earlier.expires_at)
+        if earlier.status == "declined" and earlier.is_recent:
+            return APPROVAL_DECLINED(request_id=earlier.id, status=earlier.status)
+        if earlier.status == "done" and key is None and earlier.is_recent and not earlier.is_answered:
+            await tx.run("update agent_requests set is_answered = true where id = %(id)s", {"id": earlier.id})
+            return _answer_key(earlier.id)
         return None
 
     def _waiting(self, id: int, expires_at: datetime) -> Problem:

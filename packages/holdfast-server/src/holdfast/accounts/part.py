@@ -1,8 +1,8 @@
-"""What accounts register with a service: signing in and out, sessions, and stopping all mails to a mailbox."""
+"""What accounts register with a service: signing in and out, sessions, agents, and stopping all mails to a mailbox."""
 
 from typing import LiteralString, Protocol, TypeVar
 
-from holdfast.accounts import agent_requests, sessions
+from holdfast.accounts import agent_actions, agent_requests, sessions
 from holdfast.accounts.addresses import unifying_loop
 from holdfast.accounts.agent_limits import LimitOperations
 from holdfast.accounts.directory import Directory
@@ -55,6 +55,7 @@ def account_part(table: LiteralString, directory: Directory, limits: LimitOperat
         timed_tasks=(
             TimedTask("forget_links", Schedule.hourly(11), in_batches(sessions.forget_links)),
             TimedTask("forget_known", Schedule.daily("04:21"), in_batches(sessions.forget_browsers)),
+            TimedTask("forget_agent_actions", Schedule.daily("03:53"), in_batches(agent_actions.forget_actions)),
             TimedTask("forget_agent_requests", Schedule.hourly(43), in_batches(agent_requests.forget_requests)),
             TimedTask("forget_sessions", Schedule.daily("04:27"), in_batches(sessions.forget_sessions)),
         ),

@@ -12,7 +12,7 @@ import datetime as dt
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Literal, LiteralString
+from typing import Any, Literal, LiteralString, NamedTuple
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -167,11 +167,11 @@ class Sessions:
     async def _look_up(self, hashes: Sequence[str]) -> Sequence[Session | None]:
         async def find(reader: Reader[Any]) -> dict[str, Session]:
             rows = await find_open(reader, [bytes.fromhex(hex_digest) for hex_digest in hashes])
-            accounts = await self._directory.find(reader, [*{account_id for _, _, _, account_id in rows}])
+            accounts = await self._directory.find(reader, [*{row.account_id for row in rows}])
             return {
-                hash.hex(): Session(id, way, accounts[account_id])
-                for hash, id, way, account_id in rows
-                if account_id in accounts
+                row.hash.hex(): Session(row.id, row.way, accounts[row.account_id])
+                for row in rows
+                if row.account_id in accounts
             }
 
         sessions = await self._database.read(find)
@@ -182,12 +182,22 @@ def digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
-async def find_open(reader: Reader[Any], hashes: Sequence[bytes]) -> list[tuple[Any, ...]]:
-    """Find the open sessions (digest, id, way and account), and note them as used.
+class OpenSession(NamedTuple):
+    """A session that has not ended. `hash`: the digest of its secret."""
+
+    hash: bytes
+    id: int
+    way: Way
+    account_id: int
+
+
+async def find_open(reader: Reader[Any], hashes: Sequence[bytes]) -> list[OpenSession]:
+    """Find the open sessions, and note them as used.
 
     A session that another transaction has locked is noted the next time: a lookup never waits for a lock.
     """
-    return await reader.tuples(
+    return await reader.rows(
+        OpenSession,
         f"""
         with used as (
             update sessions set seen_at = now()

@@ -153,7 +153,7 @@ class SignedInPages:
             if session is None:
                 return await self.gate.ask(request)
             if not at_once and (first := self._first(session)):
-                return self.to(request, address_with_return(first, request, self.site))
+                return self.redirect(request, address_with_return(first, request, self.site))
             return await answer(session, request)
 
         every = ("GET", "HEAD", *methods)
@@ -244,7 +244,7 @@ class SignedInPages:
             **more,
         )
 
-    def to(self, request: Request, path: str) -> Reply:
+    def redirect(self, request: Request, path: str) -> Reply:
         """A redirect to a path of this site."""
         return redirect(path, ancestors=self.gate.page_context(request).ancestors)
 
@@ -292,6 +292,6 @@ class Console:
         """A page of the console. `here`: the path of its navigation entry."""
         return self.signed_in.page(session, request, f"console/{template}", status, here=here, **values)
 
-    def to(self, request: Request, path: str) -> Reply:
+    def redirect(self, request: Request, path: str) -> Reply:
         """A redirect to another page, in the language of this one."""
-        return self.signed_in.to(request, self.signed_in.gate.page_context(request).language.at(path))
+        return self.signed_in.redirect(request, self.signed_in.gate.page_context(request).language.at(path))

@@ -1,14 +1,12 @@
 """`holdfast check`: looks at both services, and says what is wrong and what to do. It changes nothing."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
+from holdfast.commands.services import ServiceName
 from holdfast.kit.process.startup import importing
 from holdfast_verify.terminal import columns, fitted
-
-ServiceName = Literal["events", "inventory"]
-SERVICES: tuple[ServiceName, ...] = ("inventory", "events")
 
 
 def check(
@@ -33,7 +31,7 @@ def check(
 
     # What the checks find is printed; the lines that parts of the service log about it would only repeat it.
     logs.configure("CRITICAL")
-    findings = asyncio.run(check_report.find((service,) if service else SERVICES, point or ()))
+    findings = asyncio.run(check_report.find((service,) if service else tuple(ServiceName), point or ()))
     if as_json:
         typer.echo(check_report.json_text(findings))
     else:

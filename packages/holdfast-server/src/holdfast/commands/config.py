@@ -109,12 +109,17 @@ def check(service: ServiceOption = None, env_file: EnvFile = None, as_json: AsJs
 
 
 def _findings(kinds: "Sequence[type[Settings]]") -> list[Finding]:
-    from holdfast.kit.environment.variables import env_file, unknown_in_environment, unknown_in_file, validated
+    from holdfast.kit.environment.variables import (
+        env_file,
+        unknown_in_environment,
+        unknown_in_file,
+        validate_settings,
+    )
     from holdfast.kit.process.database_location import missing_secret_text
 
     findings: list[Finding] = []
     for kind in kinds:
-        settings, invalid = validated(kind)
+        settings, invalid = validate_settings(kind)
         wrong = [(variable.name, f"{variable}.") for variable in invalid]
         if settings and (text := missing_secret_text(settings)):
             wrong.append((kind.variable("secret_key"), text))

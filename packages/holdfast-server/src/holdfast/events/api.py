@@ -17,8 +17,20 @@ from holdfast.events.registrations.model import Accepted
 from holdfast.events.users import operations as users
 from holdfast.events.webhooks import operations as webhooks
 from holdfast.events.webhooks.operations import ENDPOINTS
-from holdfast.kit.running.operation import ADDS, FETCHES, OVERWRITES, READS, SETS, SIGN_IN_LANE, Operation
-from holdfast.kit.running.run_modes import batched, read, read_batched, single, steps
+from holdfast.kit.running.operation import (
+    ADDS,
+    FETCHES,
+    OVERWRITES,
+    READS,
+    SETS,
+    SIGN_IN_LANE,
+    Operation,
+    batched,
+    read,
+    read_batched,
+    single,
+    steps,
+)
 
 VERSION = "1.6.0"
 

@@ -10,7 +10,6 @@ from holdfast.accounts.sessions import Sessions
 from holdfast.accounts.signed_in_pages import SessionGate, SignedInPages
 from holdfast.accounts.webhooks import part as webhooks
 from holdfast.events import ownership, resources
-from holdfast.events.agent_actions import part as agent_actions
 from holdfast.events.agent_actions.approval_facts import agent_requests, find_credentials, read_facts
 from holdfast.events.agent_actions.operations import AgentActionLog
 from holdfast.events.api import DESCRIPTION, INSTRUCTIONS, OPERATIONS, TITLE, VERSION
@@ -79,7 +78,6 @@ PARTS: Sequence[Part[Context]] = (
     oauth.PART,
     photos.PART,
     keys.PART,
-    agent_actions.PART,
     pricing.PART,
     webhooks.PART,
 )

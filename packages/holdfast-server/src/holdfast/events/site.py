@@ -5,6 +5,9 @@ from pathlib import Path
 from holdfast import accounts
 from holdfast.events.oauth_settings import AUTHORIZATION_PARAMETERS
 from holdfast.events.texts.outbound_texts import page_title
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import Site
 
 PARAMETERS = (
@@ -45,3 +48,11 @@ SITE = Site(
     parameters=PARAMETERS,
     filters={"page_title": page_title},
 )
+
+
+def refuse_link(problem: Problem, request: Request, *, framed: bool = False) -> Reply:
+    """The page for a problem of a link of an e-mail. If the link is not ours, it says how people get the right one."""
+    refusal = SITE.refuse(problem, request, framed=framed)
+    if refusal.status != 404:
+        return refusal
+    return SITE.page("pages/wrong_link.html", 404, language=language_of(request), framed=framed)

@@ -15,8 +15,20 @@ from holdfast.inventory.spreadsheets import operations as spreadsheets
 from holdfast.inventory.stock import operations as stock
 from holdfast.inventory.sync import operations as sync
 from holdfast.kit import mcp
-from holdfast.kit.running.operation import ADDS, OVERWRITES, READS, RECONCILES, REWRITES, SETS, Operation
-from holdfast.kit.running.run_modes import batched, read, read_batched, single, steps
+from holdfast.kit.running.operation import (
+    ADDS,
+    OVERWRITES,
+    READS,
+    RECONCILES,
+    REWRITES,
+    SETS,
+    Operation,
+    batched,
+    read,
+    read_batched,
+    single,
+    steps,
+)
 
 VERSION = "1.0.0"
 

@@ -30,7 +30,7 @@ InventoryInspection = Inspection[Settings]
 
 @CHECKS.point("ledger", seconds=30)
 async def check_ledger(inspection: InventoryInspection) -> None:
-    for shop_id in await operations.shops(inspection.database):
+    for shop_id in await operations.list_shop_ids(inspection.database):
         for difference in await operations.audit(inspection.database, shop_id):
             inspection.wrong(
                 difference,

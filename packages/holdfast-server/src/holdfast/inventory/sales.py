@@ -27,7 +27,7 @@ from holdfast.inventory.stock.stock_changes import Draft, apply_and_store, read_
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, Id, rule
 from holdfast.kit.contract.problems import DAILY_LIMIT_REACHED, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
-from holdfast.kit.running.run_modes import Batch
+from holdfast.kit.running.operation import Batch
 
 
 class RecordSale(Write, kw_only=True):

@@ -288,7 +288,7 @@ class AgentsPage:
         """The route of an address that this page had before: it leads to the page."""
 
         async def answer(_: Session, request: Request) -> Reply:
-            return self._console.to(request, AGENTS)
+            return self._console.redirect(request, AGENTS)
 
         return self._console.route(path, name, answer)
 

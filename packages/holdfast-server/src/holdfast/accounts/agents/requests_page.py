@@ -22,7 +22,7 @@ Describe = Callable[[Session, Request, WaitingRequest], Awaitable[RequestCard]]
 """The card of a request, in the language of the page."""
 
 
-class OneRequest(Command):
+class GetRequest(Command):
     """Names a request."""
 
     id: Id
@@ -57,7 +57,7 @@ class RequestsPage:
 
     async def request(self, session: Session, request: Request) -> Reply:
         """Show a request; with POST approve or decline it."""
-        id, person = command_in_path(OneRequest, request).id, self._caller_of(session)
+        id, person = command_in_path(GetRequest, request).id, self._caller_of(session)
         if request.method != "POST":
             return await self._page(session, request, id)
         fields = await self._console.signed_in.read(session, request)
@@ -74,7 +74,7 @@ class RequestsPage:
             if problem.type is SERVICE_UNAVAILABLE:  # it may be done: nothing is known yet
                 raise
             return await self._page(session, request, id, CONFLICT, refusal=problem)
-        return self._console.to(request, AGENTS)
+        return self._console.redirect(request, AGENTS)
 
     async def _page(
         self,

@@ -27,8 +27,7 @@ from holdfast.kit.contract.caller import STRANGERS, Caller, Owner
 from holdfast.kit.contract.command import Command
 from holdfast.kit.postgres.database import Reader, Tx
 from holdfast.kit.running.admission import Admission
-from holdfast.kit.running.operation import SIGN_IN_LANE, Operation
-from holdfast.kit.running.run_modes import read, single, steps
+from holdfast.kit.running.operation import SIGN_IN_LANE, Operation, read, single, steps
 from holdfast.kit.running.slots import Slots
 from holdfast.kit.running.steps import Conclusion, Steps
 

@@ -212,7 +212,7 @@ class WebhookPages:
                 path += f"delivery=failed&count={resent.count}&"
             case _:
                 raise NOT_FOUND()
-        return self._console.to(request, f"{path}done={action}")
+        return self._console.redirect(request, f"{path}done={action}")
 
     async def edit(self, session: Session, request: Request) -> Reply:
         """Show the form of an endpoint; with POST change it."""
@@ -231,7 +231,7 @@ class WebhookPages:
         )
         if isinstance(done, FormRefusal):
             return self._form(session, request, fields, self._chosen(fields), done, endpoint)
-        return self._console.to(request, f"{WEBHOOKS}/{endpoint.id}?done=edit")
+        return self._console.redirect(request, f"{WEBHOOKS}/{endpoint.id}?done=edit")
 
     async def rotate(self, session: Session, request: Request) -> Reply:
         """Ask whether to make a new secret; with POST make it, and show it once."""
@@ -258,7 +258,9 @@ class WebhookPages:
             if isinstance(result, FormRefusal):
                 refusal = result
             elif is_post and not result.next_after:
-                return self._console.to(request, f"{WEBHOOKS}/{endpoint.id}?done=resend_range&count={result.count}")
+                return self._console.redirect(
+                    request, f"{WEBHOOKS}/{endpoint.id}?done=resend_range&count={result.count}"
+                )
             elif is_post:
                 resent_count, values["after"] = result.count, f"{result.next_after}"
                 answer = await work(values, is_dry_run=True)
@@ -303,7 +305,7 @@ class WebhookPages:
             return await self._question(session, request, "webhook_delete.html")
         await self._console.signed_in.read(session, request)
         await self._delete(self._caller_of(session), command_in_path(DeleteWebhookEndpoint, request))
-        return self._console.to(request, WEBHOOKS)
+        return self._console.redirect(request, WEBHOOKS)
 
     async def show_message(self, session: Session, request: Request) -> Reply:
         """Show a message with each attempt to send it; with POST send it again."""
@@ -314,7 +316,7 @@ class WebhookPages:
             resent = ResendWebhookMessage(endpoint_id=command.endpoint_id, message_id=command.message_id)
             await self._resend(caller, resent)
             path = f"{WEBHOOKS}/{command.endpoint_id}/messages/{command.message_id}"
-            return self._console.to(request, f"{path}?done=resend")
+            return self._console.redirect(request, f"{path}?done=resend")
         endpoint: WebhookEndpoint = await self._get(caller, GetWebhookEndpoint(endpoint_id=command.endpoint_id))
         listing = ListWebhookDeliveries(endpoint_id=command.endpoint_id, message_id=command.message_id)
         page: Page[WebhookDelivery] = await self._deliveries(caller, listing)

@@ -85,7 +85,7 @@ def secret_name(service: str, *, old: bool = False) -> str:
     return f"secrets/{service}.{'old_secret' if old else 'secret'}"
 
 
-def counted(chunks: Iterable[bytes], count: Count) -> Iterator[bytes]:
+def count_chunks(chunks: Iterable[bytes], count: Count) -> Iterator[bytes]:
     """The chunks, whose bytes are counted as progress."""
     for chunk in chunks:
         count(len(chunk))
@@ -152,7 +152,7 @@ class Backup:
         files = self.manifest.files
         with progress.phase("verifying", sum(record.bytes for record in files.values())) as count:
             for name, record in files.items():
-                if _copy(counted(self.chunks(name), count)) != record:
+                if _copy(count_chunks(self.chunks(name), count)) != record:
                     raise CannotStart(f"{name} in {self.path} is damaged: its checksum differs. Use another backup.")
         for service in self.manifest.services:
             for _ in dumps.run_program("pg_restore", "--list", input=self.chunks(dump_name(service))):

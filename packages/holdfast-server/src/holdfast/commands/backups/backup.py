@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from holdfast.commands.backups import archive
-from holdfast.commands.backups.archive import counted
+from holdfast.commands.backups.archive import count_chunks
 from holdfast.commands.backups.photos import named_photos, read_photos
 from holdfast.commands.services import ServiceName, services
 from holdfast.events.settings import Settings
@@ -39,7 +39,7 @@ def back_up(path: Path, service: ServiceName | None) -> None:
         # The databases come first. A photo that is not shown any more is kept for a day, so all they name are there.
         for process, _, url in sources:
             with dumps.open_snapshot(url) as snapshot, progress.phase(f"database of {process.name}") as count:
-                writer.write(archive.dump_name(process.name), counted(snapshot.dump("custom"), count))
+                writer.write(archive.dump_name(process.name), count_chunks(snapshot.dump("custom"), count))
                 if process.name == "events":
                     photos = named_photos(snapshot.connection)
                 manifest.services[process.name] = archive.ServiceRecord(
@@ -91,7 +91,7 @@ def _write_photos(
         async def write() -> None:
             async for name, content in read_photos(settings, photos):
                 if content is not None:
-                    writer.write(name, counted([content], count))
+                    writer.write(name, count_chunks([content], count))
                 elif photos[name]:
                     missing.append(name)
 

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import typer
 
-from holdfast.commands.backups.archive import counted
+from holdfast.commands.backups.archive import count_chunks
 from holdfast.commands.services import services
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.postgres.connection_errors import connection_failure, connection_remedy
@@ -34,7 +34,7 @@ def move_databases(urls: Mapping[str, str | None]) -> None:
         name, settings = process.name, process.configured()
         with dumps.open_snapshot(source) as snapshot, progress.phase(f"database of {name}") as count:
             rows = dumps.row_counts(snapshot.connection)
-            dumps.fill(url, name, counted(snapshot.dump("plain"), count), rows, replace=False)
+            dumps.fill(url, name, count_chunks(snapshot.dump("plain"), count), rows, replace=False)
         with dumps.session(source) as connection:
             dumps.require_stopped(connection, name)
         variables[settings.variable("database_url")] = url

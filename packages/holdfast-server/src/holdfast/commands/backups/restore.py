@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from holdfast.commands.backups import archive
-from holdfast.commands.backups.archive import Backup, ServiceRecord, counted, dump_name, open_backup, secret_name
+from holdfast.commands.backups.archive import Backup, ServiceRecord, count_chunks, dump_name, open_backup, secret_name
 from holdfast.commands.backups.photos import is_photo, write_photos
 from holdfast.commands.services import ServiceName, services
 from holdfast.kit.contract.problems import CannotStart
@@ -108,7 +108,7 @@ class Target:
         if self.name != "events" or not sizes:
             return
         with progress.phase(f"{len(sizes):,} files of photos", sum(sizes.values())) as count:
-            photos = ((name, b"".join(counted(backup.chunks(name), count))) for name in sizes)
+            photos = ((name, b"".join(count_chunks(backup.chunks(name), count))) for name in sizes)
             asyncio.run(write_photos(self.settings, photos))
 
     def write_secret(self) -> None:
@@ -127,7 +127,7 @@ class Target:
         """Fill the database in one transaction. Raises `CannotStart`."""
         url = self.url or database_location.url(self.settings)
         with progress.phase(f"database of {self.name}") as count:
-            statements = dumps.script(counted(backup.chunks(dump_name(self.name)), count))
+            statements = dumps.script(count_chunks(backup.chunks(dump_name(self.name)), count))
             dumps.fill(url, self.name, statements, self.record.rows, replace=self.is_filled)
         with dumps.session(url) as connection:
             self.process.after_restore(connection)

@@ -9,11 +9,7 @@ from holdfast.events.agent_actions.model import OPERATIONS, REPEATABLE, AgentAct
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import PERSON_EMAIL
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import Call, read
-
-DELETE_BATCH_SIZE = 5_000
-"""Rows that one statement deletes."""
+from holdfast.kit.running.operation import Call, Operation, read
 
 
 class AgentActionLog:
@@ -78,21 +74,6 @@ async def forget_organizer(tx: Tx, organizer_id: int) -> None:
     """Delete what agents did for an organizer that ends, and what they ask for."""
     await tx.run("delete from agent_actions where organizer_id = %(id)s", {"id": organizer_id})
     await tx.run("delete from agent_requests where tenant_id = %(id)s", {"id": organizer_id})
-
-
-async def forget_actions(tx: Tx) -> int:
-    """Delete a batch of actions that are older than 90 days. Returns the number deleted."""
-    return await tx.value(
-        """
-        with deleted as (
-            delete from agent_actions
-             where id = any(array(select id from agent_actions where done_at < now() - interval '90 days'
-                                   order by done_at limit %(limit)s for update skip locked))
-         returning 1)
-        select count(*) from deleted
-        """,
-        {"limit": DELETE_BATCH_SIZE},
-    )
 
 
 LIST_AGENT_ACTIONS = Operation("list_agent_actions", None, read(list_actions))

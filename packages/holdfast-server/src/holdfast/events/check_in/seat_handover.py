@@ -23,8 +23,7 @@ from holdfast.events.seats.seats import open_payments
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.operation import Operation, read, single
 
 MAX_HOURS_AFTER_START = 24
 """The hours after the beginning of an event during which its seats can be given away: later seats are useless."""
@@ -101,7 +100,7 @@ async def preview(reader: Reader, caller: Caller, command: GetCheckInStatus) -> 
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def give(tx: Tx, caller: Caller, command: GiveSeats) -> SeatHandover:
+async def give_seats(tx: Tx, caller: Caller, command: GiveSeats) -> SeatHandover:
     """Give free seats, and the seats of no-shows, to the waiting list. People who get a seat get a mail."""
     await find_event(tx, caller, command.event_id)
     # A transaction that stores scans locks the event too, so no person enters in between.
@@ -173,5 +172,5 @@ SEAT_HANDOVER: LiteralString = f"""
 """
 
 PREVIEW = Operation("preview_seat_handover", None, read(preview))
-GIVE_SEATS = Operation("hand_seats_over", None, single(give))
+GIVE_SEATS = Operation("hand_seats_over", None, single(give_seats))
 OPERATIONS = (PREVIEW, GIVE_SEATS)

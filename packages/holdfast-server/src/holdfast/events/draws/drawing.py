@@ -28,7 +28,7 @@ from msgspec import Struct
 
 from holdfast.events.draws import sql
 from holdfast.events.draws.model import DRAW_IN_THE_PAST, DRAW_WITHOUT_LOG, DRAWS_CHANNEL, DrawSubject
-from holdfast.events.draws.sql import Frozen
+from holdfast.events.draws.sql import FrozenList
 from holdfast.events.log import freeze_proofs
 from holdfast.events.log.sealing import wait_for_sealing
 from holdfast.events.resources import Database, Tx
@@ -94,7 +94,7 @@ def drawing_loop(name: str, subjects: Sequence[DrawSubject], after: Callable[[Da
 
     @asynccontextmanager
     async def open_rounds(_: Database) -> AsyncGenerator[LoopStep]:
-        rounds = Rounds()
+        rounds = RoundFetcher()
 
         async def freeze_and_draw(database: Database, _: RowWaiters) -> float:
             is_busy = False
@@ -159,7 +159,9 @@ async def keep_proofs(database: Database, subject: DrawSubject) -> None:
         await freeze_proofs.store_proof(database, frozen)
 
 
-async def draw_due(database: Database, subject: DrawSubject, rounds: "Rounds", now: dt.datetime | None = None) -> None:
+async def draw_due(
+    database: Database, subject: DrawSubject, rounds: "RoundFetcher", now: dt.datetime | None = None
+) -> None:
     """Draw the frozen lists whose round the beacon has signed."""
     for id, round in await database.read(partial(sql.list_frozen, subject=subject, now=now)):
         signature = await rounds.fetch(database, round)
@@ -216,7 +218,7 @@ async def _notify_of_draw(tx: Tx, subject: DrawSubject, id: int) -> None:
         await tx.notify(subject.channel, str(id))
 
 
-async def _is_published(tx: Tx, frozen: Frozen) -> bool:
+async def _is_published(tx: Tx, frozen: FrozenList) -> bool:
     """Whether the freeze was in the sealed log before the time of its round, by the log itself."""
     is_frozen = False
     async for entry in sql.entries_since(tx, frozen):
@@ -226,29 +228,31 @@ async def _is_published(tx: Tx, frozen: Frozen) -> bool:
     return False
 
 
-class Attempt(NamedTuple):
+class FetchAttempt(NamedTuple):
     """The next attempt to fetch a round: when, by the monotonic clock, and the pause after it, in seconds."""
 
     at: float
     pause: float
 
 
-class Rounds:
+class RoundFetcher:
     """Fetches rounds, after growing pauses where that fails."""
 
     def __init__(self) -> None:
-        self._attempts: dict[int, Attempt] = {}
+        self._attempts: dict[int, FetchAttempt] = {}
 
     async def fetch(self, database: Database, round: int) -> bytes | None:
         """The signature of a round; None: not now."""
         resources = database.resources
-        attempt = self._attempts.get(round, Attempt(0, 1))
+        attempt = self._attempts.get(round, FetchAttempt(0, 1))
         if not resources.settings.beacon_url or time.monotonic() < attempt.at:
             return None
         try:
             signature = await fetch_signature(resources.beacon, resources.settings.beacon_url, round)
         except (FetchRefusal, beacon.InvalidRound, Problem) as error:
-            self._attempts[round] = Attempt(time.monotonic() + attempt.pause, min(2 * attempt.pause, MAX_PAUSE_SECONDS))
+            self._attempts[round] = FetchAttempt(
+                time.monotonic() + attempt.pause, min(2 * attempt.pause, MAX_PAUSE_SECONDS)
+            )
             log.warning("a round of the beacon was not fetched; it is tried again", round=round, error=str(error))
             return None
         self._attempts.pop(round, None)

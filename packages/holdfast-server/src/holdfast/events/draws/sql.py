@@ -15,7 +15,7 @@ from holdfast_verify.formats.tree import TILE_WIDTH, parse_bundle
 NOW: LiteralString = "coalesce(%(now)s::timestamptz, clock_timestamp())"
 
 
-class Closed(Struct):
+class ClosedList(Struct):
     """A list that has closed and is not frozen: its round, the tickets from before that, and the time.
 
     is_complete    whether all who came before that have their tickets
@@ -29,7 +29,7 @@ class Closed(Struct):
     now: dt.datetime
 
 
-class Head(Struct):
+class SignedLogHead(Struct):
     """A signed head of the log of a list."""
 
     origin: str
@@ -37,7 +37,7 @@ class Head(Struct):
     root: bytes
 
 
-class Frozen(Struct):
+class FrozenList(Struct):
     """A frozen list, with what became of it."""
 
     origin: str
@@ -78,12 +78,12 @@ async def seconds_until_due(reader: Reader, subject: DrawSubject) -> float:
     return 3_600.0 if seconds is None else seconds
 
 
-async def lock_closed(tx: Tx, subject: DrawSubject, id: int, now: dt.datetime | None = None) -> Closed | None:
+async def lock_closed(tx: Tx, subject: DrawSubject, id: int, now: dt.datetime | None = None) -> ClosedList | None:
     """Lock the queue or event, if its list has closed and is to be frozen, so that it gives out no ticket meanwhile."""
     # A separate statement, so that the next one sees all tickets that were given out before the lock was granted.
     await tx.run(f"select from {subject.table} where id = %(id)s for no key update", {"id": id})
     return await tx.row(
-        Closed,
+        ClosedList,
         f"""
         select draw_round as round, {NOW} as now, coalesce({subject.entries}, 0) as entries,
                {subject.is_complete} as is_complete, {subject.is_confirmed} as is_confirmed
@@ -102,13 +102,13 @@ async def make_void(tx: Tx, subject: DrawSubject, id: int, now: dt.datetime) -> 
     )
 
 
-async def find_signed_head(tx: Tx, subject: DrawSubject, id: int, entries: int) -> Head | None:
+async def find_signed_head(tx: Tx, subject: DrawSubject, id: int, entries: int) -> SignedLogHead | None:
     """The head of the log of a list, if it is signed and the log has been sealed with the tickets 1 to `entries`.
 
     It has also been sealed with those of them that are confirmed.
     """
     return await tx.row(
-        Head,
+        SignedLogHead,
         f"""
         select origin, size, root
           from logs join log_heads on log_id = logs.id
@@ -122,7 +122,9 @@ async def find_signed_head(tx: Tx, subject: DrawSubject, id: int, entries: int) 
     )
 
 
-async def insert_freeze(tx: Tx, subject: DrawSubject, id: int, head: Head, closed: Closed, details: str) -> None:
+async def insert_freeze(
+    tx: Tx, subject: DrawSubject, id: int, head: SignedLogHead, closed: ClosedList, details: str
+) -> None:
     """Store a freeze, and tell the log."""
     await tx.run(
         f"""
@@ -167,10 +169,10 @@ async def list_frozen(reader: Reader, subject: DrawSubject, now: dt.datetime | N
     return [(id, round) for id, round in rows]
 
 
-async def find_frozen(tx: Tx, subject: DrawSubject, id: int, now: dt.datetime | None = None) -> Frozen | None:
+async def find_frozen(tx: Tx, subject: DrawSubject, id: int, now: dt.datetime | None = None) -> FrozenList | None:
     """The frozen list; None: there is none, or it is gone."""
     return await tx.row(
-        Frozen,
+        FrozenList,
         f"""
         select origin, entries, size, root, round, {subject.table}.drawn_at is not null as is_drawn,
                draw_void_at is not null as is_void, {NOW} as now
@@ -193,7 +195,7 @@ async def lock_freeze(tx: Tx, subject: DrawSubject, id: int) -> bool:
     )
 
 
-async def entries_since(tx: Tx, frozen: Frozen) -> AsyncGenerator[Mapping[str, Any]]:
+async def entries_since(tx: Tx, frozen: FrozenList) -> AsyncGenerator[Mapping[str, Any]]:
     """The sealed entries of the log of a frozen list that came after the head that the freeze names."""
     number, skip = divmod(frozen.size, TILE_WIDTH)
     while True:
@@ -211,7 +213,7 @@ async def entries_since(tx: Tx, frozen: Frozen) -> AsyncGenerator[Mapping[str, A
         number, skip = number + 1, 0
 
 
-async def insert_draw(tx: Tx, subject: DrawSubject, id: int, frozen: Frozen, signature: bytes, seed: bytes) -> None:
+async def insert_draw(tx: Tx, subject: DrawSubject, id: int, frozen: FrozenList, signature: bytes, seed: bytes) -> None:
     """Store a draw with its order, which must be that of `holdfast_verify/formats/drawn_order.py`: confirmed tickets
     first.
     """

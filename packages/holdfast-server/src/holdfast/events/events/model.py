@@ -17,7 +17,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from holdfast.events.draws.model import DrawColumns
 from holdfast.events.paths import HOST_SCRIPT, EventId, event_path
 from holdfast.events.photos.model import Keys, repeated_key_error, urls
-from holdfast.events.pricing.model import Currency, Payment, PricingMode, mismatches, payment, stray_bounds
+from holdfast.events.pricing.model import Currency, Payment, PricingMode, errors_of_bounds, errors_of_price, payment
 from holdfast.events.processor.currencies import CURRENCIES, is_payable
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.command import Command, Id, Minor, NotBlank, Timestamp, rule
@@ -26,7 +26,7 @@ from holdfast.kit.contract.messages import FieldName, message
 S = TypeVar("S", bound=Struct)
 
 
-def copier(source: type[Struct], target: type[S]) -> Callable[..., S]:
+def make_copier(source: type[Struct], target: type[S]) -> Callable[..., S]:
     """A function `(source, **others) -> target`: a target with the fields and properties of a source.
 
     The others are all fields of the target that the source does not have. A call without one raises `TypeError`.
@@ -204,8 +204,8 @@ class CreateEvent(Command):
         return HALF_PIN if self.latitude is None and self.longitude is not None else None
 
     def _mismatch(self, field: str) -> str | None:
-        bounds = stray_bounds(self.pricing_mode, min_price=self.min_price, max_price=self.max_price)
-        messages = (mismatches(self.pricing_mode, self.price, self.min_price, self.max_price) | bounds).get(field)
+        bounds = errors_of_bounds(self.pricing_mode, min_price=self.min_price, max_price=self.max_price)
+        messages = (errors_of_price(self.pricing_mode, self.price, self.min_price, self.max_price) | bounds).get(field)
         return messages[0] if messages else None
 
 
@@ -429,7 +429,7 @@ def to_api(row: EventRow, settings: Settings) -> Event:
     )
 
 
-_event_of = copier(EventRow, Event)
+_event_of = make_copier(EventRow, Event)
 
 
 @lru_cache(16)

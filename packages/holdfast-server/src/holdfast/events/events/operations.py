@@ -27,7 +27,7 @@ from holdfast.events.events.model import (
 )
 from holdfast.events.organizers.operations import owner
 from holdfast.events.photos import acceptance
-from holdfast.events.pricing.model import Reason, first_price, mismatches, stray_bounds
+from holdfast.events.pricing.model import Reason, errors_of_bounds, errors_of_price, first_price
 from holdfast.events.pricing.operations import begin_again, record_first_prices, reprice
 from holdfast.events.problems import EVENT_HAS_REGISTRATIONS, QUOTA_EXCEEDED
 from holdfast.events.resources import Conclusion, Reader, Steps, Tx
@@ -48,7 +48,7 @@ from holdfast.kit.contract.problems import (
     refuses,
 )
 from holdfast.kit.postgres.pagination import OffsetPage, Page
-from holdfast.kit.running.run_modes import Batch
+from holdfast.kit.running.operation import Batch
 
 EDITABLE = (
     *("title", "body", "datetime", "ends_at", "address", "location_name", "latitude", "longitude", "image_keys"),
@@ -298,8 +298,8 @@ def _refused_changes(command: UpdateEvent, before: EventRow, after: EventRow) ->
         errors |= {name: [HALF_PIN] for name in pin}
     return (
         errors
-        | stray_bounds(after.pricing_mode, **bounds)
-        | mismatches(after.pricing_mode, after.price, after.min_price, after.max_price)
+        | errors_of_bounds(after.pricing_mode, **bounds)
+        | errors_of_price(after.pricing_mode, after.price, after.min_price, after.max_price)
     )
 
 

@@ -107,7 +107,7 @@ async def presign(steps: Steps, caller: Caller, command: PresignUpload) -> Concl
 
     async def expect(tx: Tx) -> Upload:
         row = PhotoRow(key, caller.tenant_id, command.content_type, command.content_length)
-        await acceptance.expect(tx, row, upload=True)
+        await acceptance.insert_awaited_photo(tx, row, upload=True)
         return Upload(key, command.content_type, command.content_length, UPLOAD_LIFETIME_SECONDS, upload_url)
 
     return await steps.conclude(expect)

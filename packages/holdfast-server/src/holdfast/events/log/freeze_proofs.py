@@ -73,20 +73,19 @@ async def read_freeze_proof(reader: Reader, address: LogAddress) -> str:
 
 async def _find_head(reader: Reader, frozen: FrozenLog) -> WitnessedHead | None:
     """The last head of a log that the head log has, if it has the freeze and is better witnessed than what is kept."""
-    row = await sql.find_stored_freeze(reader, frozen.origin)
-    if row is None:
+    stored = await sql.find_stored_freeze(reader, frozen.origin)
+    if stored is None:
         return None
-    log_id, stored_count = row
-    listing = await head_log.find_listed_head(reader, log_id)
+    listing = await head_log.find_listed_head(reader, stored.log_id)
     if listing is None:
         return None
     cosigned_at = _cosignatures(reader, listing.checkpoint, frozen.round_at)
-    if len(cosigned_at) <= stored_count:
+    if len(cosigned_at) <= stored.cosignature_count:
         return None
     proof = await head_log.prove(reader, listing)
     size = parse_checkpoint((proof.extra or b"").decode()).size
-    index = await _index_of_freeze(reader, log_id, frozen.size)
-    return None if index is None or size <= index else WitnessedHead(log_id, size, proof, cosigned_at)
+    index = await _index_of_freeze(reader, stored.log_id, frozen.size)
+    return None if index is None or size <= index else WitnessedHead(stored.log_id, size, proof, cosigned_at)
 
 
 def _cosignatures(reader: Reader, note: str, before: dt.datetime) -> dict[str, dt.datetime]:

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from typing import LiteralString
+from typing import LiteralString, NamedTuple
 
 from holdfast.events.log.model import LogAddress, LogBundle, LogHead, PendingRow, SignedLog, UnsignedHead
 from holdfast.events.resources import Reader, Tx
@@ -299,11 +299,19 @@ async def find_bundle(reader: Reader, log_id: int, number: int) -> bytes:
     )
 
 
-async def find_stored_freeze(reader: Reader, origin: str) -> tuple[int, int] | None:
-    """The log with an origin, and the number of cosignatures in the proof of its freeze that is kept; 0: none is."""
-    rows = await reader.tuples(
+class StoredFreeze(NamedTuple):
+    """What is kept of the freeze of a log. `cosignature_count`: of the proof of its freeze; 0: there is no proof."""
+
+    log_id: int
+    cosignature_count: int
+
+
+async def find_stored_freeze(reader: Reader, origin: str) -> StoredFreeze | None:
+    """The log with an origin, and what is kept of its freeze."""
+    return await reader.row(
+        StoredFreeze,
         """
-        select log_heads.log_id, coalesce(cardinality(witnesses), 0)
+        select log_heads.log_id, coalesce(cardinality(witnesses), 0) as cosignature_count
           from log_heads
           left join lateral (
             select witnesses from freeze_proofs where log_id = log_heads.log_id limit 1) as proof on true
@@ -311,7 +319,6 @@ async def find_stored_freeze(reader: Reader, origin: str) -> tuple[int, int] | N
         """,
         {"origin": origin},
     )
-    return (rows[0][0], rows[0][1]) if rows else None
 
 
 async def store_freeze_proof(

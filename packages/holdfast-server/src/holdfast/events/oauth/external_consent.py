@@ -23,14 +23,15 @@ from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.events.oauth_server import consent, model
 from holdfast.events.oauth_server.model import (
+    AUTHORIZE,
     CHALLENGE,
     INVALID_CLIENT,
     INVALID_REDIRECT_URI,
     INVALID_REQUEST,
     MAX_NAME_CHARS,
     Client,
+    Terms,
 )
-from holdfast.events.oauth_server.terms import AUTHORIZE, Terms
 from holdfast.events.oauth_settings import DOCUMENTS
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.http.handler import Reply, Request
@@ -204,11 +205,13 @@ def routes(
 ) -> list[Route]:
     """The route of the page."""
     return [
-        signed_in.route(AUTHORIZE, "authorize", Handover(database, terms, server, signed_in, limits).answer, "POST")
+        signed_in.route(
+            AUTHORIZE, "authorize", ExternalConsentPage(database, terms, server, signed_in, limits).answer, "POST"
+        )
     ]
 
 
-class Handover:
+class ExternalConsentPage:
     """Asks a signed-in person whether a client of another server may act for them, and reports to that server."""
 
     def __init__(
@@ -256,7 +259,7 @@ class Handover:
                 request,
                 forms=model.form_action_source(redirect_uri),
                 client=Client(parameters["client_id"], _plain_name(preview.client.client_name), [redirect_uri]),
-                target=model.target(redirect_uri),
+                target=model.redirect_target(redirect_uri),
                 meanings=self._meanings(grantable, request),
                 email=session.email,
                 token=self._signed_in.token(session),

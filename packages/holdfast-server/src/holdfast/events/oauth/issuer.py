@@ -30,7 +30,7 @@ from joserfc import jws
 from joserfc.errors import JoseError
 from msgspec import UNSET, Struct
 
-from holdfast.accounts.addresses import Email, usable
+from holdfast.accounts.addresses import Email, usable_address
 from holdfast.events.oauth.model import SCOPES, AccessClaims, Subject
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.bounds import cache_bound
@@ -234,7 +234,7 @@ def _verified_email(claims: _TokenClaims) -> str | None:
     except msgspec.ValidationError:
         return None
     # The Kelvin sign becomes an ASCII `k` in lower case. Such an address must not match one that was written with `k`.
-    return usable(claimed) if claimed.rpartition("@")[0].isascii() else None
+    return usable_address(claimed) if claimed.rpartition("@")[0].isascii() else None
 
 
 KEYS_TTL_SECONDS = 300.0

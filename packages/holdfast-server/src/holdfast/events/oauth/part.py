@@ -6,7 +6,7 @@ from holdfast.events.oauth.model import SCOPES
 from holdfast.events.oauth_server import clients, consent, grants, tokens
 from holdfast.events.oauth_server import endpoints as token_endpoints
 from holdfast.events.oauth_server.clients import Clients
-from holdfast.events.oauth_server.terms import Terms
+from holdfast.events.oauth_server.model import Terms
 from holdfast.events.resources import Context
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE

@@ -20,9 +20,9 @@ from holdfast.events.oauth_server.model import (
     INVALID_TARGET,
     UNSUPPORTED_RESPONSE_TYPE,
     Client,
+    Terms,
     description,
 )
-from holdfast.events.oauth_server.terms import Terms
 from holdfast.kit.contract.addresses import is_same_address
 from holdfast.kit.contract.problems import Problem
 

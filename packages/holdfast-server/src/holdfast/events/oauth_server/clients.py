@@ -91,10 +91,10 @@ async def fetch(outbound: OutboundClient, address: str, account_id: int) -> tupl
         document = msgspec.json.decode(fetched.content, type=dict[str, Any])
     except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
         raise INVALID_CLIENT("The client's metadata document is not a JSON object.") from error
-    return described(document, address), freshness(fetched.headers)
+    return client_in_document(document, address), cache_seconds(fetched.headers)
 
 
-def described(document: Mapping[str, Any], address: str) -> Client:
+def client_in_document(document: Mapping[str, Any], address: str) -> Client:
     """The client in a document that was read at an address. Raises `invalid_client`."""
     if document.get("client_id") != address:
         raise INVALID_CLIENT("The client's metadata document has another client_id than its own address.")
@@ -147,7 +147,7 @@ def _keys_of(document: Mapping[str, Any]) -> _ClientKeys:
         raise INVALID_CLIENT("The client's jwks is not a key set (RFC 7517).") from error
 
 
-def freshness(headers: Mapping[str, str]) -> int:
+def cache_seconds(headers: Mapping[str, str]) -> int:
     """For how many seconds an answer with these headers may be cached (RFC 9111)."""
     directives: dict[str, str] = {}
     for directive in headers.get("cache-control", "").lower().split(","):
@@ -268,7 +268,7 @@ class ClientKeys:
         except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
             raise INVALID_CLIENT("The address of the client's keys has no key set (RFC 7517).") from error
         now = time.monotonic()
-        newest = _CachedKeys([*usable_keys(described)][:MAX_KEYS], now, now + freshness(fetched.headers))
+        newest = _CachedKeys([*usable_keys(described)][:MAX_KEYS], now, now + cache_seconds(fetched.headers))
         self._cached[address] = newest
         return newest
 
@@ -315,7 +315,7 @@ class Clients:
         """
         if assertion is None and client_id.startswith(PREFIX):
             return  # it registered itself, and has no keys
-        held = await self._database.read(lambda reader: holder(reader, secret))
+        held = await self._database.read(lambda reader: find_holder(reader, secret))
         if held is None or held[0].id != client_id:
             return
         client, account_id = held
@@ -367,7 +367,7 @@ async def find(reader: Reader[Any], id: str) -> Client | None:
     )
 
 
-async def holder(reader: Reader[Any], secret: str) -> tuple[Client, int] | None:
+async def find_holder(reader: Reader[Any], secret: str) -> tuple[Client, int] | None:
     """The client that a code or a token was issued to, and the account that it acts for; None if unknown."""
     rows = await reader.tuples(
         """

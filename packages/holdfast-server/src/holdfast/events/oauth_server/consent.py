@@ -21,13 +21,14 @@ from holdfast.events.oauth_server.authorization import (
 from holdfast.events.oauth_server.clients import Clients
 from holdfast.events.oauth_server.model import (
     ACCESS_DENIED,
+    AUTHORIZE,
     INVALID_CLIENT,
     INVALID_REDIRECT_URI,
     INVALID_REQUEST,
     UNREADABLE,
     Consent,
+    Terms,
 )
-from holdfast.events.oauth_server.terms import AUTHORIZE, Terms
 from holdfast.events.oauth_settings import AUTHORIZATION_PARAMETERS, CONSENTS
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.answers import known_parameters
@@ -61,7 +62,7 @@ def page(site: Site, template: str, status: int, request: Request, **values: Any
 
 def problem_page(site: Site, problem: Problem, request: Request, *, back: str = "") -> Reply:
     """The page for an invalid request. `back`: the address that reports the problem to the client."""
-    values: dict[str, Any] = {"problem": problem, "back": back, "target": model.target(back) if back else None}
+    values: dict[str, Any] = {"problem": problem, "back": back, "target": model.redirect_target(back) if back else None}
     return page(site, "oauth_server/unanswered.html", problem.status, request, headers=headers_of(problem), **values)
 
 
@@ -161,7 +162,7 @@ class ConsentPage:
             request,
             forms=model.form_action_source(authorization.redirect_uri),
             client=authorization.client,
-            target=model.target(authorization.redirect_uri),
+            target=model.redirect_target(authorization.redirect_uri),
             meanings=self._terms.meanings(authorization.scopes, language_of(request)),
             email=session.email,
             token=self._signed_in.token(session),

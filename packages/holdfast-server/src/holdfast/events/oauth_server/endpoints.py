@@ -12,13 +12,18 @@ from holdfast.events.oauth_server.model import (
     INVALID_CLIENT_METADATA,
     INVALID_GRANT,
     INVALID_REQUEST,
+    METADATA,
+    OLD_TOKEN,
+    REGISTER,
+    REVOKE,
+    TOKEN,
     UNREADABLE,
     UNSUPPORTED_GRANT_TYPE,
     VERIFIER,
     OAuthTokens,
+    Terms,
     error_body,
 )
-from holdfast.events.oauth_server.terms import METADATA, OLD_TOKEN, REGISTER, REVOKE, TOKEN, Terms
 from holdfast.events.oauth_settings import ALL_REGISTRATIONS, REGISTRATIONS, TOKENS
 from holdfast.kit.contract.bounds import bound_without_strangers
 from holdfast.kit.contract.caller import Caller

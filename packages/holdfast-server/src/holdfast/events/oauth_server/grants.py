@@ -23,8 +23,7 @@ from holdfast.events.oauth_server.model import (
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, refuses
 from holdfast.kit.postgres.database import Reader, Tx
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.operation import Operation, read, single
 from holdfast.kit.security import api_keys
 from holdfast.kit.security.api_keys import digest
 

@@ -1,4 +1,5 @@
-"""Clients, consents and tokens; the problems of RFC 6749, 7591 and 8707; and the rules for redirect addresses.
+"""The terms of the server, clients, consents and tokens; the problems of RFC 6749, 7591 and 8707; and the rules for
+redirect addresses.
 
 The address in a request must be exactly a registered one, unless it leads to the person's own computer. Then the port
 may differ, since a program there takes any free port (RFC 8252, section 7.3), and the path may have one more segment:
@@ -8,6 +9,7 @@ have the registered path, too.
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import urlencode, urlsplit
@@ -17,6 +19,67 @@ from msgspec import Meta, Struct
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import BAD_REQUEST, INVALID_JSON, VALIDATION_FAILED, Problem, ProblemType
 from holdfast.kit.mail.message import header_text
+from holdfast.kit.pages.language import Language
+from holdfast.kit.pages.site import Site
+from holdfast.kit.security.signed_tokens import ALGORITHMS
+
+AUTHORIZE = "/oauth/authorize"
+TOKEN = "/oauth/token"  # noqa: S105 - a path
+OLD_TOKEN = "/token"  # noqa: S105 - a path
+"""The path at which clients of 2025-03-26 expect the endpoint. The official client tries it after each restart."""
+
+REGISTER = "/oauth/register"
+REVOKE = "/oauth/revoke"
+METADATA = "/.well-known/oauth-authorization-server"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a service lets clients do.
+
+    issuer            its base address, to the letter
+    resource          the address that tokens are for
+    scopes            what each scope allows, in one English sentence that the catalogues of the site contain
+    default_scopes    the scopes for a client that requests none
+    manual            the address of the documentation for authors of clients
+    """
+
+    issuer: str
+    resource: str
+    scopes: Mapping[str, str]
+    default_scopes: Sequence[str]
+    manual: str
+    site: Site
+
+    def meanings(self, scopes: Sequence[str], language: Language) -> list[str]:
+        """What scopes allow, in a language."""
+        texts = self.site.texts(language)
+        return [texts.gettext(self.scopes[scope]) for scope in scopes]
+
+    def metadata(self) -> dict[str, Any]:
+        """The metadata of the authorization server (RFC 8414)."""
+        return {
+            "issuer": self.issuer,
+            "authorization_endpoint": f"{self.issuer}{AUTHORIZE}",
+            "token_endpoint": f"{self.issuer}{TOKEN}",
+            "registration_endpoint": f"{self.issuer}{REGISTER}",
+            "revocation_endpoint": f"{self.issuer}{REVOKE}",
+            "scopes_supported": [*self.scopes],
+            "response_types_supported": ["code"],
+            "response_modes_supported": ["query"],
+            "grant_types_supported": ["authorization_code", "refresh_token"],
+            "token_endpoint_auth_methods_supported": ["none", "private_key_jwt"],
+            "token_endpoint_auth_signing_alg_values_supported": sorted(ALGORITHMS),
+            "revocation_endpoint_auth_methods_supported": ["none", "private_key_jwt"],
+            "revocation_endpoint_auth_signing_alg_values_supported": sorted(ALGORITHMS),
+            "code_challenge_methods_supported": ["S256"],
+            "authorization_response_iss_parameter_supported": True,
+            "client_id_metadata_document_supported": True,
+            "protected_resources": [self.resource],
+            "service_documentation": self.manual,
+            "ui_locales_supported": ["en", "de"],
+        }
+
 
 INVALID_REQUEST = ProblemType(
     "invalid_request",
@@ -131,7 +194,7 @@ def _is_of_app(scheme: str) -> bool:
     return scheme in _APPS or ("." in scheme and not scheme.startswith(_SYSTEMS))
 
 
-class Target(NamedTuple):
+class RedirectTarget(NamedTuple):
     """Where an address leads, as people see it: to a site, to this computer, or to an app; and its name."""
 
     kind: Literal["site", "computer", "app"]
@@ -180,14 +243,14 @@ def _is_same(registered: str, redirect_uri: str) -> bool:
     )
 
 
-def target(address: str) -> Target:
+def redirect_target(address: str) -> RedirectTarget:
     """Where an address leads."""
     parts = urlsplit(address)
     if parts.scheme == "https":
-        return Target("site", parts.netloc.lower())
+        return RedirectTarget("site", parts.netloc.lower())
     if parts.scheme == "http":
-        return Target("computer", parts.netloc)
-    return Target("app", parts.scheme)
+        return RedirectTarget("computer", parts.netloc)
+    return RedirectTarget("app", parts.scheme)
 
 
 def form_action_source(address: str) -> str:

@@ -84,9 +84,9 @@ async def register(tx: Tx, caller: Caller, command: RegisterOrganizer) -> Regist
 
 async def _require_free(reader: Reader, email: str, slug: str) -> None:
     """Raises `validation_failed` if an organizer has the address, or any account the slug."""
-    is_email_in_use, is_slug_in_use = await sql.find_conflicts(reader, email, slug)
-    errors = {"email": [message("is already taken")]} if is_email_in_use else {}
-    errors |= {"slug": [message("is already taken")]} if is_slug_in_use else {}
+    conflicts = await sql.find_conflicts(reader, email, slug)
+    errors = {"email": [message("is already taken")]} if conflicts.has_email else {}
+    errors |= {"slug": [message("is already taken")]} if conflicts.has_slug else {}
     if errors:
         raise invalid(errors)
 

@@ -1,22 +1,30 @@
 """Statements on organizers."""
 
 from collections.abc import Sequence
-from typing import LiteralString
+from typing import LiteralString, NamedTuple
 
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import IS_UNPROVED, User
 
 
-async def find_conflicts(reader: Reader, email: str, slug: str) -> tuple[bool, bool]:
-    """Whether an organizer or admin has the address, and whether any account has the slug."""
-    rows = await reader.tuples(
+class SignUpConflicts(NamedTuple):
+    """What others have already: an organizer or admin the address, any account the slug."""
+
+    has_email: bool
+    has_slug: bool
+
+
+async def find_conflicts(reader: Reader, email: str, slug: str) -> SignUpConflicts:
+    """What others have already of a new organizer's address and slug."""
+    [conflicts] = await reader.rows(
+        SignUpConflicts,
         """
-        select exists (select from users where email = %(email)s and role <> 'user'),
-               exists (select from users where slug = %(slug)s)
+        select exists (select from users where email = %(email)s and role <> 'user') as has_email,
+               exists (select from users where slug = %(slug)s) as has_slug
         """,
         {"email": email, "slug": slug},
     )
-    return rows[0][0], rows[0][1]
+    return conflicts
 
 
 async def insert_organizer(

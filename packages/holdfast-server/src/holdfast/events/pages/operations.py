@@ -18,7 +18,7 @@ from holdfast.events.photos.sizes import find_sizes
 from holdfast.events.resources import Reader
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
-from holdfast.kit.running.run_modes import Batch
+from holdfast.kit.running.operation import Batch
 
 PAGE_SIZE = 20
 """The most events on one page of an organizer."""

@@ -152,8 +152,8 @@ class OrganizerPage:
         """The page of the organizer in the address. Raises `not_found`."""
         language = language_of(request)
         slug = checked_slug(request)
-        before = place_in(request.query, "before")
-        after = None if before else place_in(request.query, "after")
+        before = list_position_in(request.query, "before")
+        after = None if before else list_position_in(request.query, "after")
         if before or after:
             content = await self._read(caller, ReadOrganizer(slug=slug, after=after, before=before))
             return self._render(language, content, is_past=before is not None).reply(request)
@@ -181,8 +181,8 @@ class OrganizerPage:
             address=language.at(address),
             alternates={code: f"{address}?lang={code}" for code in LANGUAGES} | {"x-default": address},
             is_past=is_past,
-            earlier=place_of(organizer.past[-1]) if organizer.more_past else None,
-            later=place_of(organizer.events[-1]) if organizer.more else None,
+            earlier=list_position_of(organizer.past[-1]) if organizer.more_past else None,
+            later=list_position_of(organizer.events[-1]) if organizer.more else None,
             months=_months(organizer.past if is_past else organizer.events, language),
             photo=partial(card_photo, self._settings, organizer),
             cover=title_cover,
@@ -210,12 +210,12 @@ def checked_slug(request: Request) -> str:
     return slug
 
 
-def place_of(card: EventCard) -> str:
+def list_position_of(card: EventCard) -> str:
     """The place of an event in the list, as the query parameters `after` and `before`."""
     return f"{(card.datetime - _EPOCH) // _MICROSECOND}-{card.id}"
 
 
-def place_in(query: bytes, name: str) -> tuple[dt.datetime, int] | None:
+def list_position_in(query: bytes, name: str) -> tuple[dt.datetime, int] | None:
     """The place in the list that a parameter of a query names. None if it names none."""
     match = _PLACES[name].search(query)
     try:

@@ -16,7 +16,6 @@ import msgspec
 import structlog
 
 from holdfast.events import ownership
-from holdfast.events.pages import wrong_links
 from holdfast.events.pages.registration import own_registration_pages
 from holdfast.events.people import proof
 from holdfast.events.people.model import PEOPLE_PATH, DataLink, Erasure, Export, path, read
@@ -25,7 +24,7 @@ from holdfast.events.registrations import links
 from holdfast.events.registrations.links import OWN_PAGE
 from holdfast.events.registrations.own_registration import GetOwnRegistration, OwnRegistration
 from holdfast.events.resources import Database
-from holdfast.events.site import SITE
+from holdfast.events.site import SITE, refuse_link
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
@@ -33,10 +32,9 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import FormTokens, read_form, require_same_site
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.site import redirect, security_headers
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.operation import Operation, single
+from holdfast.kit.running.operation import read as reading
 from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.run_modes import read as reading
-from holdfast.kit.running.run_modes import single
 from holdfast.kit.running.runner import Run, Runner
 
 READ_LINK = Operation("check_data_link", None, reading(proof.check))
@@ -57,7 +55,7 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
     pages = OwnDataPages(database, runner, limits)
 
     def page(suffix: str, name: str, answer: Callable[[Caller, Request], Awaitable[Reply]], *methods: str) -> Route:
-        handler = Handler(Access(name), limits, answer, wrong_links.refuse, methods=("GET", "HEAD", *methods))
+        handler = Handler(Access(name), limits, answer, refuse_link, methods=("GET", "HEAD", *methods))
         return Route(f"{PEOPLE_PATH}/{{link}}{suffix}", handler)
 
     return [
@@ -196,7 +194,7 @@ def request_routes(database: Database, runner: Runner, limits: Limits) -> list[R
     """The route of the page."""
     methods = ("GET", "HEAD", "POST")
     handler = Handler(
-        Access("data_request"), limits, DataPage(database, runner, limits).answer, wrong_links.refuse, methods=methods
+        Access("data_request"), limits, DataPage(database, runner, limits).answer, refuse_link, methods=methods
     )
     return [Route("/registrations/{link}/data", handler)]
 

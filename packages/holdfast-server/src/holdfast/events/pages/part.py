@@ -22,8 +22,7 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.pages.page_cache import constant_page
 from holdfast.kit.process.discovery import document
 from holdfast.kit.process.part import Endpoints, Part
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, read_batched
+from holdfast.kit.running.operation import Operation, read, read_batched
 
 READ = Operation("read_event_page", None, read_batched(operations.read))
 READ_ORGANIZER = Operation("read_organizer_page", None, read(operations.read_organizer))

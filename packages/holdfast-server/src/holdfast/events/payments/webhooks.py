@@ -31,9 +31,8 @@ from holdfast.kit.http.body import read_body
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, envelope
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.site import redirect
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.operation import Operation, single
 from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.run_modes import single
 from holdfast.kit.running.runner import Runner
 
 TOLERANCE_SECONDS = 300

@@ -68,7 +68,7 @@ async def _accept(steps: Steps, owner: Owner, key: str) -> None:
         return
     try:
         # The file is read when it is its turn: those that wait take no memory.
-        async with sandbox.turn(owner):
+        async with sandbox.decoder_turn(owner):
             photo = await _read_upload(store, row, owner)
     except UnfitFile:
         with without_client():
@@ -125,7 +125,7 @@ async def store(steps: Steps, owner: Owner, organizer_id: int, content: bytes, d
     photo = await sandbox.check(content, owner, declared)
     key = new_key(organizer_id, photo.content_type)
     row = PhotoRow(key, organizer_id, photo.content_type, len(content))
-    await steps.transact(lambda tx: expect(tx, row, upload=False))
+    await steps.transact(lambda tx: insert_awaited_photo(tx, row, upload=False))
     await steps.resources.photos.write(key, photo.content, photo.content_type)
     return key
 
@@ -137,7 +137,7 @@ def _declared_type(content_type: str) -> str:
     return "image/jpeg" if content_type == "image/jpg" else content_type
 
 
-async def expect(tx: Tx, row: PhotoRow, *, upload: bool) -> None:
+async def insert_awaited_photo(tx: Tx, row: PhotoRow, *, upload: bool) -> None:
     """Store the row of a photo whose file is not stored yet. Raises `quota_exceeded` and `too_many_uploads`."""
     networks = None
     if row.organizer_id is not None:

@@ -64,7 +64,7 @@ def _decode(content: bytes, format: str) -> None:
 
 def main() -> None:
     """Read a file from standard input. Write its type, a line break and the photo, or the reason of the refusal."""
-    confine()
+    limit_process()
     try:
         content_type, picture = check_photo(sys.stdin.buffer.read())
     except UnfitFile as reason:
@@ -73,7 +73,7 @@ def main() -> None:
     sys.stdout.buffer.write(content_type.encode() + b"\n" + picture)
 
 
-def confine() -> None:
+def limit_process() -> None:
     """Lower the priority of this process, and limit its processor time, its memory and the size of its output.
 
     At its end it writes how much processor time it took.

@@ -124,7 +124,7 @@ def require_time(owner: Owner) -> None:
 
 
 @asynccontextmanager
-async def turn(owner: Owner) -> AsyncGenerator[None]:
+async def decoder_turn(owner: Owner) -> AsyncGenerator[None]:
     """Wait for the turn of an owner, in which one file is decoded. A caller that has gone has none.
 
     Raises `service_unavailable`, `rate_limited` and `client_gone`.
@@ -141,7 +141,7 @@ async def check(content: bytes, owner: Owner, declared: str = "") -> CheckedPhot
 
     Raises `UnfitFile`, `service_unavailable`, `rate_limited` and `client_gone`.
     """
-    async with turn(owner):
+    async with decoder_turn(owner):
         return await decode(content, owner, declared)
 
 

@@ -9,7 +9,7 @@ import warnings
 from typing import Any, NamedTuple
 
 from holdfast.events.photos.container import MAX_PIXELS, UnfitFile
-from holdfast.events.photos.image import UNFIT_STATUS, confine
+from holdfast.events.photos.image import UNFIT_STATUS, limit_process
 from holdfast.kit.contract.messages import translatable
 
 SIZE_WIDTHS = (480, 960, 1920)
@@ -113,7 +113,7 @@ def main() -> None:
 
     The numbers are the photo's width and height, and the lengths of the files.
     """
-    confine()
+    limit_process()
     try:
         sizes = scale(sys.stdin.buffer.read())
     except UnfitFile as reason:

@@ -54,7 +54,7 @@ class PriceChange(Struct):
     new_price: Minor
 
 
-def mismatches(mode: PricingMode, price: int, min_price: int | None, max_price: int | None) -> Errors:
+def errors_of_price(mode: PricingMode, price: int, min_price: int | None, max_price: int | None) -> Errors:
     """Error messages by field for a price and bounds that do not fit a pricing mode; empty when they fit."""
     errors: Errors = {}
     if mode == "free" and price != 0:
@@ -76,7 +76,7 @@ def mismatches(mode: PricingMode, price: int, min_price: int | None, max_price: 
     return errors
 
 
-def stray_bounds(mode: PricingMode, **bounds: int | None) -> Errors:
+def errors_of_bounds(mode: PricingMode, **bounds: int | None) -> Errors:
     """Error messages by field for bounds of a price that is not dynamic."""
     if mode == "dynamic":
         return {}

@@ -92,7 +92,7 @@ async def reprice(tx: Tx, event_ids: Sequence[int], reason: Reason, now: dt.date
     )
 
 
-async def tick(tx: Tx, now: dt.datetime | None = None, *, most: int = MAX_PRICES_PER_TICK) -> int:
+async def update_prices(tx: Tx, now: dt.datetime | None = None, *, most: int = MAX_PRICES_PER_TICK) -> int:
     """Update the prices that have changed because time has passed. Returns the number of changed prices."""
     moved = await lock_moved_prices(tx, now, most)
     if moved:

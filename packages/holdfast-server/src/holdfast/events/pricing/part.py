@@ -7,7 +7,7 @@ from holdfast.kit.process.part import Part
 
 PART: Part[Context] = Part(
     timed_tasks=(
-        TimedTask("tick", Schedule.minutes(1), in_transaction(operations.tick)),
+        TimedTask("tick", Schedule.minutes(1), in_transaction(operations.update_prices)),
         TimedTask("thin_histories", Schedule.daily("03:57"), in_batches(operations.thin_histories)),
     )
 )

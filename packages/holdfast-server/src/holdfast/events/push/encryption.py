@@ -45,19 +45,19 @@ class BrowserKeys(NamedTuple):
     auth_secret: bytes
 
 
-def encoded(content: bytes) -> str:
+def base64url_encode(content: bytes) -> str:
     """Base64 for URLs, without padding."""
     return urlsafe_b64encode(content).decode().rstrip("=")
 
 
-def decoded(text: str) -> bytes:
+def base64url_decode(text: str) -> bytes:
     """The bytes of base64 for URLs, with or without padding. Raises ValueError."""
     return urlsafe_b64decode(text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4))
 
 
 def read_browser_keys(p256dh: str, auth: str) -> BrowserKeys:
     """The keys of a subscription, as browsers write them. Raises ValueError if they are none."""
-    public_key, auth_secret = decoded(p256dh), decoded(auth)
+    public_key, auth_secret = base64url_decode(p256dh), base64url_decode(auth)
     if len(public_key) != PUBLIC_KEY_BYTES or len(auth_secret) != AUTH_SECRET_BYTES:
         raise ValueError("the keys have the wrong length")
     ec.EllipticCurvePublicKey.from_encoded_point(CURVE, public_key)
@@ -115,7 +115,7 @@ class SenderKey:
 
     def __init__(self, seed: bytes) -> None:
         self._key = ec.derive_private_key(int.from_bytes(seed, "big") % (CURVE_ORDER - 1) + 1, CURVE)
-        self.public_key = encoded(_point(self._key.public_key()))
+        self.public_key = base64url_encode(_point(self._key.public_key()))
         """The key as browsers subscribe to it."""
 
     def authorization(self, origin: str, contact: str) -> str:
@@ -126,9 +126,9 @@ class SenderKey:
         """
         claims = {"aud": origin, "exp": int(time.time()) + TOKEN_SECONDS, "sub": contact}
         parts = [msgspec.json.encode(part) for part in ({"typ": "JWT", "alg": "ES256"}, claims)]
-        signed = ".".join(encoded(part) for part in parts)
+        signed = ".".join(base64url_encode(part) for part in parts)
         r, s = decode_dss_signature(self._key.sign(signed.encode(), ec.ECDSA(hashes.SHA256())))
-        signature = encoded(r.to_bytes(32, "big") + s.to_bytes(32, "big"))
+        signature = base64url_encode(r.to_bytes(32, "big") + s.to_bytes(32, "big"))
         return f"vapid t={signed}.{signature}, k={self.public_key}"
 
 

@@ -40,9 +40,8 @@ from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import redirect
 from holdfast.kit.postgres.lookup_cache import LookupCache
 from holdfast.kit.process.discovery import keys_document
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.operation import Operation, batched, single
 from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.run_modes import batched, single
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.cookie_secrets import is_cookie_secret, new_cookie_secret
 from holdfast_verify.formats.beacon import CHAIN

@@ -42,8 +42,7 @@ from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
 from holdfast.kit.pages.language import Language
 from holdfast.kit.postgres.group_commit import LockedRow
 from holdfast.kit.postgres.lookup_cache import MAX_RESULTS, LookupCache
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import Batch, read_batched
+from holdfast.kit.running.operation import Batch, Operation, read_batched
 from holdfast.kit.running.runner import Runner
 from holdfast_verify.formats.receipts import ReceiptFile, later_receipt, receipt_of
 from holdfast_verify.formats.signed_note import LogName
@@ -96,9 +95,8 @@ async def get_receipt(tx: Tx, caller: Caller, command: RoomVisit) -> ReceiptFile
     if place is None:
         raise NOT_FOUND("There is no receipt for this place.")
     await tx.confirm()  # only what is as durable as configured is promised
-    ticket, joined_at, nonce = place
     name, base_url = LogName("queues", command.queue_id), tx.resources.settings.base_url
-    receipt = receipt_of(name, base_url, joined_at, command.visitor_id, nonce, ticket)
+    receipt = receipt_of(name, base_url, place.joined_at, command.visitor_id, place.nonce, place.ticket)
     return later_receipt(receipt, name.subject, base_url, status_path(command.queue_id, command.visitor_id))
 
 

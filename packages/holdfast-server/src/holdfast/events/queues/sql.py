@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Sequence
-from typing import Any, Literal, LiteralString
+from typing import Any, Literal, LiteralString, NamedTuple
 
 import msgspec
 
@@ -244,16 +244,24 @@ VISITOR_STATUSES: LiteralString = f"""
 """
 
 
-async def find_logged_place(reader: Reader, queue_id: int, visitor_id: str) -> tuple[int, dt.datetime, str] | None:
-    """The ticket of a visitor, the time when it joined, and the nonce of its commitment; None: it is in no log."""
-    rows = await reader.tuples(
+class LoggedPlace(NamedTuple):
+    """The place of a visitor that a log has. `nonce`: of the commitment to it."""
+
+    ticket: int
+    joined_at: dt.datetime
+    nonce: str
+
+
+async def find_logged_place(reader: Reader, queue_id: int, visitor_id: str) -> LoggedPlace | None:
+    """The place of a visitor; None: it is in no log."""
+    return await reader.row(
+        LoggedPlace,
         """
         select ticket, joined_at, nonce::text from queue_visitors
          where queue_id = %(queue_id)s and visitor_id = %(visitor_id)s and nonce is not null
         """,
         {"queue_id": queue_id, "visitor_id": visitor_id},
     )
-    return next(iter(rows), None)
 
 
 async def find_visitor_statuses(

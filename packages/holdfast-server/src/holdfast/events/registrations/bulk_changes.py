@@ -22,8 +22,7 @@ from holdfast.kit.contract.problems import (
     NOT_FOUND,
     refuses,
 )
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import single
+from holdfast.kit.running.operation import Operation, single
 
 MAX_BULK_REGISTRATIONS = 50
 """The most registrations of one command."""

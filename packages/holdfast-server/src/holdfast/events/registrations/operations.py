@@ -1,4 +1,4 @@
-"""The operations on registrations."""
+"""The operations on registrations, and the deletion of what is no longer needed of them."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -33,7 +33,7 @@ from holdfast.events.registrations.model import (
     RegistrationNextStep,
     UpdateRegistration,
 )
-from holdfast.events.resources import Reader, Tx
+from holdfast.events.resources import Reader, Steps, Tx
 from holdfast.events.seats import intake, seats, settlement
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import Caller
@@ -49,7 +49,9 @@ from holdfast.kit.contract.problems import (
 )
 from holdfast.kit.postgres.group_commit import LockedRow
 from holdfast.kit.postgres.pagination import Page, offset_page
-from holdfast.kit.running.run_modes import Batch
+from holdfast.kit.running import idempotency
+from holdfast.kit.running.idempotency import PeopleInAnswers
+from holdfast.kit.running.operation import Batch
 from holdfast_verify.formats.receipts import receipt_of
 from holdfast_verify.formats.signed_note import LogName
 
@@ -411,3 +413,70 @@ REFUSALS: Mapping[str, Callable[[int], Problem]] = {
     "removed": lambda _: SERVICE_UNAVAILABLE("The registration was removed at the same time.", retry_after=1),
 }
 """The problem for each code of the intake statement."""
+
+
+REJECTION_BATCH_SIZE = 5_000
+"""Rejections that one transaction deletes."""
+
+ACCOUNT_SCAN_SIZE = 5_000
+"""Accounts that one statement reads."""
+
+ACCOUNT_BATCH_SIZE = 200
+"""Accounts that one transaction deletes. No registration is accepted during that transaction."""
+
+
+async def forget_rejections(tx: Tx) -> int:
+    """Delete a batch of rejections, 30 days after their events. Returns the number deleted."""
+    return await sql.delete_old_rejections(tx, REJECTION_BATCH_SIZE)
+
+
+async def forget_registrants(steps: Steps) -> int:
+    """Delete the accounts, older than a day, of people without registration and payment. Returns the number deleted.
+
+    A person who is registered again by e-mail gets a new account.
+    """
+    total, last = 0, 0
+    while registrants := await steps.read(
+        lambda reader, after=last: sql.find_registrants(reader, after, ACCOUNT_SCAN_SIZE)
+    ):
+        last = max(registrants)
+        unused = [id for id, is_used in registrants.items() if not is_used]
+        for start in range(0, len(unused), ACCOUNT_BATCH_SIZE):
+            total += await steps.transact(
+                lambda tx, ids=unused[start : start + ACCOUNT_BATCH_SIZE]: _delete_registrants(tx, ids)
+            )
+    return total
+
+
+async def _delete_registrants(tx: Tx, ids: list[int]) -> int:
+    # Exclusive: a registration that is being accepted for one of them is stored first, or its account is gone.
+    await tx.run("select pg_advisory_xact_lock(%(lock)s)", {"lock": intake.ADVISORY_LOCK_ID})
+    return await sql.delete_registrants(tx, ids)
+
+
+def person_of(answer: object) -> str | None:
+    """The public id of the person that an answer is about; None: it is about no person."""
+    return answer.next.url.rpartition("/")[2] if isinstance(answer, Accepted) else None
+
+
+PEOPLE_IN_ANSWERS = PeopleInAnswers(
+    person_of, "select public_id from users where public_id = any(%(people)s) order by id for key share skip locked"
+)
+"""The people in stored answers: such an answer has the public id of the person, and the nonce that opens the
+commitment in the public log.
+
+Erasing locks the account first, and replaces its public id. So an answer is stored before that, or not at all.
+"""
+
+
+async def forget_answers(tx: Tx, user_id: int) -> None:
+    """Erase the stored answers about a person whose account is locked, under each public id that it had."""
+    public_ids = await tx.tuples(
+        """
+        select public_id from users where id = %(user_id)s
+         union
+        select logged_as from registrations where user_id = %(user_id)s and logged_as is not null
+        """,
+        {"user_id": user_id},
+    )
+    await idempotency.forget_people(tx, [public_id for (public_id,) in public_ids])

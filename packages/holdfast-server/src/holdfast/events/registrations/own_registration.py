@@ -12,7 +12,7 @@ the address gets at most one such mail an hour for a registration, and none afte
 
 import datetime as dt
 from collections.abc import Sequence
-from typing import Any, Literal, LiteralString
+from typing import Any, Literal, LiteralString, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -29,7 +29,7 @@ from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, Id
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
-from holdfast.kit.running.run_modes import Batch
+from holdfast.kit.running.operation import Batch
 from holdfast_verify.formats.receipts import ReceiptFile, later_receipt, receipt_of
 from holdfast_verify.formats.signed_note import LogName
 
@@ -305,21 +305,28 @@ RECEIPT_FACTS: LiteralString = f"""
 """
 
 
+class _ReceiptFacts(NamedTuple):
+    """What a receipt says, as it is stored. `nonce`: None if no log has the registration."""
+
+    received_at: dt.datetime
+    nonce: str | None
+    logged_as: str | None
+    log_number: int | None
+    status: str
+
+
 @refuses(NOT_FOUND)
 async def get_receipt(tx: Tx, caller: Caller, command: GetOwnReceipt) -> ReceiptFile:
     """The receipt of a registration, not signed yet. There is none if no log has it, or the person was erased."""
-    for received_at, nonce, logged_as, number, status in await tx.tuples(
-        RECEIPT_FACTS, msgspec.structs.asdict(command)
-    ):
-        if nonce is None:
-            break
-        await tx.confirm()  # only what is as durable as configured is promised
-        name, base_url = LogName("events", command.event_id), tx.resources.settings.base_url
-        person = logged_as or command.public_id
-        receipt = receipt_of(name, base_url, received_at, person, nonce)
-        poll_path = f"/api/registrations/{command.event_id}/{person}"
-        return later_receipt(receipt, name.subject, base_url, poll_path, number, status)
-    raise NOT_FOUND("There is no receipt for this registration.")
+    facts = await tx.row(_ReceiptFacts, RECEIPT_FACTS, msgspec.structs.asdict(command))
+    if facts is None or facts.nonce is None:
+        raise NOT_FOUND("There is no receipt for this registration.")
+    await tx.confirm()  # only what is as durable as configured is promised
+    name, base_url = LogName("events", command.event_id), tx.resources.settings.base_url
+    person = facts.logged_as or command.public_id
+    receipt = receipt_of(name, base_url, facts.received_at, person, facts.nonce)
+    poll_path = f"/api/registrations/{command.event_id}/{person}"
+    return later_receipt(receipt, name.subject, base_url, poll_path, facts.log_number, facts.status)
 
 
 class ConfirmOwnRegistration(OwnRegistrationCommand):

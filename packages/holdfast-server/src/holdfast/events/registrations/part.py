@@ -1,7 +1,7 @@
 """What registrations register: the index for searches, cancellations, and the forgetting of people."""
 
-from holdfast.events.registrations import own_cancellations, retention, substring_search
-from holdfast.events.registrations.retention import PEOPLE_IN_ANSWERS
+from holdfast.events.registrations import operations, own_cancellations, substring_search
+from holdfast.events.registrations.operations import PEOPLE_IN_ANSWERS
 from holdfast.events.resources import Context
 from holdfast.kit.background.tasks import Schedule, TaskHandler, TimedTask, in_batches
 from holdfast.kit.process.part import Part
@@ -15,11 +15,11 @@ PART: Part[Context] = Part(
     tasks=(TaskHandler(substring_search.INDEX, substring_search.index),),
     timed_tasks=(
         TimedTask("forget_answers", Schedule.hourly(29), in_batches(IDEMPOTENCY.forget_answers)),
-        TimedTask("forget_rejections", Schedule.daily("03:17"), in_batches(retention.forget_rejections)),
+        TimedTask("forget_rejections", Schedule.daily("03:17"), in_batches(operations.forget_rejections)),
         TimedTask(
             "forget_own_cancellations", Schedule.daily("03:27"), in_batches(own_cancellations.forget_own_cancellations)
         ),
-        TimedTask("forget_registrants", Schedule.daily("03:37"), retention.forget_registrants),
+        TimedTask("forget_registrants", Schedule.daily("03:37"), operations.forget_registrants),
     ),
     sealed=(SealedTable("idempotency_answers", "id", "bytea"),),
 )

@@ -21,6 +21,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import LiteralString, NamedTuple
 
+from msgspec import Struct
 from prometheus_client import Counter
 
 from holdfast.events.pricing.operations import reprice
@@ -74,6 +75,22 @@ class ConcernedEvents(NamedTuple):
     with_draw: list[int]
     locked: list[int]
     repriced: list[int]
+
+
+class _ConcernedEvent(NamedTuple):
+    """An event of a batch. `takes_entries`: its registrations become entries of a draw; None: the event is locked."""
+
+    id: int
+    takes_entries: bool | None
+    is_dynamic: bool | None
+
+
+class _SettledRow(Struct):
+    """How many registrations got an outcome; or, without an outcome, an event with a registration that is locked."""
+
+    outcome: str | None
+    count: int
+    locked_event_id: int | None
 
 
 async def settle_pending(database: Database, row_waiters: RowWaiters) -> float:
@@ -201,7 +218,8 @@ async def lock_events(tx: Tx, cut: str, limit: int, skipped_ids: Collection[int]
 
     They are locked in the order of their ids to avoid deadlocks.
     """
-    rows = await tx.tuples(
+    events = await tx.rows(
+        _ConcernedEvent,
         """
         with concerned as materialized (
             select distinct event_id as id
@@ -218,10 +236,10 @@ async def lock_events(tx: Tx, cut: str, limit: int, skipped_ids: Collection[int]
         {"cut": cut, "limit": limit, "skipped_ids": list(skipped_ids)},
     )
     return ConcernedEvents(
-        first_come=[id for id, takes_entries, _ in rows if takes_entries is False],
-        with_draw=[id for id, takes_entries, _ in rows if takes_entries],
-        locked=[id for id, takes_entries, _ in rows if takes_entries is None],
-        repriced=[id for id, takes_entries, is_dynamic in rows if takes_entries is False and is_dynamic],
+        first_come=[event.id for event in events if event.takes_entries is False],
+        with_draw=[event.id for event in events if event.takes_entries],
+        locked=[event.id for event in events if event.takes_entries is None],
+        repriced=[event.id for event in events if event.takes_entries is False and event.is_dynamic],
     )
 
 
@@ -282,7 +300,8 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
     A seat that has to be paid is held. Registrations behind a locked one of the same event are not settled. If the
     event has an open log, each gets the next number in the order of arrivals, and the statement tells the log.
     """
-    rows = await tx.tuples(
+    rows = await tx.rows(
+        _SettledRow,
         f"""
         with {OLDEST_PENDING},
         -- Many registrations are for few events. Each event is looked up once.
@@ -320,15 +339,13 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
          returning registrations.event_id, registrations.user_id, received_at, nonce, registrations.status,
                    registrations.log_number),
         {logged_arrivals(outcomes="array_agg(status order by log_number)")}
-        select status::text, count(*), null from settled group by status
+        select status::text as outcome, count(*), null as locked_event_id from settled group by status
         union all
         select null, 0, event_id from oldest where not is_next group by event_id
         """,
         {"event_ids": list(event_ids), "cut": cut, "limit": limit, "hold": tx.resources.settings.hold_minutes},
     )
-    return SettledBatch(
-        {status: count for status, count, _ in rows if status}, [event_id for status, _, event_id in rows if not status]
-    )
+    return _settled_batch(rows)
 
 
 async def give_tickets(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -> SettledBatch:
@@ -336,7 +353,8 @@ async def give_tickets(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
 
     A ticket is the next number of the log of the event. Registrations behind a locked one of the same event wait.
     """
-    rows = await tx.tuples(
+    rows = await tx.rows(
+        _SettledRow,
         f"""
         with {OLDEST_PENDING},
         event as materialized (
@@ -356,11 +374,17 @@ async def give_tickets(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
             insert into event_entries (event_id, ticket, user_id, entered_at)
             select event_id, log_number, user_id, received_at from settled order by event_id, log_number),
         {logged_arrivals(outcomes="null::registration_status[]")}
-        select count(*), null from settled
+        select 'in_draw' as outcome, count(*), null as locked_event_id from settled having count(*) > 0
         union all
-        select 0, event_id from oldest where not is_next group by event_id
+        select null, 0, event_id from oldest where not is_next group by event_id
         """,
         {"event_ids": list(event_ids), "cut": cut, "limit": limit},
     )
-    count = sum(count for count, _ in rows)
-    return SettledBatch({"in_draw": count} if count else {}, [event_id for _, event_id in rows if event_id is not None])
+    return _settled_batch(rows)
+
+
+def _settled_batch(rows: Sequence[_SettledRow]) -> SettledBatch:
+    return SettledBatch(
+        {row.outcome: row.count for row in rows if row.outcome is not None},
+        [row.locked_event_id for row in rows if row.locked_event_id is not None],
+    )

@@ -66,7 +66,7 @@ class TextLimitExceeded(Exception):
     """The rendering of a text takes too many steps or too long, or its HTML is too long."""
 
 
-class Work:
+class RenderingWork:
     """The steps of one text, and its CPU time."""
 
     def __init__(self, seconds: float) -> None:
@@ -99,7 +99,7 @@ def render_or_end(source: str) -> RenderedText | None:
 
 def render(source: str, seconds: float = MAX_CPU_SECONDS) -> RenderedText:
     """The text as HTML. Raises `TextLimitExceeded`, also if it takes more than `seconds` of CPU time."""
-    work = Work(seconds)
+    work = RenderingWork(seconds)
     env = {"work": work}
     _linkifier.work = work
     try:
@@ -135,7 +135,7 @@ def _words(tokens: list[Token]) -> str:
 
 def _count_step(state: StateInline | StateBlock, *_: object) -> bool:
     """A rule that matches nothing, and raises if a limit is exceeded. The parser tries it at every position."""
-    work: Work = state.env["work"]
+    work: RenderingWork = state.env["work"]
     work.add(1)
     return False
 
@@ -162,7 +162,7 @@ def _link_address(state: StateInline, silent: bool) -> bool:
         state.push("link_open", "a", 1).attrs = {"href": target}
         state.push("text", "", 0).content = address
         state.push("link_close", "a", -1)
-        work: Work = state.env["work"]
+        work: RenderingWork = state.env["work"]
         work.add(LINK_STEPS)
     state.pos = begin + length
     return True
@@ -171,7 +171,7 @@ def _link_address(state: StateInline, silent: bool) -> bool:
 class _Linkifier(LinkifyIt):
     """Finds addresses in texts. It looks at a part of a text for each, and counts the steps."""
 
-    work: Work
+    work: RenderingWork
 
     def test_schema_at(self, text: str, name: str, position: int) -> int:
         """The number of characters of an address after its scheme; 0: it is none, or too long for a link."""
@@ -297,5 +297,5 @@ def _build_markdown() -> MarkdownIt:
 
 # Only text with a scheme becomes a link, not every word with a dot.
 _linkifier = _Linkifier(options={"fuzzy_link": False})
-_linkifier.work = Work(0)
+_linkifier.work = RenderingWork(0)
 _markdown = _build_markdown()

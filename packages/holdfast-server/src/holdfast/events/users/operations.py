@@ -5,8 +5,8 @@ from typing import Any, LiteralString
 
 import msgspec
 
-from holdfast.accounts.addresses import usable
-from holdfast.accounts.agent_requests import count_of
+from holdfast.accounts.addresses import usable_address
+from holdfast.accounts.agent_requests import waiting_requests_count
 from holdfast.accounts.directory import Account, StoredPassword
 from holdfast.events.hand_over_conditions import of_organizer
 from holdfast.events.resources import Reader
@@ -92,7 +92,7 @@ class UserDirectory:
         rows = await reader.rows(
             Account,
             f"""
-            select {_ACCOUNT}, {count_of("users.id")} as requests from users
+            select {_ACCOUNT}, {waiting_requests_count("users.id")} as requests from users
              where id = any(%(ids)s) and email is not null
             """,
             {"ids": list(ids)},
@@ -143,4 +143,4 @@ class UserDirectory:
         return account
 
     def canonical(self, email: str) -> str | None:
-        return usable(email)
+        return usable_address(email)

@@ -13,8 +13,7 @@ from msgspec import Meta, Struct
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, Id
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import Call, read
+from holdfast.kit.running.operation import Call, Operation, read
 
 OPERATIONS = frozenset(
     {
@@ -35,9 +34,6 @@ OPERATIONS = frozenset(
 
 ALWAYS_CHANGING = frozenset({"create_pool", "import_csv", "resync"})
 """The tools that do something with every call; a repeated call of another tool may change nothing."""
-
-DELETE_BATCH_SIZE = 5_000
-"""Rows that one statement deletes."""
 
 
 class ListAgentActions(Command):
@@ -142,21 +138,6 @@ async def list_actions(reader: Reader, caller: Caller, command: ListAgentActions
          order by action.id desc
         """,
         {"shop_id": caller.tenant, "before": command.before, "limit": command.limit},
-    )
-
-
-async def forget_actions(tx: Tx) -> int:
-    """Delete a batch of actions, of all shops, that are older than 90 days. Returns how many were deleted."""
-    return await tx.value(
-        """
-        with deleted as (
-            delete from agent_actions
-             where id = any(array(select id from agent_actions where done_at < now() - interval '90 days'
-                                   order by done_at limit %(limit)s for update skip locked))
-         returning 1)
-        select count(*) from deleted
-        """,
-        {"limit": DELETE_BATCH_SIZE},
     )
 
 

@@ -53,7 +53,7 @@ async def store_variants(
     )
 
 
-async def track(tx: Tx, shop_id: int, item_gid: str, *, tracked: bool) -> None:
+async def store_tracking(tx: Tx, shop_id: int, item_gid: str, *, tracked: bool) -> None:
     """Store whether the platform counts an item."""
     await tx.run(
         """

@@ -87,7 +87,7 @@ async def store_item(steps: Steps, delivery: Delivery) -> None:
     changed = read_payload(delivery, ItemPayload)
 
     async def work(tx: Tx) -> None:
-        await sql.track(tx, delivery.shop_id, _gid("InventoryItem", changed.id), tracked=changed.tracked)
+        await sql.store_tracking(tx, delivery.shop_id, _gid("InventoryItem", changed.id), tracked=changed.tracked)
         await levels.request_sync(tx, delivery.shop_id)
 
     await steps.transact(work)

@@ -1,7 +1,7 @@
 """Shared parts of the pages of the merchants' console: who may open them, and the places in its navigation.
 
 The console is shown in a frame of the platform's admin, and in a window of its own. So every link to another page is
-`language.at(path)`, a redirect is `console.to(request, path)`, and a form that is sent by GET includes
+`language.at(path)`, a redirect is `console.redirect(request, path)`, and a form that is sent by GET includes
 `query_fields.html`.
 """
 

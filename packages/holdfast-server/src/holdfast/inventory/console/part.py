@@ -23,7 +23,7 @@ from holdfast.inventory.console.pools.replay import ReplayPage
 from holdfast.inventory.console.pools.spreadsheets import SpreadsheetsPage
 from holdfast.inventory.console.pools.suggestions import SuggestionsPage
 from holdfast.inventory.console.settings.settings_pages import SettingsPages
-from holdfast.inventory.console.sync import corrections, differences
+from holdfast.inventory.console.sync import differences
 from holdfast.inventory.console.sync.sync_page import SyncPage
 from holdfast.inventory.console.variants.variants_pages import VariantPage, VariantsPage
 from holdfast.inventory.context import Context
@@ -38,8 +38,7 @@ from holdfast.inventory.site import SITE
 from holdfast.inventory.stock import pool_page
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.process.part import Endpoints, Part
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.operation import Operation, read, single
 
 OPERATIONS = (
     LIST_AGENT_ACTIONS,
@@ -54,7 +53,7 @@ OPERATIONS = (
     Operation("get_replay", None, read(replays.get)),
     Operation("name_variants", None, read(catalog.name_variants)),
     Operation("find_drawn_pools", None, read(differences.find_drawn_pools)),
-    Operation("keep_platform_number", None, single(corrections.keep_platform_number)),
+    Operation("keep_platform_number", None, single(differences.keep_platform_number)),
     Operation("get_entry", None, read(pool_page.get_entry)),
     Operation("get_undo_status", None, read(pool_page.get_undo_status)),
     Operation("list_units_per_sale", None, read(pool_page.list_units_per_sale)),

@@ -31,13 +31,13 @@ from holdfast.inventory.webhooks.payloads import (
 )
 from holdfast.kit.contract.caller import platform
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.running.run_modes import Batch, Call
+from holdfast.kit.running.operation import Batch, Call
 
 SOURCE = "webhook"
 """The source that the ledger names for entries of orders."""
 
 
-class Uncountable(Exception):
+class UncountableOrder(Exception):
     """An order would take a pool beyond its limit. The message names the order, and the reason."""
 
 
@@ -52,7 +52,7 @@ async def apply_orders(tx: Tx, shop_id: int, orders: Sequence[Order]) -> list[Or
     """Write what orders do into the ledger, as far as it is not there yet. An order may be applied again at any time.
 
     Returns the orders that must be read from the platform, because their webhooks do not say how they are now. Raises
-    `Uncountable`; then nothing is applied.
+    `UncountableOrder`; then nothing is applied.
     """
     await lock_shop(tx, shop_id)
     stored = await sql.find_orders(tx, shop_id, {order.id for order in orders})
@@ -111,7 +111,7 @@ async def _write(tx: Tx, shop_id: int, effects: Sequence[OrderEffect]) -> None:
         for call, answer in zip(calls, answers, strict=True):
             if isinstance(answer, Problem):
                 why = "; ".join(text for texts in answer.errors.values() for text in texts) or answer.message
-                raise Uncountable(f"{call.command.order_gid} cannot be counted: {why}.")
+                raise UncountableOrder(f"{call.command.order_gid} cannot be counted: {why}.")
 
 
 FRESH_SECONDS = 60

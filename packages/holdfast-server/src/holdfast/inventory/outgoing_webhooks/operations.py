@@ -1,25 +1,53 @@
-"""The operations on endpoints of webhooks of a shop: all of them for its console, and two tools for agents."""
+"""The operations on endpoints of webhooks of a shop: all of them for its console, and two tools for agents.
+
+The rest is done in the console alone: secrets, tests, deliveries.
+"""
 
 from collections.abc import Sequence
+from typing import Annotated
 
-from msgspec import UNSET
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from holdfast.inventory.outgoing_webhooks.messages import MESSAGES
-from holdfast.inventory.outgoing_webhooks.model import ChangedEndpoint, ListEndpoints, SetEndpoint
 from holdfast.inventory.problems import TOO_MANY_ENDPOINTS
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.stock.remembered_stock import lock_shop
 from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command, Id, Repeatable, rule
 from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, refuses
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.operation import Operation, read, single
 from holdfast.kit.webhooks.endpoints import COUNT_ENDPOINTS, EndpointOperations
 from holdfast.kit.webhooks.model import (
     CreateWebhookEndpoint,
     ListWebhookEndpoints,
+    Types,
     UpdateWebhookEndpoint,
+    Url,
     WebhookEndpoint,
 )
+
+
+class ListEndpoints(Command):
+    endpoint_id: Annotated[Id, Meta(description="Only this one.")] | None = None
+
+
+class SetEndpoint(Repeatable, kw_only=True):
+    endpoint_id: Annotated[Id, Meta(description="Absent: a new one.")] | None = None
+    url: Annotated[Url, Meta(description="Begins with https://.")] | UnsetType = UNSET
+    types: Annotated[Types, Meta(description="Such as stock.low; empty: all.")] | UnsetType = UNSET
+    active: Annotated[bool, Meta(description="False pauses it.")] | UnsetType = UNSET
+
+    @rule("endpoint_id", "url")
+    def _has_address(self) -> str | None:
+        return "is required, or a url for a new endpoint" if self.endpoint_id is None and not self.url else None
+
+
+class ChangedEndpoint(Struct):
+    """An endpoint as it is after the call. A dry run of a new one has no secret."""
+
+    dry_run: bool
+    endpoint: WebhookEndpoint
+
 
 MAX_ENDPOINTS = 20
 """The most endpoints of a shop."""

@@ -45,7 +45,7 @@ from holdfast.kit.contract.problems import (
     invalid,
     refuses,
 )
-from holdfast.kit.running.run_modes import Batch
+from holdfast.kit.running.operation import Batch
 
 
 async def find_by_id(reader: Reader, shop_id: int, ids: Collection[int]) -> dict[int, Pool]:

@@ -75,18 +75,19 @@ async def begin(tx: Tx, caller: Caller, command: BeginReplay) -> None:
 
 async def get(reader: Reader, caller: Caller, command: GetReplay) -> Replay:
     """The last replay of the shop, how far it is, and its result."""
-    rows = await reader.tuples(
+    replay = await reader.row(
+        Replay,
         """
-        select case when result is not null then 'done' when error is not null then 'failed' else 'running' end,
-               read, jsonb_array_length(pools), requested_at, error, result
+        select case when result is not null then 'done' when error is not null then 'failed' else 'running' end
+                    as status, read, jsonb_array_length(pools) as pools, requested_at, error, result
           from replays where shop_id = %(shop_id)s
         """,
         {"shop_id": caller.tenant},
     )
-    for status, read, pools, requested_at, error, result in rows:
-        stored = None if result is None else msgspec.convert(result, ReplayResult, strict=False)
-        return Replay(status, read, pools, requested_at, error, stored)
-    return Replay("none")
+    if replay is None:
+        return Replay("none")
+    replay.result = msgspec.convert(replay.result, ReplayResult | None, strict=False)
+    return replay
 
 
 async def advance(steps: Steps, of: ReplayTask) -> None:

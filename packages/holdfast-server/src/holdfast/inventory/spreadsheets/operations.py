@@ -51,7 +51,7 @@ from holdfast.kit.contract.problems import (
     invalid,
     refuses,
 )
-from holdfast.kit.running.run_modes import Batch, Call
+from holdfast.kit.running.operation import Batch, Call
 
 
 class KnownPools(NamedTuple):
@@ -139,7 +139,7 @@ def repeated_message(column: str, name: str) -> Message:
     return sheet.column_message(column, message("%(name)s is in an earlier row too", name=name))
 
 
-def repeated(rows: Sequence[tuple[int, T]], keys: Sequence[object]) -> list[tuple[int, T]]:
+def find_repeated_rows(rows: Sequence[tuple[int, T]], keys: Sequence[object]) -> list[tuple[int, T]]:
     """The rows whose key is in an earlier row too."""
     first = {key: index for index, key in reversed([*enumerate(keys)])}
     return [row for index, row in enumerate(rows) if first[keys[index]] < index]
@@ -188,7 +188,7 @@ def _repeated(rows: Sequence[tuple[int, PoolRow]], known_pools: KnownPools) -> l
     """The rows whose pool or name is in an earlier row too."""
     names = [known_pools.key(row.name) for _, row in rows]
     ids = [pool.id if (pool := known_pools.pool(row.name, row.pool_id)) else f"line {line}" for line, row in rows]
-    return [*dict([*repeated(rows, names), *repeated(rows, ids)]).items()]
+    return [*dict([*find_repeated_rows(rows, names), *find_repeated_rows(rows, ids)]).items()]
 
 
 def _is_renamed(row: PoolRow, pool: Pool) -> bool:
@@ -260,7 +260,7 @@ async def load_members(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     keys = [(pool_id, member.variant_gid) for pool_id, member in links]
     refused += [
         RowRefusal(line, repeated_message("variant_gid" if row.variant_gid else "sku", _variant_name(row)))
-        for line, row in repeated(linked_rows, keys)
+        for line, row in find_repeated_rows(linked_rows, keys)
     ]
     if refused:
         raise nothing_imported(refused)

@@ -47,7 +47,7 @@ from holdfast.inventory.stock.stock_changes import Draft, apply_and_store, touch
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import DAILY_LIMIT_REACHED, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
 from holdfast.kit.postgres import database
-from holdfast.kit.running.run_modes import Batch, Call
+from holdfast.kit.running.operation import Batch, Call
 
 A = TypeVar("A")
 
@@ -282,7 +282,7 @@ async def forget_drawn(tx: Tx) -> int:
     )
 
 
-async def shops(reader: database.Reader[Any]) -> list[int]:
+async def list_shop_ids(reader: database.Reader[Any]) -> list[int]:
     """The ids of all shops."""
     return [id for (id,) in await reader.tuples("select id from shops order by id")]
 

@@ -29,7 +29,7 @@ from holdfast.inventory.stock.remembered_stock import RememberedStock, TouchedRo
 from holdfast.inventory.stock.sql import pools_around
 from holdfast.kit.contract.caller import Principal
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.running.run_modes import Batch, Call
+from holdfast.kit.running.operation import Batch, Call
 from holdfast.kit.webhooks.endpoints import MESSAGES_CHANNEL
 
 NUMBERS_PER_ENTRY = 11

@@ -21,7 +21,7 @@ from holdfast.inventory.sync.model import CHANGED_AT_PLATFORM, GRACE_SECONDS, PU
 from holdfast.inventory.webhooks import inbox
 from holdfast.inventory.webhooks.model import WaitingWebhook
 from holdfast.kit.contract.caller import platform
-from holdfast.kit.running.run_modes import Batch, Call
+from holdfast.kit.running.operation import Batch, Call
 
 SOURCE = "inventory_levels/update"
 

@@ -140,7 +140,7 @@ async def recheck(tx: Tx, shop_id: int, item_gids: Collection[str], *, is_comple
     certain: list[int] = []
     for item_gid, rows in of_items.items():
         item_changes = changes.get(item_gid, [])
-        if not any(row.level.is_set for row in rows):
+        if not any(row.is_set for row in rows):
             continue
         if any(row.is_pushed for row in rows):
             expected, locations = _attribute_for_now(rows, item_changes)
@@ -157,8 +157,8 @@ async def recheck(tx: Tx, shop_id: int, item_gids: Collection[str], *, is_comple
         ]
         is_judged = any(row.has_target for row in rows)
         for row in rows:
-            location_gid, of_level = row.level.location_gid, expected[row.level.location_gid]
-            is_suspect = is_judged and (is_open or (not is_settled and of_level != row.level.available))
+            location_gid, of_level = row.location_gid, expected[row.location_gid]
+            is_suspect = is_judged and (is_open or (not is_settled and of_level != row.available))
             settled.append(_SettledLevel(item_gid, location_gid, of_level, is_suspect, is_moved))
     await _store_explained(tx, shop_id, settled)
     await _store_locations(tx, located, certain)
@@ -177,17 +177,26 @@ class _SettledLevel(Struct, frozen=True):
 class _LevelRow(NamedTuple):
     """A level. `has_target`: it is set from pools, and they are not paused. `is_pushed`: a call changes it now."""
 
-    level: ExplainedLevel
+    item_gid: str
+    location_gid: str
+    available: int
+    expected: int
+    is_set: bool
     has_target: bool
     is_pushed: bool
+
+    @property
+    def level(self) -> ExplainedLevel:
+        return ExplainedLevel(self.location_gid, self.available, self.expected, self.is_set)
 
 
 async def _find_unsettled(tx: Tx, shop_id: int, item_gids: Collection[str]) -> dict[str, list[_LevelRow]]:
     """By item all levels of those items that have a difference, a suspect level or a change without a place."""
-    rows = await tx.tuples(
+    rows = await tx.rows(
+        _LevelRow,
         """
-        select levels.item_gid, location_gid, available, expected, target is not null or paused, target is not null,
-               push_id is not null
+        select levels.item_gid, location_gid, available, expected, target is not null or paused as is_set,
+               target is not null as has_target, push_id is not null as is_pushed
           from levels
           join (select item_gid from levels
                  where shop_id = %(shop_id)s and item_gid = any(%(items)s) and expected is not null
@@ -203,9 +212,8 @@ async def _find_unsettled(tx: Tx, shop_id: int, item_gids: Collection[str]) -> d
         {"shop_id": shop_id, "items": [*item_gids]},
     )
     of_items: dict[str, list[_LevelRow]] = {}
-    for item_gid, location_gid, available, expected, is_set, has_target, is_pushed in rows:
-        level = ExplainedLevel(location_gid, available, expected, is_set)
-        of_items.setdefault(item_gid, []).append(_LevelRow(level, has_target, is_pushed))
+    for row in rows:
+        of_items.setdefault(row.item_gid, []).append(row)
     return of_items
 
 
@@ -238,9 +246,9 @@ def _attribute_for_now(
     rows: Sequence[_LevelRow], changes: Sequence[PendingChange]
 ) -> tuple[dict[str, int], dict[int, str | None]]:
     """Attribute new changes to the first level set from pools: it is not known whether a call has changed it."""
-    expected = {row.level.location_gid: row.level.expected for row in rows}
+    expected = {row.location_gid: row.expected for row in rows}
     locations = {change.id: change.location_gid for change in changes}
-    first = min(row.level.location_gid for row in rows if row.level.is_set)
+    first = min(row.location_gid for row in rows if row.is_set)
     for change in changes:
         if change.location_gid is None and not change.may_be_included:
             expected[first] += change.amount

@@ -63,6 +63,15 @@ class _PlanRow(Struct):
     has_unplanned: bool
 
 
+class _PlannedLevel(NamedTuple):
+    """A level that a plan has changed. `starts_tracking`: it is set from pools from now on."""
+
+    item_gid: str
+    location_gid: str
+    starts_tracking: bool
+    needs_recheck: bool
+
+
 async def plan(tx: Tx, shop_id: int) -> None:
     """Compute the targets of the levels whose pools have changed, or of all levels if the catalog has changed.
 
@@ -122,7 +131,8 @@ async def _compute(tx: Tx, shop_id: int, planned: ShopVersions, items: Sequence[
     # planned        the same, and whether the level is set from pools from now on (`starts_tracking`): its earlier
     #                changes need no explanation. If no level of the item was set before, those of all its levels need
     #                none
-    rows = await tx.tuples(
+    changed = await tx.rows(
+        _PlannedLevel,
         f"""
         with heard as (
             select pool_id, min(heard_at) as heard_at from ledger
@@ -170,7 +180,7 @@ async def _compute(tx: Tx, shop_id: int, planned: ShopVersions, items: Sequence[
            and levels.location_gid = planned.location_gid
            and (levels.target is distinct from planned.target or levels.paused <> planned.paused or starts_tracking)
         returning levels.item_gid, levels.location_gid, starts_tracking,
-                  starts_tracking or planned.paused or levels.available <> levels.expected
+                  starts_tracking or planned.paused or levels.available <> levels.expected as needs_recheck
         """,
         {
             "shop_id": shop_id,
@@ -178,7 +188,7 @@ async def _compute(tx: Tx, shop_id: int, planned: ShopVersions, items: Sequence[
             "items": items,
         },
     )
-    started = [(item, location) for item, location, starts_tracking, _ in rows if starts_tracking]
+    started = [(level.item_gid, level.location_gid) for level in changed if level.starts_tracking]
     if started:
         await levels.release_changes(tx, shop_id, started)
-    await levels.recheck(tx, shop_id, {item for item, _, _, needs_recheck in rows if needs_recheck})
+    await levels.recheck(tx, shop_id, {level.item_gid for level in changed if level.needs_recheck})

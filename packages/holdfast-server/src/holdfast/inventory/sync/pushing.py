@@ -7,7 +7,7 @@ changed it), if it would fall below zero, and if another location of the item ha
 """
 
 from collections.abc import Sequence
-from typing import LiteralString
+from typing import LiteralString, NamedTuple
 
 import msgspec
 from cachetools import LRUCache
@@ -113,12 +113,23 @@ async def next_push(tx: Tx, shop_id: int, max_levels: int) -> LevelPush | None:
     return await _push_in_progress(tx, shop_id) if chosen else None
 
 
+class _StoredPush(NamedTuple):
+    """A call as it is stored, with its fields as in `LevelPush`."""
+
+    id: int
+    key: str
+    adjusts: bool
+    age: float
+
+
 async def _push_in_progress(tx: Tx, shop_id: int) -> LevelPush | None:
-    rows = await tx.tuples(
+    rows = await tx.pairs(
+        _StoredPush,
+        LevelChange,
         """
-        select id, coalesce(key, adjust_key)::text, adjust_key is not null,
-               extract(epoch from clock_timestamp() - inserted_at)::float8,
-               item_gid, location_gid, gid, pushed_from, pushed_to
+        select id, coalesce(key, adjust_key)::text as key, adjust_key is not null as adjusts,
+               extract(epoch from clock_timestamp() - inserted_at)::float8 as age,
+               item_gid, location_gid, gid, pushed_from as before, pushed_to as after
           from pushes left join levels on levels.push_id = pushes.id
          where pushes.shop_id = %(shop_id)s order by item_gid, location_gid
         """,
@@ -126,8 +137,9 @@ async def _push_in_progress(tx: Tx, shop_id: int) -> LevelPush | None:
     )
     if not rows:
         return None
-    id, key, adjusts, age, *_ = rows[0]
-    return LevelPush(id, key, adjusts, age, [LevelChange(*row[4:]) for row in rows if row[4]])
+    [(push, _), *_] = rows
+    # A push whose levels are gone has one row, with an empty level.
+    return LevelPush(push.id, push.key, push.adjusts, push.age, [level for _, level in rows if level.item_gid])
 
 
 async def store_accepted(tx: Tx, shop_id: int, push: LevelPush, accepted: AcceptedPush) -> list[float]:

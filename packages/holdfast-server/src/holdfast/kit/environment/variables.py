@@ -85,13 +85,13 @@ def read_settings(kind: type[S]) -> S:
     if unknown := unknown_in_file([kind]):
         names = "; ".join(str(variable) for variable in unknown)
         raise CannotStart(f"Unknown in .env: {names}. docs/settings.md lists the settings.")
-    settings, invalid = validated(kind)
+    settings, invalid = validate_settings(kind)
     if settings is None:
         raise CannotStart(f"{'; '.join(str(variable) for variable in invalid)}. docs/settings.md lists the settings.")
     return settings
 
 
-def validated(kind: type[S]) -> tuple[S | None, Sequence[InvalidVariable]]:
+def validate_settings(kind: type[S]) -> tuple[S | None, Sequence[InvalidVariable]]:
     """The settings, or None and all that cannot be used. Raises `CannotStart` if `.env` cannot be read."""
     try:
         return kind(), ()  # pyright: ignore[reportCallIssue] - it reads the environment

@@ -33,7 +33,7 @@ MAX_COMPARED = 32
 """How many of the newest things of one address are compared, to find the one that gives way."""
 
 
-class Holdings(Generic[T]):
+class AddressHoldings(Generic[T]):
     """The things that each address holds. All networks of /64 in one of /48 count as one address.
 
     Each step takes the same time, however many things and addresses there are.
@@ -290,7 +290,7 @@ class ConnectionLimits:
     _by_source: Counter[str] = field(default_factory=Counter[str])
     _sources: dict[LimitedConnection, str] = field(default_factory=dict[LimitedConnection, str])
     """The open connections that are counted by address, each with its source."""
-    _holdings: Holdings[LimitedConnection] = field(default_factory=Holdings[LimitedConnection])
+    _holdings: AddressHoldings[LimitedConnection] = field(default_factory=AddressHoldings[LimitedConnection])
     _unread: dict[LimitedConnection, int] = field(default_factory=dict[LimitedConnection, int])
     _unread_bytes: int = 0
     _warned_at: float = float("-inf")

@@ -21,7 +21,7 @@ from starlette.types import Receive, Send
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.client import WIDE_CONNECTIONS, wide_network
 from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE
-from holdfast.kit.http.connection_limits import Holdings
+from holdfast.kit.http.connection_limits import AddressHoldings
 from holdfast.kit.http.handler import NOSNIFF, Reply, Request
 
 M = TypeVar("M")
@@ -210,9 +210,9 @@ class Streams:
         self._max_streams_in_process = max_streams_in_process
         self._open: Counter[tuple[StreamOwner, object]] = Counter()
         self._streams: set[OpenStream] = set()
-        self._holdings = Holdings[OpenStream]()
+        self._holdings = AddressHoldings[OpenStream]()
         """The streams of the process by address."""
-        self._tenants: dict[object, Holdings[OpenStream]] = {}
+        self._tenants: dict[object, AddressHoldings[OpenStream]] = {}
         """The streams of each tenant, by address."""
         self.closing = False
         self.wakes: set[Callable[[], None]] = set()
@@ -257,7 +257,7 @@ class Streams:
         finally:
             self._stop_counting(stream)
 
-    def _make_room(self, holdings: Holdings[OpenStream] | None, source: str) -> bool:
+    def _make_room(self, holdings: AddressHoldings[OpenStream] | None, source: str) -> bool:
         """End a stream of the address that has the most. Returns whether there was one."""
         excess = holdings.find_excess(source) if holdings else None
         if excess is None:
@@ -281,11 +281,11 @@ class Streams:
             if not self._open[owner, name]:
                 del self._open[owner, name]
 
-    def _holdings_of(self, stream: OpenStream) -> Iterator[Holdings[OpenStream]]:
+    def _holdings_of(self, stream: OpenStream) -> Iterator[AddressHoldings[OpenStream]]:
         if stream.source:
             yield self._holdings
             if tenant := stream.owners.get("tenant"):
-                yield self._tenants.setdefault(tenant, Holdings())
+                yield self._tenants.setdefault(tenant, AddressHoldings())
 
     def _shares(self, owners: Mapping[StreamOwner, object]) -> Iterator[tuple[StreamOwner, object, int]]:
         """What a stream is counted for, with the maximum of each. An address counts with the network that it is in."""

@@ -71,7 +71,7 @@ def listen_all(host: str, *ports: int) -> list[socket.socket]:
     return listeners
 
 
-def shared(listener: socket.socket) -> list[socket.socket]:
+def copies_of_socket(listener: socket.socket) -> list[socket.socket]:
     """The socket and copies of it, for a server that accepts several connections in one turn of its event loop.
 
     uvloop accepts one connection from each socket in a turn. Under load a turn takes tens of milliseconds, so clients

@@ -32,7 +32,7 @@ class _ServedAddress(NamedTuple):
             return False
 
 
-def store(settings: Settings) -> None:
+def store_served_address(settings: Settings) -> None:
     """Store the address of this process, which is about to serve, in the data directory if there is one."""
     # A process with a database of its own may have no directory, or one that it must not write to.
     with contextlib.suppress(OSError):

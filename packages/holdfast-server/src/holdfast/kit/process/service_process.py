@@ -29,7 +29,7 @@ from holdfast.kit.environment.settings import Settings
 from holdfast.kit.environment.variables import read_settings, warn_of_unknown_variables
 from holdfast.kit.http.connection import Connection
 from holdfast.kit.http.connection_limits import ConnectionLimits, files_for_connections
-from holdfast.kit.http.sockets import BACKLOG, address_of, shared
+from holdfast.kit.http.sockets import BACKLOG, address_of, copies_of_socket
 from holdfast.kit.mail import outbox
 from holdfast.kit.postgres import bundled, transactions
 from holdfast.kit.postgres.connection_errors import connection_failure, connection_remedy
@@ -247,7 +247,7 @@ class ServiceProcess(Generic[S, R]):
             os.environ[settings.variable("secret_key")] = secret_of(settings).value.decode()
             config = uvicorn.Config(self.factory, factory=True, workers=workers, **_http(settings, self.error_body))
             at_hangup = signal.getsignal(signal.SIGHUP)
-            supervisor = Multiprocess(config, shared(listener))
+            supervisor = Multiprocess(config, copies_of_socket(listener))
             signal.signal(signal.SIGHUP, at_hangup)  # uvicorn would start the workers again
             supervisor.run()
 

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 
 import uvicorn
 
-from holdfast.kit.http.sockets import shared
+from holdfast.kit.http.sockets import copies_of_socket
 
 A = TypeVar("A")
 
@@ -46,7 +46,10 @@ def serve(services: Sequence[ServedService]) -> None:
 
     async def run() -> None:
         await asyncio.gather(
-            *(server.serve(shared(service.listener)) for server, service in zip(servers, services, strict=True))
+            *(
+                server.serve(copies_of_socket(service.listener))
+                for server, service in zip(servers, services, strict=True)
+            )
         )
 
     with asyncio.Runner(loop_factory=servers[0].config.get_loop_factory()) as runner:

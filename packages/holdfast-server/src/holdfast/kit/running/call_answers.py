@@ -13,8 +13,7 @@ from holdfast.kit.environment.metrics import REFUSALS, counter
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.postgres.group_commit import LockedRow
 from holdfast.kit.running.idempotency import Idempotency, RepeatableRequest
-from holdfast.kit.running.operation import AgentLog, Operation
-from holdfast.kit.running.run_modes import Batch, Batched, Call, Single
+from holdfast.kit.running.operation import AgentLog, Batch, Batched, Call, Operation, Single
 
 T = TypeVar("T")
 

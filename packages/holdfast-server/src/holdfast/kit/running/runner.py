@@ -27,8 +27,17 @@ from holdfast.kit.running.call_answers import (
     count_problem,
 )
 from holdfast.kit.running.idempotency import Idempotency, RepeatableRequest
-from holdfast.kit.running.operation import AgentLog, ApprovalGate, Claim, Operation, Operations
-from holdfast.kit.running.run_modes import Batched, Call, Single, Stepwise
+from holdfast.kit.running.operation import (
+    AgentLog,
+    ApprovalGate,
+    Batched,
+    Call,
+    Claim,
+    Operation,
+    Operations,
+    Single,
+    Stepwise,
+)
 from holdfast.kit.running.slots import MAX_WAITING, MAX_WAITING_TOGETHER, SLOT_TIMEOUT_SECONDS, Slots
 from holdfast.kit.running.steps import KeyedSteps, Steps
 

@@ -14,8 +14,7 @@ from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import single
+from holdfast.kit.running.operation import Operation, single
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.service_secret import Secret
 

@@ -13,8 +13,7 @@ from holdfast.kit.contract.command import check
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.operation import Operation, read, single
 from holdfast.kit.running.runner import Runner
 
 BRANDING_PATH = "/console/look"
@@ -45,7 +44,7 @@ class BrandingPage:
         form = await self._uploads.read(session, request, 1)
         if form.fields.get("do") == "remove":
             await self._change_logo(organizer(session), ChangeLogo())
-            return self._console.to(request, f"{BRANDING_PATH}?done=saved")
+            return self._console.redirect(request, f"{BRANDING_PATH}?done=saved")
         if form.refused:
             return await self._page(session, request, values=form.fields, refused=form.refused)
         values = _values_of(form.fields)
@@ -54,7 +53,7 @@ class BrandingPage:
             return await self._page(session, request, values=form.fields, refusal=changed)
         if form.photos:
             await self._change_logo(organizer(session), ChangeLogo(key=form.photos[0].key))
-        return self._console.to(request, f"{BRANDING_PATH}?done=saved")
+        return self._console.redirect(request, f"{BRANDING_PATH}?done=saved")
 
     async def _page(
         self,

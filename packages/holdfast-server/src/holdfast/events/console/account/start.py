@@ -17,8 +17,7 @@ from holdfast.kit.contract.messages import message
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.operation import Operation, read, single
 from holdfast.kit.running.runner import Runner
 
 BECOME_ORGANIZER = Operation("become_organizer", None, single(accounts.become))
@@ -63,14 +62,14 @@ class StartPages:
         Only the owner of the address is asked. An account that signed in with a password may belong to the stranger.
         """
         if session.account.is_proved or not session.is_proved:
-            return self._console.to(request, HOME)
+            return self._console.redirect(request, HOME)
         if request.method == "POST":
             fields = await self._console.signed_in.read(session, request)
             keep = fields.get("whose") == "mine"
             await self._prove(
                 session.person, ProveAccount(account_id=session.account_id, session_id=session.id, keep=keep)
             )
-            return self._console.to(request, local_path(fields.get("return_to", "")) or HOME)
+            return self._console.redirect(request, local_path(fields.get("return_to", "")) or HOME)
         previous: UnprovedAccount = await self._look_before(
             session.person, GetUnprovedAccount(account_id=session.account_id)
         )
@@ -81,7 +80,7 @@ class StartPages:
     async def start(self, session: Session, request: Request) -> Reply:
         """Make the account an organizer."""
         if session.account.tenant_id is not None:
-            return self._console.to(request, HOME)
+            return self._console.redirect(request, HOME)
         if request.method != "POST":
             return self._form(session, request, {"return_to": _return_to(request)})
         fields = await self._console.signed_in.read(session, request)
@@ -102,7 +101,7 @@ class StartPages:
             refusal = refusal._replace(errors={"name": refusal.errors["name"]})
         if refusal.errors:
             return self._form(session, request, {**fields, "slug": typed_slug or slugs[0] or ""}, refusal)
-        return self._console.to(request, local_path(fields.get("return_to", "")) or HOME)
+        return self._console.redirect(request, local_path(fields.get("return_to", "")) or HOME)
 
     async def _make_organizer(self, session: Session, named: Mapping[str, object]) -> None:
         await self._become(session.person, check(BecomeOrganizer, named))

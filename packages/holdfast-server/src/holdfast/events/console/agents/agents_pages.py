@@ -41,8 +41,7 @@ from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read
+from holdfast.kit.running.operation import Operation, read
 from holdfast.kit.running.runner import Runner
 
 EXAMPLES = (
@@ -53,7 +52,7 @@ EXAMPLES = (
 """What organizers say to an agent in a chat."""
 
 LIST_USES = Operation("list_key_uses", None, read(keys.list_uses))
-OPERATIONS = (LIST_USES,)
+OPERATIONS = (LIST_USES, LIST_AGENT_ACTIONS)
 """Operations of the console alone: they have no routes of the API and no tools."""
 
 TEMPLATES = AgentTemplates(
@@ -280,7 +279,7 @@ class AppsPages:
         if request.method == "POST":
             fields = await self._console.signed_in.read(session, request)
             await self._disconnect(organizer(session), _disconnect_command(fields.get("app", "")))
-            return self._console.to(request, AGENTS)
+            return self._console.redirect(request, AGENTS)
         id = read_query(request.query).get("app", "")
         apps: Sequence[Connection] = await self._list(organizer(session), ListConnections())
         for app in apps:

@@ -44,7 +44,7 @@ class KeysPages:
     async def create(self, session: Session, request: Request) -> Reply:
         """Create a key, and show it once."""
         if request.method != "POST":
-            return self._console.to(request, AGENTS)
+            return self._console.redirect(request, AGENTS)
         fields = await self._console.signed_in.read(session, request)
         values = {"name": fields.get("name") or None}
         key = await try_form(
@@ -69,7 +69,7 @@ class KeysPages:
         if request.method == "POST":
             await self._console.signed_in.read(session, request)
             await self._revoke(organizer(session), command)
-            return self._console.to(request, AGENTS)
+            return self._console.redirect(request, AGENTS)
         keys: Sequence[ApiKey] = await self._list(organizer(session), ListKeys())
         uses: Sequence[KeyUse] = await self._list_uses(organizer(session), ListKeys())
         used_at = {use.id: use.used_at for use in uses}

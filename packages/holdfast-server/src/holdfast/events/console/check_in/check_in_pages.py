@@ -79,7 +79,7 @@ class CheckInPage:
         fields = await self._console.signed_in.read(session, request)
         if fields.get("do") == "take back":
             await self._undo(session, event_id, fields)
-            return self._console.to(request, f"{check_in_path(event_id)}?done=taken_back#report")
+            return self._console.redirect(request, f"{check_in_path(event_id)}?done=taken_back#report")
         if fields.get("do") != "scan":
             raise BAD_REQUEST("The form does not say what to do.", hint="Open the page again and use its buttons.")
         try:

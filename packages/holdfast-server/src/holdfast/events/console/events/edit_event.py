@@ -101,7 +101,7 @@ class EditEventPage:
             return await self._form(session, request, changed, values, {}, 422, new_date=changes.datetime)
         if not edited.is_done:
             return await self._form(session, request, changed, values, {}, 409, by_others=True)
-        return self._console.to(request, f"{HOME}/events/{event_id}")
+        return self._console.redirect(request, f"{HOME}/events/{event_id}")
 
     async def _form(
         self,

@@ -28,8 +28,7 @@ from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.chart import Chart, draw_bars
 from holdfast.kit.pages.language import Language
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read
+from holdfast.kit.running.operation import Operation, read
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.service_secret import Secret
 
@@ -55,7 +54,7 @@ class ReadLatest(Command):
     event_id: EventId
 
 
-class Happening(Struct, frozen=True):
+class LatestEntry(Struct, frozen=True):
     """Something that happened with a person.
 
     at         when
@@ -114,7 +113,7 @@ LATEST: LiteralString = f"""
 """
 
 
-async def read_latest(reader: Reader, caller: Caller, command: ReadLatest) -> Sequence[Happening]:
+async def read_latest(reader: Reader, caller: Caller, command: ReadLatest) -> Sequence[LatestEntry]:
     """Read what happened last, newest first. It is empty if the caller has no such event."""
     values = {
         "event_id": command.event_id,
@@ -122,16 +121,16 @@ async def read_latest(reader: Reader, caller: Caller, command: ReadLatest) -> Se
         "limit": MAX_READ_HAPPENINGS,
         "max_read_rows": MAX_READ_ROWS,
     }
-    return group_happenings(await reader.rows(Happening, LATEST, values))
+    return group_latest(await reader.rows(LatestEntry, LATEST, values))
 
 
-def group_happenings(happenings: Sequence[Happening]) -> Sequence[Happening]:
+def group_latest(happenings: Sequence[LatestEntry]) -> Sequence[LatestEntry]:
     """The newest things, with those of several people in the same minute as one. `happenings`: newest first.
 
     The oldest ones may be a part of a crowd that was not read to its end: a number of them would be wrong, so they are
     left out, or named if there are no others.
     """
-    grouped: list[Happening] = []
+    grouped: list[LatestEntry] = []
     for (kind, status, _), crowd in groupby(happenings, _crowd_key):
         alike = list(crowd)
         is_crowd = len(alike) >= MIN_GROUPED and (kind != "received" or status in COUNTED_STATUSES)
@@ -143,7 +142,7 @@ def group_happenings(happenings: Sequence[Happening]) -> Sequence[Happening]:
     return grouped[:MAX_HAPPENINGS]
 
 
-def _crowd_key(entry: Happening) -> tuple[str, RegistrationStatus | None, dt.datetime]:
+def _crowd_key(entry: LatestEntry) -> tuple[str, RegistrationStatus | None, dt.datetime]:
     """What the things that are shown as one have in common."""
     return entry.kind, entry.status, entry.at.replace(second=0, microsecond=0)
 
@@ -179,7 +178,7 @@ class ConsoleEventPage:
         details: EventDetails = await self._get_event(organizer(session), GetEvent(event_id=event_id))
         event, language = details.event, self._console.signed_in.gate.page_context(request).language
         figures: EventFigures | None = await self._count(organizer(session), GetEvent(event_id=event_id))
-        latest: Sequence[Happening] = await self._get_latest(organizer(session), ReadLatest(event_id=event_id))
+        latest: Sequence[LatestEntry] = await self._get_latest(organizer(session), ReadLatest(event_id=event_id))
         history = price_chart(details.prices, min(details.now, event.datetime))
         changes: list[PriceChange] = []
         if history:

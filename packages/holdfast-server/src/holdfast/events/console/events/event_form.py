@@ -18,7 +18,7 @@ from holdfast.events.console.local_moments import local_text, moment_of
 from holdfast.events.events.model import ZONES, EventRow
 from holdfast.events.pages.cover import cover_svg
 from holdfast.events.photos.model import ImageAttributes
-from holdfast.events.pricing.model import mismatches
+from holdfast.events.pricing.model import errors_of_price
 from holdfast.events.processor.currencies import CURRENCIES, digits, is_payable
 from holdfast.events.texts.rendered_text import one_line
 from holdfast.kit.contract.command import Errors
@@ -219,7 +219,7 @@ def errors_in_words(errors: Mapping[str, Sequence[str]], raw: Mapping[str, Any],
         ),
     }
     price, lowest, highest = (value if isinstance(value := raw.get(name), int) else None for name in PRICES)
-    broken = mismatches(mode, price or 0, lowest, highest) if mode in {"free", "fixed", "dynamic"} else {}
+    broken = errors_of_price(mode, price or 0, lowest, highest) if mode in {"free", "fixed", "dynamic"} else {}
     return {
         name: [
             _sentence(error)

@@ -18,8 +18,7 @@ from holdfast.events.resources import Conclusion, Reader, Steps, Tx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, RATE_LIMITED, VALIDATION_FAILED, refuses
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, steps
+from holdfast.kit.running.operation import Operation, read, steps
 
 MAX_COUNTED = 2_000
 """The most people of an event who are counted for its page: counting more would make the page slow."""

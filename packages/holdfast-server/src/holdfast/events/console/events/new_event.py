@@ -63,8 +63,7 @@ from holdfast.kit.contract.problems import (
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.language import accepted_tags, language_of
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import steps
+from holdfast.kit.running.operation import Operation, steps
 from holdfast.kit.running.runner import Runner
 
 FALLBACK = "USD"
@@ -210,7 +209,7 @@ class NewEventPage:
             return await self._form(session, request, again, {**errors, **unread}, 422, keys=keys)
         id = msgspec.json.decode(event, type=CreatedEvent).id if isinstance(event, msgspec.Raw) else event.id
         then = "/publication" if is_question else "?done=published" if command.published else ""
-        return self._console.to(request, f"{HOME}/events/{id}{then}")
+        return self._console.redirect(request, f"{HOME}/events/{id}{then}")
 
     async def _photos(self, session: Session, copied: str) -> list[str]:
         """The keys of the photos of the event to copy."""

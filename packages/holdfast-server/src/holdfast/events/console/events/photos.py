@@ -65,7 +65,7 @@ class PhotosPage:
             messages = form_errors(problem.errors, {"url": INSTRUCTION, "key": INSTRUCTION}).values()
             errors = {"url": [error for field_errors in messages for error in field_errors]}
             return await self._page(session, request, event_id, 422, values=form.fields, errors=errors)
-        return self._console.to(request, f"{HOME}/events/{event_id}/photos{_removal(details, form.fields)}")
+        return self._console.redirect(request, f"{HOME}/events/{event_id}/photos{_removal(details, form.fields)}")
 
     async def _upload(self, session: Session, request: Request, event_id: int, form: UploadForm) -> Reply:
         """Add the stored photos to the event, each once even if the form is sent twice."""
@@ -86,7 +86,7 @@ class PhotosPage:
         if not form.photos:
             chosen = SITE.texts(language).gettext("Choose at least one photo.")
             return await self._page(session, request, event_id, 422, errors={"files": [chosen]})
-        return self._console.to(request, f"{HOME}/events/{event_id}/photos")
+        return self._console.redirect(request, f"{HOME}/events/{event_id}/photos")
 
     async def _change(self, session: Session, event_id: int, fields: Mapping[str, str]) -> None:
         """Run the operation of the pressed button."""

@@ -24,8 +24,7 @@ from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read
+from holdfast.kit.running.operation import Operation, read
 from holdfast.kit.running.runner import Runner
 
 Obstacle = Literal["past", "price", "payouts"]
@@ -104,7 +103,7 @@ class PublicationPage:
                     raise
                 return await self._event_page.show(session, request, 422, problem=problem.errors["published"])
         is_published = fields is not None and fields.get("do") == "publish"
-        return self._console.to(request, f"{HOME}/events/{event_id}{'?done=published' if is_published else ''}")
+        return self._console.redirect(request, f"{HOME}/events/{event_id}{'?done=published' if is_published else ''}")
 
     def _question(
         self, session: Session, request: Request, event: EventRow, payouts: Payouts, obstacles: list[Obstacle]
@@ -138,10 +137,10 @@ class CancelEventPage:
         if request.method == "POST":
             await self._console.signed_in.read(session, request)
             await self._console.run["cancel_event"](organizer(session), CancelEvent(event_id=event_id))
-            return self._console.to(request, f"{HOME}/events/{event_id}")
+            return self._console.redirect(request, f"{HOME}/events/{event_id}")
         details: EventDetails = await self._get_event(organizer(session), GetEvent(event_id=event_id))
         if details.event.status == "cancelled":
-            return self._console.to(request, f"{HOME}/events/{event_id}")
+            return self._console.redirect(request, f"{HOME}/events/{event_id}")
         people: PeopleCounts = await self._count(organizer(session), GetEvent(event_id=event_id))
         return self._console.page(
             session, request, "events/cancel_event.html", event=details.event, people=people, digits=digits

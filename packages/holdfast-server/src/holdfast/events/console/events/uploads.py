@@ -38,8 +38,7 @@ from holdfast.kit.contract.problems import RATE_LIMITED, VALIDATION_FAILED, Prob
 from holdfast.kit.http.handler import Request
 from holdfast.kit.pages.form_files import MULTIPART_TYPE, FileLimits, UploadedFile
 from holdfast.kit.pages.language import Language, language_of
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, steps
+from holdfast.kit.running.operation import Operation, read, steps
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.running.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
 

@@ -18,8 +18,7 @@ from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import form_errors
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.operation import Operation, read, single
 from holdfast.kit.running.runner import Runner
 
 GET = Operation("get_mail_paragraphs", None, read(paragraphs.get))
@@ -62,7 +61,7 @@ class MailParagraphsPage:
         if not is_done:
             of = await self._get(organizer(session), GetMailParagraphs(event_id=event_id))
             return self._form(session, request, of, texts, of.version, 409, by_others=True)
-        return self._console.to(request, f"{HOME}/events/{event_id}/mails?done=saved")
+        return self._console.redirect(request, f"{HOME}/events/{event_id}/mails?done=saved")
 
     def _form(
         self,

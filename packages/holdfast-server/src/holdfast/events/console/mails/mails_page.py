@@ -11,8 +11,7 @@ from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import command_in_path
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.operation import Operation, read, single
 from holdfast.kit.running.runner import Runner
 
 MAILS = "/console/mails"
@@ -68,7 +67,7 @@ class MailsPage:
     async def retry(self, session: Session, request: Request) -> Reply:
         """Retry a mail, and redirect to the list."""
         if request.method != "POST":
-            return self._console.to(request, MAILS)
+            return self._console.redirect(request, MAILS)
         fields = await self._console.signed_in.read(session, request)
         done = "again"
         try:
@@ -78,7 +77,7 @@ class MailsPage:
                 raise
             done = "nothing"
         status = _status_named(fields.get("status"))
-        return self._console.to(request, f"{MAILS}?{f'status={status}&' if status else ''}done={done}")
+        return self._console.redirect(request, f"{MAILS}?{f'status={status}&' if status else ''}done={done}")
 
 
 def _status_named(name: str | None) -> MailStatusFilter | None:

@@ -19,8 +19,7 @@ from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import hide_forbidden
 from holdfast.kit.pages.language import Language, language_of
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read
+from holdfast.kit.running.operation import Operation, read
 from holdfast.kit.running.runner import Run, Runner
 
 PAGE_SIZE = 100

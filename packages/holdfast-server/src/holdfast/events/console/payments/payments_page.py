@@ -24,8 +24,7 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, command_in_path, hide_forbidden, try_form
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.running.operation import ADDS, Operation
-from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.operation import ADDS, Operation, read, single
 from holdfast.kit.running.runner import Runner
 
 READ_PAYER = Operation("get_payer", None, read(operations.payer))
@@ -79,7 +78,7 @@ class PaymentsPage:
                 "Enter an amount of more than 0 and at most what is left of the payment, %(left)s.", left=left
             )
             return await self._page(session, request, command, fields, FormRefusal({name: [wrong]}))
-        return self._console.to(request, f"{list_path(command.event_id)}/{command.user_id}/payments")
+        return self._console.redirect(request, f"{list_path(command.event_id)}/{command.user_id}/payments")
 
     async def _payments(self, session: Session, command: ListPersonPayments) -> Sequence[PaymentView]:
         return await self._get_payments(organizer(session), command)

@@ -20,8 +20,7 @@ from holdfast.kit.contract.messages import message
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, single, steps
+from holdfast.kit.running.operation import Operation, read, single, steps
 from holdfast.kit.running.runner import Runner
 
 READ_PAYOUTS = Operation("get_payouts", None, read(payout_accounts.get))
@@ -60,7 +59,7 @@ class PayoutsPage:
     async def connect(self, session: Session, request: Request) -> Reply:
         """Show the link to the onboarding page of the payment processor."""
         if request.method != "POST":
-            return self._console.to(request, PAYOUTS)
+            return self._console.redirect(request, PAYOUTS)
         fields = await self._console.signed_in.read(session, request)
         command = OpenOnboarding(is_opened_by_mail=session.is_opened_by_mail, event_id=_event_id(fields))
         url: str = await self._open(organizer(session), command)
@@ -69,12 +68,12 @@ class PayoutsPage:
     async def confirm(self, session: Session, request: Request) -> Reply:
         """Confirm that the connected payout account is the owner's."""
         if request.method != "POST":
-            return self._console.to(request, PAYOUTS)
+            return self._console.redirect(request, PAYOUTS)
         fields = await self._console.signed_in.read(session, request)
         account_id = fields.get("account", "")
         command = ConfirmPayoutAccount(stripe_account_id=account_id, is_opened_by_mail=session.is_opened_by_mail)
         await self._confirm(organizer(session), command)
-        return self._console.to(request, _address_after(_event_id(fields)))
+        return self._console.redirect(request, _address_after(_event_id(fields)))
 
     async def come_back(self, session: Session, request: Request) -> Reply:
         """Ask the processor for the status of the account, when the organizer returns from its page.
@@ -82,12 +81,12 @@ class PayoutsPage:
         An organizer who came from the page of an event gets back there.
         """
         await self._refresh(organizer(session), RefreshPayouts())
-        return self._console.to(request, _address_after(_event_id(read_query(request.query))))
+        return self._console.redirect(request, _address_after(_event_id(read_query(request.query))))
 
     async def rule(self, session: Session, request: Request) -> Reply:
         """Change the refund rule for cancellations."""
         if request.method != "POST":
-            return self._console.to(request, PAYOUTS)
+            return self._console.redirect(request, PAYOUTS)
         fields = await self._console.signed_in.read(session, request)
         text = fields.get("refund_days", "")
         days = int(text) if text.isascii() and text.isdigit() and len(text) < 6 else text
@@ -97,7 +96,7 @@ class PayoutsPage:
         )
         if isinstance(done, FormRefusal):
             return await self._page(session, request, fields, done)
-        return self._console.to(request, f"{PAYOUTS}?done=saved")
+        return self._console.redirect(request, f"{PAYOUTS}?done=saved")
 
     async def _page(
         self,

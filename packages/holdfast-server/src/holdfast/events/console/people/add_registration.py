@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from holdfast.accounts.addresses import canonical, usable
+from holdfast.accounts.addresses import canonical, usable_address
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.console.people.registrations import SEARCH, adding_path, list_path
@@ -15,8 +15,7 @@ from holdfast.events.registrations.sign_up import clean_name
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import batched
+from holdfast.kit.running.operation import Operation, batched
 from holdfast.kit.running.runner import Run, Runner
 
 ADD_PERSON = Operation("add_person", None, batched(registrations.add))
@@ -45,7 +44,7 @@ class AddRegistrationPage:
             return await self._form(session, request, event_id, {"notify": "yes"}, ())
         fields = await self._console.signed_in.read(session, request)
         email, name = canonical(fields.get("email", "")), clean_name(fields.get("name", ""))
-        wrong = [] if usable(email) else ["email"]
+        wrong = [] if usable_address(email) else ["email"]
         wrong += ["name"] if name and len(name) > MAX_NAME_CHARACTERS else []
         if wrong:
             return await self._form(session, request, event_id, fields, wrong, 422)
@@ -56,7 +55,7 @@ class AddRegistrationPage:
             if problem.type not in EVENT_REFUSALS:
                 raise
             return await self._form(session, request, event_id, fields, ("event",), problem.status)
-        return self._console.to(request, f"{list_path(event_id)}/{accepted.next.url.rpartition('/')[2]}")
+        return self._console.redirect(request, f"{list_path(event_id)}/{accepted.next.url.rpartition('/')[2]}")
 
     async def _form(
         self,

@@ -61,13 +61,15 @@ class BulkChangesPage:
         names = fields.get("people", "").split() if is_confirmed else _chosen(fields)
         user_ids = [name for name in dict.fromkeys(names) if _PUBLIC_ID.fullmatch(name)][:REGISTRATIONS_PER_PAGE]
         if not user_ids:
-            return self._console.to(request, f"{list_path(event_id)}?done=none_chosen")
+            return self._console.redirect(request, f"{list_path(event_id)}?done=none_chosen")
         part = await self._find(session, event_id, user_ids)
         if not is_confirmed:
             return self._page(session, request, part, "people/bulk_changes.html", action=action)
         result = await self._run(session, request, action, event_id, user_ids)
         if not result.skipped:
-            return self._console.to(request, f"{list_path(event_id)}?done={ACTIONS[action]}&count={len(result.done)}")
+            return self._console.redirect(
+                request, f"{list_path(event_id)}?done={ACTIONS[action]}&count={len(result.done)}"
+            )
         return self._page(session, request, part, "people/bulk_changes_result.html", action=action, result=result)
 
     async def _find(self, session: Session, event_id: int, user_ids: list[str]) -> RegistrationsPart:

@@ -30,8 +30,7 @@ from holdfast.kit.contract.problems import BAD_REQUEST, FORBIDDEN, NOT_FOUND, VA
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import single
+from holdfast.kit.running.operation import Operation, single
 from holdfast.kit.running.runner import Run, Runner
 
 ResendStatus = Literal["mail_sent", "mail_too_soon", "mail_unwanted"]
@@ -115,18 +114,18 @@ class RegistrationPage:
         own_path = f"{list_path(ids['event_id'])}/{ids['user_id']}"
         try:
             if action == "in":
-                return self._console.to(request, f"{own_path}?done={await self._enter(session, request, ids)}")
+                return self._console.redirect(request, f"{own_path}?done={await self._enter(session, request, ids)}")
             if action == "mail":
                 status: ResendStatus = await self._resend(organizer(session), check(ResendMail, ids))
-                return self._console.to(request, f"{own_path}?done={status}")
+                return self._console.redirect(request, f"{own_path}?done={status}")
             if action in STATUS_OF_ACTION:
                 await self._run(
                     "update_registration", session, UpdateRegistration, ids | {"status": STATUS_OF_ACTION[action]}
                 )
-                return self._console.to(request, own_path)
+                return self._console.redirect(request, own_path)
             if action == "remove":
                 await self._run("delete_registration", session, DeleteRegistration, ids)
-                return self._console.to(request, f"{list_path(ids['event_id'])}?done=removed")
+                return self._console.redirect(request, f"{list_path(ids['event_id'])}?done=removed")
         except Problem as problem:
             # The status is no longer the one on the page: show the page with the present status.
             if problem.type not in {EVENT_FULL, REGISTRATION_PENDING, REGISTRATION_REJECTED}:

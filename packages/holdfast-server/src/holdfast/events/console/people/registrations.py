@@ -34,8 +34,7 @@ from holdfast.kit.http.answers import Download
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.language import Language, language_of
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import single
+from holdfast.kit.running.operation import Operation, single
 from holdfast.kit.running.runner import Run, Runner
 
 MAX_SORTED = 2_000

@@ -31,8 +31,7 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, command_in_path, hide_forbidden, try_form
 from holdfast.kit.postgres.pagination import OffsetPage, Page
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read
+from holdfast.kit.running.operation import Operation, read
 from holdfast.kit.running.runner import Runner
 
 QUEUE_LABELS = {
@@ -206,7 +205,7 @@ class QueuesPages:
         )
         if isinstance(queue, FormRefusal):
             return await self._form(session, request, fields, kind, queue, events=events)
-        return self._console.to(request, f"{QUEUES}/{queue.id}")
+        return self._console.redirect(request, f"{QUEUES}/{queue.id}")
 
     async def _events_behind(self, session: Session, queues: Sequence[Queue]) -> Sequence[GuardedEvent]:
         command = ListGuardedEvents(queue_ids=[queue.id for queue in queues])
@@ -235,7 +234,7 @@ class QueuesPages:
                 raise BAD_REQUEST("The form names nothing to do.", hint="Open the page again.")
             change = UpdateQueue(queue_id=command.queue_id, active=does == "resume")
             await self._update(organizer(session), change)
-            return self._console.to(request, f"{QUEUES}/{command.queue_id}")
+            return self._console.redirect(request, f"{QUEUES}/{command.queue_id}")
         queue: Queue = await self._get(organizer(session), command)
         history: QueueHistory = await self._get_history(organizer(session), command)
         return self._console.page(
@@ -264,7 +263,7 @@ class QueuesPages:
         )
         if isinstance(done, FormRefusal):
             return await self._form(session, request, fields, kind, done, queue=queue)
-        return self._console.to(request, f"{QUEUES}/{queue.id}")
+        return self._console.redirect(request, f"{QUEUES}/{queue.id}")
 
     async def delete(self, session: Session, request: Request) -> Reply:
         """Show the question whether to delete a queue; with POST delete it."""
@@ -272,7 +271,7 @@ class QueuesPages:
         if request.method == "POST":
             await self._console.signed_in.read(session, request)
             await self._delete(organizer(session), command)
-            return self._console.to(request, QUEUES)
+            return self._console.redirect(request, QUEUES)
         queue: Queue = await self._get(organizer(session), GetQueue(queue_id=command.queue_id))
         history: QueueHistory = await self._get_history(organizer(session), GetQueue(queue_id=command.queue_id))
         return self._console.page(

@@ -24,8 +24,7 @@ from holdfast.kit.contract.caller import ADMIN
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
 from holdfast.kit.postgres.lookup_cache import MAX_RESULTS, LookupCache
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import Batch, read_batched
+from holdfast.kit.running.operation import Batch, Operation, read_batched
 from holdfast.kit.running.runner import Runner
 
 LINKED_EVENTS = cache_bound("Events that pages show", "events", f"{MAX_RESULTS}, for a second")

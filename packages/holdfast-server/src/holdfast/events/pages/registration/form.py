@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from holdfast.accounts.addresses import usable
+from holdfast.accounts.addresses import usable_address
 from holdfast.events.pages.model import EventQueue
 from holdfast.events.processor.currencies import digits, is_payable
 from holdfast.events.queues.event_releases import ReleaseTokenReader
@@ -217,7 +217,7 @@ def read_fields(
     email, name = fields.get("email", ""), clean_name(fields.get("name", ""))
     if not email:
         errors["email"] = "missing"
-    elif usable(email) is None:
+    elif usable_address(email) is None:
         errors["email"] = "malformed"
     if name and len(name) > MAX_NAME_CHARACTERS:
         errors["name"] = "long"

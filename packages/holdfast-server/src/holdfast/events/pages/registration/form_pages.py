@@ -37,9 +37,8 @@ from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache
 from holdfast.kit.pages.site import redirect
 from holdfast.kit.postgres.lookup_cache import LookupCache
 from holdfast.kit.process.discovery import document
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.operation import Operation, batched, single
 from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.run_modes import batched, single
 from holdfast.kit.running.runner import Runner
 
 COLLECT_SECONDS = 0.01

@@ -11,7 +11,6 @@ from markupsafe import Markup
 
 from holdfast.events.log.signed_answers import receipt_file
 from holdfast.events.organizers.branding import photo_origin
-from holdfast.events.pages import wrong_links
 from holdfast.events.pages.accent_styles import branding_values
 from holdfast.events.pages.cover import cover_svg
 from holdfast.events.paths import event_path, organizer_path
@@ -42,7 +41,7 @@ from holdfast.events.registrations.own_registration import (
 )
 from holdfast.events.resources import Database
 from holdfast.events.settings import Settings
-from holdfast.events.site import SITE
+from holdfast.events.site import SITE, refuse_link
 from holdfast.events.texts.rendered_text import one_line
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import check
@@ -53,10 +52,9 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import FormTokens, read_form, require_same_site
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.site import MEDIA_TYPES, redirect
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.operation import Operation, read_batched, single
+from holdfast.kit.running.operation import read as read_once
 from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.run_modes import read as read_once
-from holdfast.kit.running.run_modes import read_batched, single
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.service_secret import Secret
 from holdfast_verify.formats.receipts import ReceiptFile
@@ -150,7 +148,7 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
     pages = OwnRegistrationPages(database, runner, limits)
 
     def page(path: str, name: str, answer: Callable[[Caller, Request], Awaitable[Reply]], *methods: str) -> Route:
-        handler = Handler(Access(name), limits, answer, wrong_links.refuse, methods=("GET", "HEAD", *methods))
+        handler = Handler(Access(name), limits, answer, refuse_link, methods=("GET", "HEAD", *methods))
         return Route(path, handler)
 
     return [

@@ -7,9 +7,8 @@ the address may be that of another person.
 import random
 from typing import Literal
 
-from holdfast.accounts.addresses import usable
+from holdfast.accounts.addresses import usable_address
 from holdfast.events.organizers.branding import photo_origin
-from holdfast.events.pages import wrong_links
 from holdfast.events.pages.accent_styles import branding_values
 from holdfast.events.pages.registration import own_registration_pages
 from holdfast.events.pages.registration.form import MAX_REDISPLAYED_CHARACTERS
@@ -27,7 +26,7 @@ from holdfast.events.registrations.own_registration import (
     RemovedPayment,
 )
 from holdfast.events.resources import Database
-from holdfast.events.site import SITE
+from holdfast.events.site import SITE, refuse_link
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, admit
@@ -35,9 +34,8 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import read_form, require_same_site
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.operation import Operation, single
 from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.run_modes import single
 from holdfast.kit.running.runner import Runner
 
 CORRECT_ADDRESS = Operation("correct_address", None, single(address_correction.correct), limit="forms")
@@ -94,7 +92,7 @@ class OutcomePage:
             return redirect(language.at(self._path(link)), framed=self._framed)
         require_same_site(request, self._settings.base_url)
         email = (await read_form(request)).get("email", "")
-        if usable(email) is None:
+        if usable_address(email) is None:
             return await self._show(caller, request, link, 422, correction="malformed", email=email)
         await admit(self._correcting, self._limits, caller)
         result: CorrectionResult = await self._correct(caller, CorrectAddress(**link._asdict(), email=email))
@@ -162,7 +160,7 @@ class OutcomePage:
         )
 
     def refuse(self, problem: Problem, request: Request) -> Reply:
-        return wrong_links.refuse(problem, request, framed=self._framed)
+        return refuse_link(problem, request, framed=self._framed)
 
 
 def _age(registration: OwnRegistration) -> float:

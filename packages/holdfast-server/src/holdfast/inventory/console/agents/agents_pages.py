@@ -42,8 +42,7 @@ from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.operation import Operation, read, single
 from holdfast.kit.running.runner import Runner
 
 NEW_KEY = f"{AGENTS}/key"
@@ -308,7 +307,7 @@ class AgentPages:
         done = await try_form(lambda: self._renew_key(session, scopes))
         if isinstance(done, FormRefusal):
             return await self._new_key_page(session, request, scopes, done)
-        return self._console.to(request, AGENTS)
+        return self._console.redirect(request, AGENTS)
 
     async def end(self, session: Session, request: Request) -> Reply:
         """Ask whether to end the key, or end it."""
@@ -316,7 +315,7 @@ class AgentPages:
             return self._page(session, request, "agents/end_key.html", key=await self._active_key(session))
         await self._console.signed_in.read(session, request)
         await self._end(merchant(session), EndKey())
-        return self._console.to(request, AGENTS)
+        return self._console.redirect(request, AGENTS)
 
     async def _renew_key(self, session: Session, scopes: Sequence[str]) -> None:
         await self._renew(merchant(session), check(RenewKey, {"scopes": scopes}))

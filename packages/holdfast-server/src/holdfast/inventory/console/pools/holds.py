@@ -42,7 +42,7 @@ class HoldsPage:
         )
         if isinstance(done, FormRefusal):
             return await self._list_page(session, request, {}, ended=True)
-        return self._console.to(request, HOLDS)
+        return self._console.redirect(request, HOLDS)
 
     async def _list_page(
         self, session: Session, request: Request, query: Mapping[str, str], *, ended: bool = False

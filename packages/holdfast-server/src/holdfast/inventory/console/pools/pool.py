@@ -268,7 +268,7 @@ class UndoPage:
         if request.method == "POST":
             done = await try_form(lambda: self._undo(session, entry_id, entry, fields), *WHY_NOT)
             if not isinstance(done, FormRefusal):
-                return self._console.to(request, f"{HOME}/pools/{pool.id}")
+                return self._console.redirect(request, f"{HOME}/pools/{pool.id}")
             refusal = done
         would = await try_form(lambda: self._undo(session, entry_id, entry), *WHY_NOT)
         return self._console.page(

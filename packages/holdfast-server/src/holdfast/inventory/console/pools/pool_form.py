@@ -89,7 +89,7 @@ class PoolForms:
         )
         if isinstance(pool, FormRefusal):
             return self._form(session, request, None, fields, pool)
-        return self._console.to(request, f"{HOME}/pools/{pool.pool.id}")
+        return self._console.redirect(request, f"{HOME}/pools/{pool.pool.id}")
 
     async def edit(self, session: Session, request: Request) -> Reply:
         """Show the form of a pool, or change the pool."""
@@ -101,7 +101,7 @@ class PoolForms:
         pool = await pool_of(self._console, session, request)
         if isinstance(done, FormRefusal):
             return self._form(session, request, pool, fields, done)
-        return self._console.to(request, f"{HOME}/pools/{pool.id}")
+        return self._console.redirect(request, f"{HOME}/pools/{pool.id}")
 
     async def _read(self, session: Session, request: Request) -> Mapping[str, str]:
         """The fields of a form. The default unit is stored in English, and typed in the language of the page."""

@@ -19,7 +19,7 @@ from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 EXPLAINED = (NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE)
 
 
-class Step(NamedTuple):
+class StatusStep(NamedTuple):
     """A change of a pool's status.
 
     question, meaning, keep, button    in English, as they are in the catalogues
@@ -37,7 +37,7 @@ class Step(NamedTuple):
 
 
 STEPS = (
-    Step(
+    StatusStep(
         "pause",
         "pause_pool",
         PausePool,
@@ -47,7 +47,7 @@ STEPS = (
         translatable("Pause the pool"),
         hides=True,
     ),
-    Step(
+    StatusStep(
         "resume",
         "resume_pool",
         ResumePool,
@@ -56,7 +56,7 @@ STEPS = (
         translatable("Keep the pool paused"),
         translatable("Resume the pool"),
     ),
-    Step(
+    StatusStep(
         "archive",
         "archive_pool",
         ArchivePool,
@@ -66,7 +66,7 @@ STEPS = (
         translatable("Archive the pool"),
         hides=True,
     ),
-    Step(
+    StatusStep(
         "restore",
         "restore_pool",
         RestorePool,
@@ -90,7 +90,7 @@ class PoolStatusPages:
             for step in STEPS
         ]
 
-    def _answer(self, step: Step) -> Callable[[Session, Request], Awaitable[Reply]]:
+    def _answer(self, step: StatusStep) -> Callable[[Session, Request], Awaitable[Reply]]:
         async def answer(session: Session, request: Request) -> Reply:
             fields = await self._console.signed_in.read(session, request) if request.method == "POST" else None
             pool = await pool_of(self._console, session, request)
@@ -103,7 +103,7 @@ class PoolStatusPages:
                     lambda: forms.run_once(run, merchant(session), command, fields, PoolChange), *EXPLAINED
                 )
                 if not isinstance(done, FormRefusal):
-                    return self._console.to(request, f"{HOME}/pools/{pool.id}")
+                    return self._console.redirect(request, f"{HOME}/pools/{pool.id}")
                 refusal = done
             return self._console.page(
                 session,

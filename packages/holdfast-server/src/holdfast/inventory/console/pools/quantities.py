@@ -54,7 +54,7 @@ MAX_TARGETS = 1000
 CommandOfForm = Callable[[int, Mapping[str, str]], Write]
 
 
-class Form(NamedTuple):
+class StockForm(NamedTuple):
     """A form that changes the stock of a pool.
 
     name        of its page and its template
@@ -108,9 +108,9 @@ def transfer(pool_id: int, fields: Mapping[str, str]) -> Write:
 
 
 FORMS = (
-    Form("adjust", "adjust_pool_quantity", adjustment),
-    Form("count", "set_pool_quantity", count),
-    Form("transfer", "transfer_quantity", transfer),
+    StockForm("adjust", "adjust_pool_quantity", adjustment),
+    StockForm("count", "set_pool_quantity", count),
+    StockForm("transfer", "transfer_quantity", transfer),
 )
 
 
@@ -131,7 +131,7 @@ class QuantityPages:
             ),
         ]
 
-    def _answer(self, form: Form) -> Callable[[Session, Request], Awaitable[Reply]]:
+    def _answer(self, form: StockForm) -> Callable[[Session, Request], Awaitable[Reply]]:
         async def answer(session: Session, request: Request) -> Reply:
             if request.method != "POST":
                 way = read_query(request.query).get("way")
@@ -143,11 +143,13 @@ class QuantityPages:
             done = await try_form(lambda: self._run(session, form, pool, fields), *EXPLAINED)
             if isinstance(done, FormRefusal):
                 return await self._form(session, request, form, fields, done)
-            return self._console.to(request, f"{HOME}/pools/{pool.id}")
+            return self._console.redirect(request, f"{HOME}/pools/{pool.id}")
 
         return answer
 
-    async def _run(self, session: Session, form: Form, pool: PoolWithMembers, fields: Mapping[str, str]) -> StockChange:
+    async def _run(
+        self, session: Session, form: StockForm, pool: PoolWithMembers, fields: Mapping[str, str]
+    ) -> StockChange:
         command = form.command_of(pool.id, fields)
         return await forms.run_once(self._console.run[form.operation], merchant(session), command, fields, StockChange)
 
@@ -155,7 +157,7 @@ class QuantityPages:
         self,
         session: Session,
         request: Request,
-        form: Form,
+        form: StockForm,
         fields: Mapping[str, str],
         refusal: FormRefusal = NOT_REFUSED,
         *,
@@ -194,7 +196,7 @@ class QuantityPages:
         )
 
     async def _preview_change(
-        self, session: Session, form: Form, pool: PoolWithMembers, fields: Mapping[str, str]
+        self, session: Session, form: StockForm, pool: PoolWithMembers, fields: Mapping[str, str]
     ) -> StockChange | FormRefusal:
         """What the typed values would do, or why they are refused."""
 

@@ -73,7 +73,7 @@ class ReplayPage:
             command = check(BeginReplay, {"cursor": fields.get("cursor", "")})
             begun = await try_form(lambda: self._begin(merchant(session), command), SHOP_NOT_CONNECTED, NOT_FOUND)
             if not isinstance(begun, FormRefusal):
-                return self._console.to(request, REPLAY)
+                return self._console.redirect(request, REPLAY)
             refusal = begun
         replay: Replay = await self._get(merchant(session), GetReplay())
         pools = sorted(replay.result.pools, key=lambda pool: not pool.is_better) if replay.result else []

@@ -23,7 +23,12 @@ from holdfast.inventory.catalog.pool_suggestions import (
 )
 from holdfast.inventory.console.frame import HOME, Console, merchant, picture_values, shop_of
 from holdfast.inventory.console.number_fields import NumberField, read_numbers
-from holdfast.inventory.console.variants.variants_pages import UNITS_PER_SALE, UNITS_PREFIX, incomplete, storable_label
+from holdfast.inventory.console.variants.variants_pages import (
+    UNITS_PER_SALE,
+    UNITS_PREFIX,
+    incomplete_form,
+    storable_label,
+)
 from holdfast.inventory.pools.model import CreatePool, GetPool, ListPools, PoolChange, PoolList, PoolWithMembers
 from holdfast.inventory.problems import NAME_TAKEN, SHOP_NOT_CONNECTED
 from holdfast.inventory.settings import Settings
@@ -78,7 +83,7 @@ class SuggestionsPage:
             started = await try_form(lambda: self._import(merchant(session), ImportProducts()), SHOP_NOT_CONNECTED)
             if isinstance(started, FormRefusal):
                 return await self._page(session, request, fields, started)
-            return self._console.to(request, SUGGESTIONS)
+            return self._console.redirect(request, SUGGESTIONS)
         suggestions = (await self._suggestions(session, fields.get("cursor", ""))).suggestions
         if fields.get("do") == "all":
             return await self._accept_all(session, request, fields, suggestions)
@@ -103,7 +108,7 @@ class SuggestionsPage:
             fields = {"cursor": fields.get("cursor", "")}
         done = None if is_outdated else await try_form(make, NAME_TAKEN)
         if isinstance(done, PoolChange):
-            return self._console.to(request, f"{SUGGESTIONS}?new_pool={done.pool.id}")
+            return self._console.redirect(request, f"{SUGGESTIONS}?new_pool={done.pool.id}")
         is_changed = done is None and not is_outdated
         return await self._page(
             session, request, fields, done or NOT_REFUSED, is_outdated=is_outdated, is_changed=is_changed
@@ -128,7 +133,7 @@ class SuggestionsPage:
                 names_in_use.append(suggestion.name)
         if names_in_use:
             return await self._page(session, request, cursor, names_in_use=names_in_use)
-        return self._console.to(request, SUGGESTIONS)
+        return self._console.redirect(request, SUGGESTIONS)
 
     async def _page(
         self,
@@ -216,7 +221,7 @@ class VariantChange(NamedTuple):
     after: int
 
 
-class Card(NamedTuple):
+class SuggestionCard(NamedTuple):
     """A suggestion as its form shows it.
 
     values         of its fields: those that were sent, or the suggested ones
@@ -241,7 +246,7 @@ class Card(NamedTuple):
         return [change for change in self.shop_numbers if change.now != change.after]
 
 
-def _card(suggestion: PoolSuggestion, fields: Mapping[str, str], refusal: FormRefusal) -> Card:
+def _card(suggestion: PoolSuggestion, fields: Mapping[str, str], refusal: FormRefusal) -> SuggestionCard:
     is_sent = fields.get("suggestion") == _key(suggestion)
     values = fields if is_sent else _values(suggestion)
     units = {member.variant.gid: f"{UNITS_PREFIX}{member.variant.gid}" for member in suggestion.members}
@@ -252,7 +257,7 @@ def _card(suggestion: PoolSuggestion, fields: Mapping[str, str], refusal: FormRe
         if quantity is None
         else quantities_after(quantity, {gid: numbers[name] for gid, name in units.items() if name in numbers})
     )
-    return Card(
+    return SuggestionCard(
         key=_key(suggestion),
         suggestion=suggestion,
         values=values,
@@ -312,7 +317,7 @@ def _create_command(fields: Mapping[str, str], variants_by_gid: Mapping[str, Pro
     units = {name: UNITS_PER_SALE for name in fields if name.startswith(UNITS_PREFIX)}
     numbers, unread = read_numbers(fields, {"quantity": QUANTITY, **units})
     if not units:
-        raise incomplete()
+        raise incomplete_form()
     if not fields.get("name"):
         unread["name"] = [message("Enter a name, such as Honey jars.")]
     members: Sequence[dict[str, Any]] = [

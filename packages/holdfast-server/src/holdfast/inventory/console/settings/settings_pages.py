@@ -45,7 +45,7 @@ class SettingsPages:
             fields = await self._console.signed_in.read(session, request)
             wish = SetLowStockMails(enabled="mails" in fields, language=language_of(request).code)
             await self._want(merchant(session), wish)
-        return self._console.to(request, SETTINGS)
+        return self._console.redirect(request, SETTINGS)
 
     def _page(self, session: Session, request: Request, template: str, **values: Any) -> Reply:
         return self._console.page(session, request, template, here=SETTINGS, **values)

@@ -1,15 +1,21 @@
-"""The differences of the page of the sync, by the pools that their packs draw on."""
+"""The differences of the page of the sync, by the pools that their packs draw on, and the correction of a pool."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, NamedTuple
 
 from msgspec import Meta
 
-from holdfast.inventory.resources import Reader
-from holdfast.inventory.sync.model import ANOTHER_APP, CHANGED_AT_PLATFORM, Drift
+from holdfast.inventory.problems import NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE
+from holdfast.inventory.resources import Reader, Tx
+from holdfast.inventory.stock.model import AdjustPoolQuantity, StockChange
+from holdfast.inventory.stock.operations import adjust
+from holdfast.inventory.sync.model import ANOTHER_APP, CHANGED_AT_PLATFORM, Drift, Resync
+from holdfast.inventory.sync.operations import resync
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.messages import translatable
+from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem, refuses
+from holdfast.kit.running.operation import Batch, Call
 
 MAX_DIFFERENCES = 20
 """The most differences on the page."""
@@ -71,8 +77,8 @@ async def find_drawn_pools(reader: Reader, caller: Caller, command: FindDrawnPoo
         {"shop_id": caller.tenant, "gids": [*command.gids]},
     )
     pools: dict[str, list[DrawnPool]] = {}
-    for gid, *rest in rows:
-        pools.setdefault(gid, []).append(DrawnPool(*rest))
+    for gid, pool_id, name, units in rows:
+        pools.setdefault(gid, []).append(DrawnPool(pool_id, name, units))
     return pools
 
 
@@ -94,3 +100,16 @@ def difference_of(level: Drift) -> Difference:
             "another_app" if note == ANOTHER_APP else "changed" if note.startswith(CHANGED_AT_PLATFORM) else "refused"
         )
     return Difference(level.variant_gid, level.platform, level.expected, cause, note if cause == "refused" else "")
+
+
+@refuses(NOT_FOUND, POOL_NOT_ACTIVE, NOT_ENOUGH_STOCK, VALIDATION_FAILED)
+async def keep_platform_number(tx: Tx, caller: Caller, command: AdjustPoolQuantity) -> StockChange:
+    """Correct a pool to the number that the platform shows, and have its levels set again: the number no longer waits.
+
+    Both in one transaction: if one fails, nothing is changed, and the page says so.
+    """
+    [change] = await adjust(tx, Batch(caller.tenant, [Call(caller, command)]))
+    if isinstance(change, Problem):
+        raise change
+    await resync(tx, caller, Resync(pool_id=command.pool_id, dry_run=command.dry_run))
+    return change

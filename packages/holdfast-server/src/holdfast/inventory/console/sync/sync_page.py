@@ -94,7 +94,7 @@ class SyncPage:
     async def _import(self, session: Session, request: Request, fields: Mapping[str, str]) -> Reply:
         """Start to import the products."""
         await self._import_products(merchant(session), ImportProducts())
-        return self._console.to(request, SYNC)
+        return self._console.redirect(request, SYNC)
 
     async def _compare(self, session: Session, request: Request, fields: Mapping[str, str]) -> Reply:
         """Compare a pool with the platform; after confirmation, have its policy handle the differences."""
@@ -103,7 +103,7 @@ class SyncPage:
             command = Reconcile(pool_id=pool_id, dry_run=False)
             done = await forms.run_once(self._reconcile, merchant(session), command, fields, Reconciled)
             if not done.waits_for:
-                return self._console.to(request, SYNC)
+                return self._console.redirect(request, SYNC)
         comparison: Reconciled = await self._reconcile(merchant(session), Reconcile(pool_id=pool_id))
         return await self._confirm(
             session,
@@ -121,7 +121,7 @@ class SyncPage:
         command = Resync(pool_id=pool_id, dry_run="sure" not in fields)
         if not command.dry_run:
             await forms.run_once(self._resync, merchant(session), command, fields, Resynced)
-            return self._console.to(request, SYNC)
+            return self._console.redirect(request, SYNC)
         preview: Resynced = await self._resync(merchant(session), command)
         return await self._confirm(session, request, pool_id, "resync", count=preview.levels)
 
@@ -137,7 +137,7 @@ class SyncPage:
         command = check(AdjustPoolQuantity, values)
         if "sure" in fields:
             await forms.run_once(self._keep_number, caller, command, fields, StockChange)
-            return self._console.to(request, SYNC)
+            return self._console.redirect(request, SYNC)
         change: StockChange = await self._keep_number(caller, msgspec.structs.replace(command, dry_run=True))
         return await self._confirm(session, request, pool_id, "keep", change=change, delta=command.delta)
 

@@ -49,10 +49,10 @@ async def names_of(console: Console, session: Session, request: Request, gids: C
         command = NameVariants(gids=sorted_gids[start : start + MAX_VARIANTS])
         names |= await console.run["name_variants"](merchant(session), command)
     words = SITE.texts(language_of(request)).gettext("Variant %(number)s")
-    return {gid: name.title or name.sku or words % {"number": number(gid)} for gid, name in names.items()}
+    return {gid: name.title or name.sku or words % {"number": variant_number(gid)} for gid, name in names.items()}
 
 
-def number(gid: str) -> str:
+def variant_number(gid: str) -> str:
     """The number in the id of a variant, which the platform shows in its own addresses."""
     return gid.rpartition("/")[2]
 
@@ -129,7 +129,7 @@ class VariantsPage:
                 raise invalid({name: [*messages] for name, messages in done.errors.items()})
             change = msgspec.structs.replace(change, expected_version=None)
             return await self._preview(session, request, pool, fields, change, stale=True)
-        return self._console.to(request, f"/console/pools/{pool.id}/variants")
+        return self._console.redirect(request, f"/console/pools/{pool.id}/variants")
 
     async def _preview(
         self,
@@ -208,7 +208,7 @@ def change_command(does: str, pool_id: int, fields: Mapping[str, str], hits: Seq
     if does == "link":
         return LinkVariants(pool_id=pool_id, members=check(LinkVariants, _link_fields(pool_id, fields, hits)).members)
     if does not in OPERATION_OF:
-        raise incomplete()
+        raise incomplete_form()
     gid = fields.get("variant_gid", "")
     if does == "unlink":
         return check(UnlinkVariants, {"pool_id": pool_id, "variant_gids": [gid]})
@@ -231,7 +231,7 @@ def _link_fields(pool_id: int, fields: Mapping[str, str], hits: Sequence[Hit]) -
             member = _member(pool_id, gid, text)
         except Problem as problem:
             if "variant_gid" in problem.errors:
-                raise incomplete() from problem
+                raise incomplete_form() from problem
             errors[f"{UNITS_PREFIX}{gid}"] = [*problem.errors["units_per_sale"]]
         else:
             hit = hits_by_gid.get(gid)
@@ -255,10 +255,10 @@ def _version(pool_id: int, fields: Mapping[str, str]) -> int | None:
     try:
         return check(PausePool, {"pool_id": pool_id, **with_integers(PausePool, raw)}).expected_version
     except Problem as problem:
-        raise incomplete() from problem
+        raise incomplete_form() from problem
 
 
-def incomplete() -> Problem:
+def incomplete_form() -> Problem:
     """The problem of a form that no page of the service has."""
     return BAD_REQUEST("The form is not complete.", hint="Open the page again and send its form.")
 

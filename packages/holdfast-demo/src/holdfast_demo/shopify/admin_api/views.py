@@ -5,8 +5,20 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from holdfast_demo.shopify import metafields, pictures, shops
-from holdfast_demo.shopify.connections import Fields, Info, Key, Paging, Slice, Source, field, lazy, list_source, terms
+from holdfast_demo.shopify import pictures, shops
+from holdfast_demo.shopify.admin_api import metafields
+from holdfast_demo.shopify.admin_api.connections import (
+    Fields,
+    Info,
+    Key,
+    Paging,
+    Slice,
+    Source,
+    field,
+    lazy,
+    list_source,
+    terms,
+)
 from holdfast_demo.shopify.errors import graphql_error
 from holdfast_demo.shopify.levels import Level
 from holdfast_demo.shopify.model import Location, Product, Shop, Thing, Variant, format_time, gid, parse_gid

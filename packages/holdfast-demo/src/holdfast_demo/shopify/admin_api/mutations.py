@@ -4,15 +4,15 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
-from holdfast_demo.shopify import inventory, metafields, quantities
-from holdfast_demo.shopify.bulk import Bulks
-from holdfast_demo.shopify.connections import Fields, Info, Paging
+from holdfast_demo.shopify.admin_api import inventory, metafields, quantities
+from holdfast_demo.shopify.admin_api.bulk import Bulks
+from holdfast_demo.shopify.admin_api.connections import Fields, Info, Paging
+from holdfast_demo.shopify.admin_api.inventory import MutationKeys
+from holdfast_demo.shopify.admin_api.queries import bulk_view, subscription_view
+from holdfast_demo.shopify.admin_api.views import Views, identity_view
 from holdfast_demo.shopify.errors import UserErrors, user_error
-from holdfast_demo.shopify.inventory import MutationKeys
 from holdfast_demo.shopify.model import Shop, Subscription, parse_gid
 from holdfast_demo.shopify.platform_state import PlatformState, matching
-from holdfast_demo.shopify.queries import bulk_view, subscription_view
-from holdfast_demo.shopify.views import Views, identity_view
 
 SCOPES = {
     "ORDERS": ("read_orders",),

@@ -9,7 +9,7 @@ from starlette.routing import BaseRoute, Route
 
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.pages.language import Language
-from holdfast_demo.shopify import orders, pages, pictures
+from holdfast_demo.shopify import orders, pictures, site
 from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.model import LineItem, Order
 from holdfast_demo.shopify.pictures import Picture
@@ -93,12 +93,12 @@ def routes(world: PlatformState) -> list[BaseRoute]:
         try:
             shop, order = world.shop(domain), orders.find(world, domain, request.path_params["id"])
         except ShopifyRefusal as refused:
-            return pages.page(request, "gone.html", 404, why=str(refused))
+            return site.page(request, "gone.html", 404, why=str(refused))
         values: dict[str, Any] = {
             "app": world.app,
             "shop": shop,
-            "order": summary_of(order, pages.language_of(request)),
+            "order": summary_of(order, site.language_of(request)),
         }
-        return pages.page(request, "order.html", in_frame=pages.is_in_frame(request), scripts=["times.js"], **values)
+        return site.page(request, "order.html", in_frame=site.is_in_frame(request), scripts=["times.js"], **values)
 
     return [Route("/{shop}/orders/{id:int}", show)]

@@ -11,10 +11,11 @@ from holdfast.kit.contract.messages import translatable
 from holdfast.kit.pages.language import ENGLISH, Language
 from holdfast.kit.pages.site import redirect
 from holdfast_demo.shared import serving
-from holdfast_demo.shopify import app_proxy, pages, pictures, shops, storefront
+from holdfast_demo.shopify import app_proxy, pictures, shops, site
 from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.model import FIRST_SCOPES, Order, Variant
 from holdfast_demo.shopify.oauth import OAuth
+from holdfast_demo.shopify.pages import storefront
 from holdfast_demo.shopify.pictures import Picture
 from holdfast_demo.shopify.platform_state import PlatformState
 from holdfast_demo.shopify.store import ThingQuery
@@ -104,10 +105,10 @@ def routes(world: PlatformState, oauth: OAuth) -> list[BaseRoute]:
         domain = request.path_params["shop"]
         shop = world.find_shop(domain)
         if shop is None:
-            return pages.page(request, "gone.html", 404, why=f"There is no shop {domain}.")
+            return site.page(request, "gone.html", 404, why=f"There is no shop {domain}.")
         app = world.app
         live: Mapping[str, int] = await app_proxy.live_numbers(world, domain) if shop.installed else {}
-        stock = stage_stock(world, domain, live, pages.language_of(request))
+        stock = stage_stock(world, domain, live, site.language_of(request))
         views = [_View("shop", translatable("Shop admin"), f"/{domain}")]
         if stock.packs:
             product = storefront.of_variant(domain, stock.packs[0].variant)
@@ -115,7 +116,7 @@ def routes(world: PlatformState, oauth: OAuth) -> list[BaseRoute]:
         if shop.installed:
             views.append(_View("app", app.title, f"/{domain}/admin/apps/{app.handle}"))
         values: dict[str, Any] = {"app": app, "shop": shop, "stock": stock, "views": views}
-        return pages.page(
+        return site.page(
             request, "side-by-side.html", frames="'self'", places=pictures.stock_places(stock.shelf), **values
         )
 
@@ -124,7 +125,7 @@ def routes(world: PlatformState, oauth: OAuth) -> list[BaseRoute]:
         try:
             oauth.install(domain, [*FIRST_SCOPES])
         except ShopifyRefusal as refused:
-            return pages.page(request, "gone.html", 404, why=str(refused))
+            return site.page(request, "gone.html", 404, why=str(refused))
         return serving.to_response(redirect(f"/{domain}/side-by-side"))
 
     path = "/{shop}/side-by-side"

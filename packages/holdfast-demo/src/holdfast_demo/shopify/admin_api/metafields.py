@@ -5,7 +5,7 @@ import re
 from hashlib import sha256
 from typing import Any
 
-from holdfast_demo.shopify.connections import Fields
+from holdfast_demo.shopify.admin_api.connections import Fields
 from holdfast_demo.shopify.errors import UserErrors, user_error
 from holdfast_demo.shopify.model import Metafield, Product, Shop, Thing, Variant, gid, parse_gid
 from holdfast_demo.shopify.platform_state import PlatformState, matching

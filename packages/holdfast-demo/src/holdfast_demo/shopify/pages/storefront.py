@@ -17,14 +17,15 @@ from starlette.routing import BaseRoute, Route
 from holdfast.kit.pages.language import LANGUAGES, Language
 from holdfast.kit.pages.site import redirect
 from holdfast_demo.shared import serving
-from holdfast_demo.shopify import checkout, order_page, pages, pictures, seed, shops
+from holdfast_demo.shopify import checkout, pictures, seed, shops, site
 from holdfast_demo.shopify.app_proxy import PREFIX, SUBPATH
 from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.model import Order, Product, Variant, handle
 from holdfast_demo.shopify.orders import SaleLine
+from holdfast_demo.shopify.pages import order_page
 from holdfast_demo.shopify.platform_state import PlatformState
 
-EXTENSION = Path(__file__).parent / "theme"
+EXTENSION = Path(__file__).parents[1] / "theme"
 LOCALES = {"en": "en.default.json", "de": "de.json"}
 AVAILABILITIES = ("in", "plenty", "low", "out", "back", "old")
 
@@ -35,7 +36,7 @@ def routes(world: PlatformState) -> list[BaseRoute]:
     return [
         Route("/{shop}/products/{handle}", storefront.product),
         Route("/{shop}/cart/add", storefront.buy, methods=["POST"]),
-        *serving.asset_routes(pages.SITE, "theme/live-stock.js", "theme/live-stock.css"),
+        *serving.asset_routes(site.SITE, "theme/live-stock.js", "theme/live-stock.css"),
     ]
 
 
@@ -49,7 +50,7 @@ class _Storefront:
         products = self._world.store.select(Product, domain)
         product = next((candidate for candidate in products if candidate.handle == handle_in_path), None)
         if product is None or not shops.variants_of(self._world, domain, product.id):
-            return pages.page(request, "gone.html", 404, why=f"The shop {domain} has no product {handle_in_path}.")
+            return site.page(request, "gone.html", 404, why=f"The shop {domain} has no product {handle_in_path}.")
         return self._product_page(request, product, request.query_params.get("variant", ""), language)
 
     async def buy(self, request: Request) -> Response:
@@ -59,7 +60,7 @@ class _Storefront:
         try:
             variant = shops.find_variant(self._world, domain, int(chosen) if re.fullmatch("[0-9]{1,18}", chosen) else 0)
         except ShopifyRefusal as refused:
-            return pages.page(request, "gone.html", 404, why=str(refused))
+            return site.page(request, "gone.html", 404, why=str(refused))
         [product] = [
             candidate for candidate in self._world.store.select(Product, domain) if candidate.id == variant.product
         ]
@@ -78,11 +79,11 @@ class _Storefront:
         numbers = {variant.id: shops.available(self._world, domain, variant) for variant in variants}
         first_available = next((variant for variant in variants if numbers[variant.id] > 0), variants[0])
         variant = next((variant for variant in variants if str(variant.id) == chosen), first_available)
-        return pages.page(
+        return site.page(
             request,
             "product.html",
             422 if error else 200,
-            in_frame=pages.is_in_frame(request),
+            in_frame=site.is_in_frame(request),
             connects=self._world.app.address,
             language=language,
             description=seed.DESCRIPTIONS.get(product.title, ""),
@@ -109,7 +110,7 @@ class _Storefront:
 
 def _language(request: Request, code: str) -> Language:
     """The language with a code, which a theme has in the addresses of its pages; by default that of the browser."""
-    return LANGUAGES.get(code) or pages.language_of(request)
+    return LANGUAGES.get(code) or site.language_of(request)
 
 
 def _stock_text(number: int, language: Language) -> str:

@@ -12,12 +12,13 @@ from starlette.routing import BaseRoute, Route
 from holdfast.kit.pages.language import Language
 from holdfast.kit.pages.site import redirect
 from holdfast_demo.shared import serving
-from holdfast_demo.shopify import order_page, orders, pages, pictures, shops, storefront
+from holdfast_demo.shopify import orders, pictures, shops, site
 from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.levels import Level
 from holdfast_demo.shopify.model import Location, Order, Variant
 from holdfast_demo.shopify.oauth import OAuth
 from holdfast_demo.shopify.orders import LineReturn, SaleLine
+from holdfast_demo.shopify.pages import order_page, storefront
 from holdfast_demo.shopify.platform_state import PlatformState
 from holdfast_demo.shopify.store import ThingQuery
 from holdfast_demo.shopify.webhooks import ShopifyWebhooks
@@ -71,7 +72,7 @@ class _MerchantPages:
             self._world.shop(domain)
             order = orders.find(self._world, domain, request.path_params["id"])
         except ShopifyRefusal as refused:
-            return pages.page(request, "gone.html", 404, why=str(refused))
+            return site.page(request, "gone.html", 404, why=str(refused))
         return serving.to_response(redirect(f"/{domain}?tab={ORDERS}#order-{order.id}"))
 
     async def theme(self, request: Request) -> Response:
@@ -79,7 +80,7 @@ class _MerchantPages:
         domain = request.path_params["shop"]
         variants = self._world.store.select(Variant, domain, ThingQuery(max_count=1))
         if not variants:
-            return pages.page(request, "gone.html", 404, why=f"The shop {domain} has no product.")
+            return site.page(request, "gone.html", 404, why=f"The shop {domain} has no product.")
         return serving.to_response(redirect(storefront.of_variant(domain, variants[0])))
 
     async def variant(self, request: Request) -> Response:
@@ -88,8 +89,8 @@ class _MerchantPages:
         try:
             shop, variant = self._world.shop(domain), shops.find_variant(self._world, domain, request.path_params["id"])
         except ShopifyRefusal as refused:
-            return pages.page(request, "gone.html", 404, why=str(refused))
-        return pages.page(
+            return site.page(request, "gone.html", 404, why=str(refused))
+        return site.page(
             request,
             "variant.html",
             app=self._world.app,
@@ -118,13 +119,13 @@ class _MerchantPages:
         domain = request.path_params["shop"]
         shop = self._world.find_shop(domain)
         if shop is None:
-            return pages.page(request, "gone.html", 404, why=f"There is no shop {domain}.")
-        newest, language = ThingQuery(reverse=True, max_count=MAX_ROWS), pages.language_of(request)
-        return pages.page(
+            return site.page(request, "gone.html", 404, why=f"There is no shop {domain}.")
+        newest, language = ThingQuery(reverse=True, max_count=MAX_ROWS), site.language_of(request)
+        return site.page(
             request,
             "shop.html",
             422 if error else 200,
-            in_frame=pages.is_in_frame(request),
+            in_frame=site.is_in_frame(request),
             tab=tab if tab in TABS else PRODUCTS,
             error=error,
             shop=shop,

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from holdfast_demo.shopify.connections import Fields, Info, field, lazy, list_source
+from holdfast_demo.shopify.admin_api.connections import Fields, Info, field, lazy, list_source
+from holdfast_demo.shopify.admin_api.views import Views, identity_view
 from holdfast_demo.shopify.errors import graphql_error
 from holdfast_demo.shopify.model import LineItem, Order, Refund, RefundLineItem, format_time, gid
 from holdfast_demo.shopify.store import ThingQuery
-from holdfast_demo.shopify.views import Views, identity_view
 
 REACH_SECONDS = 60 * 86_400
 """Seconds after which an app without the scope for all orders cannot read an order."""

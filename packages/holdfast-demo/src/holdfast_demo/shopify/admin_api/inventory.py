@@ -9,11 +9,11 @@ from typing import Any
 from graphql.execution.values import get_directive_values
 
 from holdfast_demo.shopify import shops
-from holdfast_demo.shopify.connections import Fields, Info, field, lazy
+from holdfast_demo.shopify.admin_api.connections import Fields, Info, field, lazy
+from holdfast_demo.shopify.admin_api.views import Views
 from holdfast_demo.shopify.errors import ShopifyRefusal, UserErrors, graphql_error, user_error
 from holdfast_demo.shopify.model import Adjustment, format_time, parse_gid
 from holdfast_demo.shopify.platform_state import PlatformState
-from holdfast_demo.shopify.views import Views
 
 TABLES = """
 create table if not exists keys (

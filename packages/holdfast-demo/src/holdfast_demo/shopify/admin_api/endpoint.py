@@ -21,10 +21,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from holdfast_demo.shared.testing import Faults
-from holdfast_demo.shopify import mutations, queries
-from holdfast_demo.shopify.bulk import Bulks
-from holdfast_demo.shopify.connections import Info, Paging
-from holdfast_demo.shopify.cost import (
+from holdfast_demo.shopify.admin_api import mutations, queries
+from holdfast_demo.shopify.admin_api.bulk import Bulks
+from holdfast_demo.shopify.admin_api.connections import Info, Paging
+from holdfast_demo.shopify.admin_api.cost import (
     BUCKET_SECONDS,
     MAX_QUERY_COST,
     VERSION,
@@ -36,8 +36,8 @@ from holdfast_demo.shopify.cost import (
     resolve_field,
     schema,
 )
+from holdfast_demo.shopify.admin_api.inventory import MutationKeys
 from holdfast_demo.shopify.errors import Fault, graphql_error, user_error
-from holdfast_demo.shopify.inventory import MutationKeys
 from holdfast_demo.shopify.model import Shop
 from holdfast_demo.shopify.oauth import OAuth
 from holdfast_demo.shopify.platform_state import PlatformState

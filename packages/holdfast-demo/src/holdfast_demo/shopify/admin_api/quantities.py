@@ -4,13 +4,13 @@ import re
 from typing import Any
 
 from holdfast_demo.shopify import shops
-from holdfast_demo.shopify.connections import Fields, Info
+from holdfast_demo.shopify.admin_api.connections import Fields, Info
+from holdfast_demo.shopify.admin_api.queries import require_bounded
+from holdfast_demo.shopify.admin_api.views import Views
 from holdfast_demo.shopify.errors import UserErrors, graphql_error, user_error
 from holdfast_demo.shopify.levels import Level
 from holdfast_demo.shopify.model import Adjustment, Location, parse_gid
 from holdfast_demo.shopify.platform_state import PlatformState
-from holdfast_demo.shopify.queries import require_bounded
-from holdfast_demo.shopify.views import Views
 
 REASONS = frozenset(
     "correction cycle_count_available damaged movement_canceled movement_created movement_received movement_updated"

@@ -20,9 +20,10 @@ from graphql import (
     validate,
 )
 
-from holdfast_demo.shopify import payloads, queries
-from holdfast_demo.shopify.connections import Fields, Paging
-from holdfast_demo.shopify.cost import execute, schema
+from holdfast_demo.shopify import payloads
+from holdfast_demo.shopify.admin_api import queries
+from holdfast_demo.shopify.admin_api.connections import Fields, Paging
+from holdfast_demo.shopify.admin_api.cost import execute, schema
 from holdfast_demo.shopify.errors import UserErrors, user_error
 from holdfast_demo.shopify.model import Bulk, Shop, parse_gid
 from holdfast_demo.shopify.platform_state import PlatformState

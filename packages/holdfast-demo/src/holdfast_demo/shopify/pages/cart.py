@@ -8,10 +8,11 @@ from starlette.routing import BaseRoute, Route
 
 from holdfast.kit.pages.site import redirect
 from holdfast_demo.shared import serving
-from holdfast_demo.shopify import checkout, order_page, pages, pictures, shops, storefront
+from holdfast_demo.shopify import checkout, pictures, shops, site
 from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.model import Variant
 from holdfast_demo.shopify.orders import SaleLine
+from holdfast_demo.shopify.pages import order_page, storefront
 from holdfast_demo.shopify.platform_state import PlatformState
 from holdfast_demo.shopify.store import ThingQuery
 
@@ -27,7 +28,7 @@ def routes(world: PlatformState) -> list[BaseRoute]:
 
     async def pay(request: Request) -> Response:
         domain, form = request.path_params["shop"], await serving.form_fields(request)
-        language = pages.language_of(request).code.upper()
+        language = site.language_of(request).code.upper()
         try:
             order = await checkout.buy(world, domain, _cart_lines(form), language=language)
         except checkout.CheckoutStopped as stopped:
@@ -40,10 +41,10 @@ def routes(world: PlatformState) -> list[BaseRoute]:
 
 
 def _cart_page(world: PlatformState, request: Request, form: dict[str, str], errors: list[str]) -> Response:
-    domain, language = request.path_params["shop"], pages.language_of(request)
+    domain, language = request.path_params["shop"], site.language_of(request)
     shop = world.find_shop(domain)
     if shop is None:
-        return pages.page(request, "gone.html", 404, why=f"There is no shop {domain}.")
+        return site.page(request, "gone.html", 404, why=f"There is no shop {domain}.")
     variants = world.store.select(Variant, domain, ThingQuery(max_count=MAX_VARIANTS))
     products: dict[int, dict[str, Any]] = {}
     chosen: list[tuple[Variant, int]] = []
@@ -66,11 +67,11 @@ def _cart_page(world: PlatformState, request: Request, form: dict[str, str], err
                 "total": pictures.total_of([(variant, quantity)], language) if quantity else "",
             }
         )
-    return pages.page(
+    return site.page(
         request,
         "cart.html",
         422 if errors else 200,
-        in_frame=pages.is_in_frame(request),
+        in_frame=site.is_in_frame(request),
         shop=shop,
         products=[*products.values()],
         is_filled=any(quantity for _, quantity in chosen),

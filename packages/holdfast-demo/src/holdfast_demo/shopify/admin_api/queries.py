@@ -4,8 +4,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from holdfast_demo.shopify.connections import Fields, Info, Paging, field, lazy, list_source
-from holdfast_demo.shopify.cost import VERSION
+from holdfast_demo.shopify.admin_api.connections import Fields, Info, Paging, field, lazy, list_source
+from holdfast_demo.shopify.admin_api.cost import VERSION
+from holdfast_demo.shopify.admin_api.order_views import OrderViews
+from holdfast_demo.shopify.admin_api.views import Views
 from holdfast_demo.shopify.errors import graphql_error
 from holdfast_demo.shopify.model import (
     Bulk,
@@ -20,10 +22,8 @@ from holdfast_demo.shopify.model import (
     gid,
     parse_gid,
 )
-from holdfast_demo.shopify.order_views import OrderViews
 from holdfast_demo.shopify.platform_state import PlatformState
 from holdfast_demo.shopify.store import ThingQuery
-from holdfast_demo.shopify.views import Views
 
 T = TypeVar("T", bound=Thing)
 
