@@ -20,13 +20,13 @@ from holdfast_verify.formats.receipts import LOGGED_WITHIN_SECONDS
 from holdfast_verify.formats.tree import tile_path
 from tests.events.log.pending import moment
 from tests.events.log.verification import verify
-from tests.helpers.processes import serving
+from tests.helpers.processes import organizer_at, serving
 from tests.models.crowd_client import AnyClient
 from tests.models.history import SOAK, Exchange, History, agree, crash
 from tests.models.order_in_database import StoredOrder, keep_arrivals, pending_rows, read_order
 from tests.models.published_log import PublishedLog, read_log
 from tests.serving import PLAIN
-from tests.support import event_fields, eventually, queue_fields
+from tests.support import eventually
 
 EVENTS = 3
 CLIENTS = 6
@@ -140,14 +140,10 @@ def _size(head: httpx2.Response) -> int:
 
 async def begin(url: str) -> tuple[dict[str, str], list[int], int]:
     """The headers of an organizer, its events, and its queue."""
-    async with HttpClient(verify=PLAIN, base_url=url, timeout=30) as http:
-        body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
-        key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
-        headers = {"X-API-Key": key}
-        event = {"event": event_fields(capacity=20, waitinglist_capacity=10)}
-        events = [await http.post("/api/events", json=event, headers=headers) for _ in range(EVENTS)]
-        queue = await http.post("/api/queues", json={"queue_event": queue_fields(release_rate=600)}, headers=headers)
-    return headers, [response.json()["data"]["id"] for response in events], queue.json()["data"]["id"]
+    async with organizer_at(url) as ada:
+        events = [(await ada.create_event(capacity=20, waitinglist_capacity=10))["id"] for _ in range(EVENTS)]
+        queue = await ada.create_queue(release_rate=600)
+    return {"X-API-Key": ada.key or ""}, events, queue["id"]
 
 
 async def test_the_public_logs_alone_reconstruct_the_order_in_the_database(crashing_url: str, tmp_path: Path) -> None:

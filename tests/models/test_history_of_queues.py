@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.stored_order import stored_tickets
-from tests.helpers.processes import serving
+from tests.helpers.processes import organizer_at, serving
 from tests.models.history import History
 from tests.models.queue_history import Visitors, create_queue, explain_answers
 
@@ -15,7 +15,8 @@ async def test_the_tickets_explain_every_answer_of_a_queue(
 ) -> None:
     monkeypatch.setenv("QUEUE_RELEASE_INTERVAL_SECONDS", "1")
     with serving(crashing_url, tmp_path, 2, base_url="http://events.example") as processes:
-        headers, path = await create_queue(processes[0].url)
-        history = History(processes, crashing_url, headers)
+        async with organizer_at(processes[0].url) as ada:
+            path = await create_queue(ada)
+        history = History(processes, crashing_url, {"X-API-Key": ada.key or ""})
         await history.run(Visitors(history, path).come)
     explain_answers(history.exchanges, *stored_tickets(crashing_url))

@@ -21,7 +21,7 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.kit.postgres import bundled
 from tests.faults.stored_order import stored_tickets
 from tests.helpers.data_directories import scratch_directory
-from tests.helpers.processes import serving
+from tests.helpers.processes import organizer_at, serving
 from tests.inventory.support import unlimited
 from tests.models import queue_history, registration_history, stock_history
 from tests.models.crowd_client import AnyClient, CrowdClient
@@ -151,8 +151,9 @@ async def test_the_histories_explain_every_answer_under_overload(
         serving(events_url, tmp_path, PROCESSES, base_url="http://events.example") as events,
         serving(inventory_url, tmp_path, PROCESSES, service="inventory") as inventory,
     ):
-        headers, ids = await registration_history.create_organizer(events[0].url, 60)
-        _, path = await queue_history.create_queue(events[0].url, headers)
+        async with organizer_at(events[0].url) as ada:
+            ids, path = await registration_history.create_events(ada, 60), await queue_history.create_queue(ada)
+        headers = {"X-API-Key": ada.key or ""}
         people = registration_history.People(History(events, events_url, headers), ids)
         visitors = queue_history.Visitors(History(events, events_url, headers), path)
         agents = stock_history.Agents(History(inventory, inventory_url, {"authorization": f"Bearer {shop_key}"}))
