@@ -17,13 +17,12 @@ from typing import Any
 import holdfast
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
-from holdfast.kit.postgres import bundled
 from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.platform_state import WebhookMessage
 from tests import support
 from tests.events.queues.queue_scene import open_queue
 from tests.helpers import payments
-from tests.helpers.data_directories import scratch_directory
+from tests.helpers.data_directories import migrated_database, scratch_directory
 from tests.helpers.platform_shop import DOMAIN
 from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory import support as inventory
@@ -55,10 +54,8 @@ def is_listener(task: asyncio.Task[Any] | None) -> bool:
     return task is not None and task.get_name().endswith("listener")
 
 
-async def walk_events(directory: Path, url: str) -> None:
-    EVENTS.migrate(url)
-    settings = support.unlimited(url, directory)
-    async with payments.paying(settings) as scene:
+async def walk_events(directory: Path) -> None:
+    async with payments.paying(support.unlimited(migrated_database(EVENTS, directory), directory)) as scene:
         organizer = await scene.organizer()
         free = await organizer.create_event()
         paid = await scene.event(organizer, capacity=10)
@@ -87,9 +84,9 @@ async def walk_events(directory: Path, url: str) -> None:
         assert await scene.counts(paid) == {"registered": 2}
 
 
-async def walk_inventory(directory: Path, url: str) -> None:
-    INVENTORY.migrate(url)
-    async with sync.open_pooled_shop(inventory.unlimited(url, directory)) as scene:
+async def walk_inventory(directory: Path) -> None:
+    settings = inventory.unlimited(migrated_database(INVENTORY, directory), directory)
+    async with sync.open_pooled_shop(settings) as scene:
         orders: list[WebhookMessage] = []
         scene.platform.world.on_message.append(orders.append)
 
@@ -113,8 +110,8 @@ def show(request: str, files: list[str]) -> None:
 
 async def main() -> None:
     directory = scratch_directory()
-    await walk_events(directory, bundled.database_url(directory, "events"))
-    await walk_inventory(directory, bundled.database_url(directory, "inventory"))
+    await walk_events(directory)
+    await walk_inventory(directory)
 
 
 if __name__ == "__main__":

@@ -22,8 +22,7 @@ import typer
 from typer.testing import CliRunner
 
 from holdfast.cli import app
-from holdfast.kit.postgres import bundled
-from tests.helpers.data_directories import scratch_directory
+from tests.helpers.data_directories import migrated_database, scratch_directory
 from tests.routes import ServiceUnderTest, serve_all_routes
 from tests.schema import SERVICES, schema_of
 
@@ -135,8 +134,7 @@ def everything() -> Files:
     databases = scratch_directory()
     files = explanations()
     for name, product in SERVICES.items():
-        url = bundled.database_url(databases, f"wire_{name}")
-        product.migrate(url)
+        url = migrated_database(product, databases)
         with tempfile.TemporaryDirectory() as directory:
             files |= asyncio.run(files_of(name, Path(directory), url))
     return files

@@ -15,9 +15,8 @@ from urllib.parse import parse_qsl
 import httpx2
 
 from holdfast.events.service import EVENTS
-from holdfast.kit.postgres import bundled
 from tests.events.oauth_server.oauth_server_scene import Person, register_client, sign_in_person
-from tests.helpers.data_directories import scratch_directory
+from tests.helpers.data_directories import migrated_database, scratch_directory
 from tests.serving import listener, running_already, serving
 from tests.support import Service, running, unlimited
 
@@ -56,8 +55,7 @@ class Desk:
 @contextlib.asynccontextmanager
 async def desk() -> AsyncGenerator[Desk]:
     directory = scratch_directory()
-    url = bundled.database_url(directory, "events")
-    EVENTS.migrate(url)
+    url = migrated_database(EVENTS, directory)
     at = listener()
     base_url = f"http://localhost:{at.getsockname()[1]}"
     settings = unlimited(url, directory).model_copy(update={"base_url": base_url, "oauth_builtin": True})

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 from holdfast.events.pricing.model import current_price
 from holdfast.events.pricing.operations import tick
 from holdfast.events.service import EVENTS
-from holdfast.kit.postgres import bundled
 from tests.events.clock import pass_by
-from tests.helpers.data_directories import scratch_directory
+from tests.helpers.data_directories import migrated_database, scratch_directory
 from tests.support import Client, Service, running, unlimited
 
 PAGE = Path(__file__).parents[2] / "docs/events/prices.md"
@@ -156,9 +155,7 @@ def page_with_tables(tables: Mapping[str, str]) -> str:
 
 async def write() -> None:
     directory = scratch_directory()
-    url = bundled.database_url(directory, "events")
-    EVENTS.migrate(url)
-    async with running(unlimited(url, directory)) as service:
+    async with running(unlimited(migrated_database(EVENTS, directory), directory)) as service:
         rows = await history(service)
     PAGE.write_text(page_with_tables({"policy": policy_table(), "sale": sale_table(rows)}), encoding="utf-8")
 

@@ -18,9 +18,8 @@ import pytest
 
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
-from holdfast.kit.postgres import bundled
 from tests.faults.stored_order import stored_tickets
-from tests.helpers.data_directories import scratch_directory
+from tests.helpers.data_directories import migrated_database, scratch_directory
 from tests.helpers.processes import organizer_at, serving
 from tests.inventory.support import unlimited
 from tests.models import queue_history, registration_history, stock_history
@@ -143,9 +142,7 @@ async def test_the_histories_explain_every_answer_under_overload(
 ) -> None:
     monkeypatch.setenv("QUEUE_RELEASE_INTERVAL_SECONDS", "1")
     directory = scratch_directory()
-    events_url, inventory_url = (bundled.database_url(directory, name) for name in ("events", "inventory"))
-    EVENTS.migrate(events_url)
-    INVENTORY.migrate(inventory_url)
+    events_url, inventory_url = (migrated_database(product, directory) for product in (EVENTS, INVENTORY))
     shop_key = await stock_history.create_shop(unlimited(inventory_url, tmp_path))
     with (
         serving(events_url, tmp_path, PROCESSES, base_url="http://events.example") as events,
