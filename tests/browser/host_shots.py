@@ -5,15 +5,16 @@ from pathlib import Path
 import httpx2
 from playwright.async_api import Browser
 
+from tests.browser.demonstration import Demonstration, SentMails
 from tests.browser.guest_shots import open_guest
 from tests.browser.looking import submit
 from tests.browser.mail_shots import mail_shots
 from tests.browser.seller_shots import open_seller, request_shots, seller_shots, send_empty_form
-from tests.browser.sheet_people import SentMails, SheetOrganizer
-from tests.browser.visitors import Place, Shot, Visitor, ask_for_link, remember
+from tests.browser.sheet_people import SheetOrganizer
+from tests.browser.visitors import Shot, Visitor, ask_for_link, remember
 
 
-async def hosts(chromium: Browser, place: Place, directory: Path) -> list[Visitor]:
+async def hosts(chromium: Browser, place: Demonstration, directory: Path) -> list[Visitor]:
     """The organizer, a visitor without an account, and a newcomer."""
     async with httpx2.AsyncClient(base_url=place.events, timeout=60, trust_env=False) as http:
         organizer = SheetOrganizer(http, SentMails(place.mails))
@@ -27,7 +28,7 @@ async def hosts(chromium: Browser, place: Place, directory: Path) -> list[Visito
         return [guest, await open_newcomer(chromium, place), seller._replace(shots=tuple(shots))]
 
 
-async def open_newcomer(chromium: Browser, place: Place) -> Visitor:
+async def open_newcomer(chromium: Browser, place: Demonstration) -> Visitor:
     """A person who has signed in, and is no organizer yet."""
     form = f"{place.events}/console/start"
     shots = (

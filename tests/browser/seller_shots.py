@@ -8,15 +8,16 @@ from urllib.parse import urlencode
 
 from playwright.async_api import Browser, Page
 
+from tests.browser.demonstration import Demonstration
 from tests.browser.looking import submit
 from tests.browser.mail_shots import pay
 from tests.browser.sheet_people import SheetOrganizer, store_mail
-from tests.browser.visitors import DESK, Place, Shot, Visitor, signed_in
+from tests.browser.visitors import DESK, Shot, Visitor, signed_in
 
 EMAIL = "harbour@example.com"
 
 
-async def open_seller(chromium: Browser, place: Place, organizer: SheetOrganizer) -> Visitor:
+async def open_seller(chromium: Browser, place: Demonstration, organizer: SheetOrganizer) -> Visitor:
     """An organizer who has confirmed the address, and is paid out."""
     await organizer.register("Harbour hall", EMAIL, "harbour")
     seller = Visitor("seller", [f"{place.events}/account"], (f"{place.events}/sign-in", place.mails, EMAIL))
@@ -29,7 +30,7 @@ async def open_seller(chromium: Browser, place: Place, organizer: SheetOrganizer
     return seller._replace(starts=[])
 
 
-async def seller_shots(chromium: Browser, organizer: SheetOrganizer, place: Place) -> list[Shot]:
+async def seller_shots(chromium: Browser, organizer: SheetOrganizer, place: Demonstration) -> list[Shot]:
     """Sales, check-in verdicts and requests of agents."""
     sold = await organizer.event(
         "Harbour jazz night", 21, pricing_mode="dynamic", price=1000, min_price=1000, max_price=2400, capacity=12
@@ -66,7 +67,7 @@ async def seller_shots(chromium: Browser, organizer: SheetOrganizer, place: Plac
 
 
 async def request_shots(
-    chromium: Browser, organizer: SheetOrganizer, place: Place, seller: Visitor, directory: Path
+    chromium: Browser, organizer: SheetOrganizer, place: Demonstration, seller: Visitor, directory: Path
 ) -> list[Shot]:
     """What an agent wants to do, which the organizer has to approve."""
     key = await organizer.ask("POST", "/api/keys", {"api_key": {"name": "Claude"}})
@@ -89,7 +90,7 @@ async def request_shots(
     ]
 
 
-async def consent_address(organizer: SheetOrganizer, place: Place) -> str:
+async def consent_address(organizer: SheetOrganizer, place: Demonstration) -> str:
     """The address that a new app opens in the browser."""
     callback = "http://localhost:9/callback"
     client_id = await organizer.register_app("Claude", callback)
