@@ -1,7 +1,7 @@
 """Three visitors of what `holdfast up` starts, and all pages that each of them finds by following links.
 
 An organizer who has nothing yet ("empty"), the demonstration ("typical"), and an organizer with forty events and
-hundreds of people ("full"). Pages to which no link leads are in `guest_shots.py`, `seller_shots.py` and
+hundreds of people ("full"). Pages to which no link leads are in `guest_shots.py`, `host_shots.py` and
 `shop_shots.py`.
 """
 
