@@ -107,6 +107,11 @@ class Service:
         self.database = database
         self.anonymous = Client(http)
 
+    @property
+    def base_url(self) -> str:
+        """Where its links lead."""
+        return self.database.resources.settings.base_url
+
     def at(self, address: str = "127.0.0.1", **headers: str) -> httpx2.AsyncClient:
         """A client at an address, which sends these headers with each request."""
         transport = httpx2.ASGITransport(self.app, client=(address, 1))

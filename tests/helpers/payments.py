@@ -193,7 +193,7 @@ class PaymentPlace:
 async def place_of(settings: Settings) -> AsyncGenerator[PaymentPlace]:
     """A place, for as long as the block lasts."""
     here = listener()
-    address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    address = here.url
     key = new_secrets().api
     async with running(payable(settings, address, key)) as service:
         place = PaymentPlace(service, address, key)
@@ -205,7 +205,7 @@ async def place_of(settings: Settings) -> AsyncGenerator[PaymentPlace]:
 async def paying(settings: Settings, **options: Any) -> AsyncGenerator[PaymentScene]:
     """A service with a processor, for as long as the block lasts."""
     here = listener()
-    address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    address = here.url
     with contextlib.closing(processor_at(address, heard := [], **options)) as processor:
         async with serving(processor.app, here), running(payable(settings, address, processor.key)) as service:
             yield PaymentScene(service, processor, heard)
