@@ -54,8 +54,13 @@ class Client:
         self.id = id
         self.slug = slug
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """What it sends with each request."""
+        return {"X-API-Key": self.key} if self.key else {}
+
     async def request(self, method: str, path: str, body: Any = None, **options: Any) -> httpx2.Response:
-        headers: dict[str, str] = {"X-API-Key": self.key} if self.key else {}
+        headers = self.headers
         if "content" in options:
             headers["Content-Type"] = "application/json"
         headers |= options.pop("headers", {})

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from holdfast.events.service import EVENTS
+from tests.helpers.data_directories import migrated_database
 from tests.helpers.processes import organizer_at, serving
 from tests.models.history import History
 from tests.models.registration_history import (
@@ -13,11 +15,12 @@ from tests.models.registration_history import (
 )
 
 
-async def test_the_order_of_arrival_explains_every_answer_to_registrations(crashing_url: str, tmp_path: Path) -> None:
-    with serving(crashing_url, tmp_path, 2) as processes:
+async def test_the_order_of_arrival_explains_every_answer_to_registrations(tmp_path: Path) -> None:
+    database_url = migrated_database(EVENTS)  # on a server of its own, which crashes
+    with serving(database_url, tmp_path, 2) as processes:
         async with organizer_at(processes[0].url) as ada:
             events = await create_events(ada)
-        history = History(processes, crashing_url, {"X-API-Key": ada.key or ""})
+        history = History(processes, database_url, ada.headers)
         await history.run(People(history, events).come)
-        await wait_until_settled(crashing_url)
-    explain_answers(history.exchanges, list_registrations(crashing_url))
+        await wait_until_settled(database_url)
+    explain_answers(history.exchanges, list_registrations(database_url))

@@ -150,9 +150,8 @@ async def test_the_histories_explain_every_answer_under_overload(
     ):
         async with organizer_at(events[0].url) as ada:
             ids, path = await registration_history.create_events(ada, 60), await queue_history.create_queue(ada)
-        headers = {"X-API-Key": ada.key or ""}
-        people = registration_history.People(History(events, events_url, headers), ids)
-        visitors = queue_history.Visitors(History(events, events_url, headers), path)
+        people = registration_history.People(History(events, events_url, ada.headers), ids)
+        visitors = queue_history.Visitors(History(events, events_url, ada.headers), path)
         agents = stock_history.Agents(History(inventory, inventory_url, {"authorization": f"Bearer {shop_key}"}))
         ledger = await agents.begin()
         crowd = Crowd([(people.history, people.come), (visitors.history, visitors.come), (agents.history, agents.work)])
