@@ -10,6 +10,7 @@ import httpx2
 
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
+from holdfast.kit.http.application import Application
 from holdfast.kit.process.service_process import ServiceProcess
 from tests import support as events
 from tests.inventory import support as inventory
@@ -18,6 +19,7 @@ from tests.inventory import support as inventory
 class ServiceUnderTest(NamedTuple):
     """A service, every path of it, and the key of an organizer or a shop."""
 
+    app: Application
     http: httpx2.AsyncClient
     paths: list[str]
     key: str
@@ -38,11 +40,12 @@ async def serve_all_routes(
             # An organizer may be registered before the limits count, which a process keeps for itself.
             async with events.running(events.unlimited(url, data_dir)) as before:
                 key = (await before.organizer()).key or ""
-            yield ServiceUnderTest(service.http, all_paths(EVENTS, service.database), key)
+            yield ServiceUnderTest(service.app, service.http, all_paths(EVENTS, service.database), key)
     else:
         more = {"client_id": "an-app", "client_secret": "a secret of 32 characters or more", **limits}
         async with inventory.running(inventory.unlimited(url, data_dir, **more)) as service:
-            yield ServiceUnderTest(service.http, all_paths(INVENTORY, service.database), (await service.shop()).key)
+            key = (await service.shop()).key
+            yield ServiceUnderTest(service.app, service.http, all_paths(INVENTORY, service.database), key)
 
 
 def all_paths(product: ServiceProcess[Any, Any], database: Any) -> list[str]:

@@ -16,10 +16,9 @@ import holdfast
 from holdfast.events.mails.kinds import KINDS
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
-from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.bundled_server import PROGRAMS
 from holdfast.kit.process.service_process import ServiceProcess
-from tests.helpers.data_directories import scratch_directory
+from tests.helpers.data_directories import migrated_database, scratch_directory
 
 SERVICES: dict[str, ServiceProcess[Any, Any]] = {"events": EVENTS, "inventory": INVENTORY}
 
@@ -107,9 +106,8 @@ def main() -> None:
     MAIL_KIND_FILE.write_text(mail_kind_function(), encoding="utf-8")
     directory = scratch_directory()
     for service, product in SERVICES.items():
-        url = bundled.database_url(directory, service)
-        product.migrate(url)
-        schema_file(service).write_text(schema_of(service, url), encoding="utf-8")
+        text = schema_of(service, migrated_database(product, directory))
+        schema_file(service).write_text(text, encoding="utf-8")
         print(schema_file(service))
 
 

@@ -6,18 +6,19 @@ import signal
 import socket
 import ssl
 import subprocess
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from typing import IO, Any
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.application import Application
 from holdfast.kit.http.handler import envelope
 from holdfast.kit.http.index import Route
-from tests.support import eventually
+from tests.support import Service, eventually, running
 
 PLAIN = ssl.create_default_context()
 """For clients of our own processes, which speak no TLS. Each would otherwise spend 26 ms on reading certificates."""
@@ -28,9 +29,17 @@ def application(*routes: Route) -> Application:
     return Application(routes, contextlib.nullcontext, envelope(Problem.body))
 
 
-def listener() -> socket.socket:
+class Listener(socket.socket):
+    """A port of this machine."""
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.getsockname()[1]}"
+
+
+def listener() -> Listener:
     """A free port, already taken."""
-    listening = socket.socket()
+    listening = Listener()
     listening.bind(("127.0.0.1", 0))
     return listening
 
@@ -111,6 +120,17 @@ def startup_output(lines: IO[str]) -> str:
             return text
         text += line
     raise AssertionError(f"it ended after saying: {text}")
+
+
+@contextlib.asynccontextmanager
+async def running_at_port(
+    settings: Settings, *, resources: Mapping[str, Any] | None = None, **changes: Any
+) -> AsyncGenerator[Service]:
+    """The events service behind a real port, to which its links lead. `changes` are those of the settings."""
+    at = listener()
+    changed = settings.model_copy(update={"base_url": at.url, **changes})
+    async with running(changed, resources=resources) as service, serving(running_already(service.app), at):
+        yield service
 
 
 class PresentApp:

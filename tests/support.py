@@ -54,8 +54,13 @@ class Client:
         self.id = id
         self.slug = slug
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """What it sends with each request."""
+        return {"X-API-Key": self.key} if self.key else {}
+
     async def request(self, method: str, path: str, body: Any = None, **options: Any) -> httpx2.Response:
-        headers: dict[str, str] = {"X-API-Key": self.key} if self.key else {}
+        headers = self.headers
         if "content" in options:
             headers["Content-Type"] = "application/json"
         headers |= options.pop("headers", {})
@@ -106,6 +111,11 @@ class Service:
         self.http = http
         self.database = database
         self.anonymous = Client(http)
+
+    @property
+    def base_url(self) -> str:
+        """Where its links lead."""
+        return self.database.resources.settings.base_url
 
     def at(self, address: str = "127.0.0.1", **headers: str) -> httpx2.AsyncClient:
         """A client at an address, which sends these headers with each request."""

@@ -15,9 +15,9 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from tests.command_line import SECRET_SETTINGS, run_holdfast
-from tests.helpers.processes import HOLDFAST, Process, outcomes, register_all, serving
+from tests.helpers.processes import HOLDFAST, Process, organizer_at, outcomes, register_all, serving
 from tests.serving import stop
-from tests.support import event_fields, eventually
+from tests.support import eventually
 
 
 @pytest.mark.parametrize(
@@ -127,11 +127,9 @@ def test_a_port_in_use_is_reported_in_one_line(database_url: str) -> None:
 
 async def sell_one_seat(process: Process) -> dict[str, Any]:
     """Register somebody for a new event and wait for what comes of it."""
-    async with httpx2.AsyncClient(base_url=process.url, timeout=30) as http:
-        body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
-        key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
-        event = await http.post("/api/events", json={"event": event_fields()}, headers={"X-API-Key": key})
-    person = {"event_id": event.json()["data"]["id"], "email": "ann@example.com"}
+    async with organizer_at(process.url) as ada:
+        event = await ada.create_event()
+    person, key = {"event_id": event["id"], "email": "ann@example.com"}, ada.key or ""
     accepted = await register_all([process], key, iter([person]), connections=1)
     return (await outcomes(process, key, [accepted[0].poll]))[accepted[0].poll]
 

@@ -1,13 +1,11 @@
-"""Which files five requests cross: `python -m tests.walk` lists those of which a function runs, with what follows.
+"""The files that five requests cross, for readers who are new here: `python -m tests.walk` prints them.
 
-POST /api/registrations               until the answer
-tools/call adjust_pool_quantity       until the answer
-an order's webhook                    until the platform has the new level
-a paid registration                   from the form until the seat
-a visitor of a queue                  from joining until the token is verified
+A file is crossed if a function of it runs, from the request until the end of what it causes. Left out are the demo's
+partners, and how the process hears its own notices.
 """
 
 import asyncio
+import itertools
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -17,104 +15,87 @@ from typing import Any
 import holdfast
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
-from holdfast.kit.postgres import bundled
 from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.platform_state import WebhookMessage
-from tests import support
+from tests import support as events
 from tests.events.queues.queue_scene import open_queue
-from tests.helpers import payments
-from tests.helpers.data_directories import scratch_directory
+from tests.helpers.data_directories import migrated_database, scratch_directory
+from tests.helpers.payments import paying
 from tests.helpers.platform_shop import DOMAIN
-from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory import support as inventory
-from tests.inventory.sync import sync_scene as sync
+from tests.inventory.sync.sync_scene import deliver_and_sync, open_pooled_shop
 
 ROOT = Path(holdfast.__file__).parent
 
 
-async def crossed(request: Callable[[], Awaitable[Any]]) -> list[str]:
-    """The files that a request crosses when it comes for the second time, so that its caller is known.
-
-    The demo, and what the process does about its own notifications, are left out.
-    """
+async def walk(title: str, request: Callable[[], Awaitable[Any]]) -> None:
+    """Print the files that a request crosses when it comes for the second time, so that its caller is known."""
     files: set[str] = set()
 
-    def called(frame: FrameType, event: str, argument: Any) -> None:
-        path = Path(frame.f_code.co_filename)
-        if event == "call" and path.is_relative_to(ROOT) and not is_listener(asyncio.current_task()):
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        path, task = Path(frame.f_code.co_filename), asyncio.current_task()
+        is_listener = task is not None and task.get_name().endswith("listener")
+        if event == "call" and path.is_relative_to(ROOT) and not is_listener:
             files.add(path.relative_to(ROOT).as_posix())
 
     await request()
-    sys.setprofile(called)
-    await request()
-    sys.setprofile(None)
-    return sorted(files)
+    sys.setprofile(note)
+    try:
+        await request()
+    finally:
+        sys.setprofile(None)
+    print(f"{title}: {len(files)} files", *sorted(files), sep="\n  ")
 
 
-def is_listener(task: asyncio.Task[Any] | None) -> bool:
-    return task is not None and task.get_name().endswith("listener")
-
-
-async def walk_events(directory: Path, url: str) -> None:
-    EVENTS.migrate(url)
-    settings = support.unlimited(url, directory)
-    async with payments.paying(settings) as scene:
+async def walk_events(directory: Path) -> None:
+    settings = events.unlimited(migrated_database(EVENTS, directory), directory)
+    async with paying(settings) as scene:
         organizer = await scene.organizer()
-        free = await organizer.create_event()
-        paid = await scene.event(organizer, capacity=10)
-        emails = (f"ann{number}@example.com" for number in range(10))
+        free, paid = await organizer.create_event(), await scene.event(organizer, capacity=10)
+        queue = await open_queue(scene.service, organizer)
+        names = (f"ann{number}" for number in itertools.count())
 
         async def register() -> None:
-            await organizer.register(free["id"], email=next(emails))
-
-        queue = await open_queue(scene.service, organizer)
-        visitors = (f"visitor{number}" for number in range(10))
-
-        async def join_and_verify() -> None:
-            visitor = next(visitors)
-            await queue.join(visitor)
-            assert await queue.tick() == 1
-            assert (await queue.verify(await queue.token(visitor))).status_code == 200
+            await organizer.register(free["id"], email=f"{next(names)}@example.com")
 
         async def register_and_pay() -> None:
-            buyer = await scene.register(paid, next(emails))
+            buyer = await scene.register(paid, f"{next(names)}@example.com")
             await buyer.pay()
             await scene.deliver()
 
-        show("POST /api/registrations", await crossed(register))
-        show("a paid registration", await crossed(register_and_pay))
-        show("a visitor of a queue", await crossed(join_and_verify))
+        async def join_and_verify() -> None:
+            name = next(names)
+            await queue.join(name)
+            assert await queue.tick() == 1
+            assert (await queue.verify(await queue.token(name))).status_code == 200
+
+        await walk("POST /api/registrations, until the answer", register)
+        await walk("a paid registration, from the form until the seat", register_and_pay)
+        await walk("a visitor of a queue, from joining until the token is verified", join_and_verify)
         assert await scene.counts(paid) == {"registered": 2}
 
 
-async def walk_inventory(directory: Path, url: str) -> None:
-    INVENTORY.migrate(url)
-    async with sync.open_pooled_shop(inventory.unlimited(url, directory)) as scene:
-        orders: list[WebhookMessage] = []
-        scene.platform.world.on_message.append(orders.append)
+async def walk_inventory(directory: Path) -> None:
+    settings = inventory.unlimited(migrated_database(INVENTORY, directory), directory)
+    async with open_pooled_shop(settings) as scene:
+        messages: list[WebhookMessage] = []
+        scene.platform.world.on_message.append(messages.append)
 
         async def sell() -> None:
             scene.platform.sell(DOMAIN, SaleLine(scene.variants["Single"].id, 1))
-            [order] = [message for message in orders if message.topic == "orders/create"]
-            orders.clear()
-            await deliver(scene.shop, order.topic, order.payload)
-            await handle(scene.inventory)
-            await scene.end_push_pause()
-            await scene.sync_due()
+            [order] = [message for message in messages if message.topic == "orders/create"]
+            messages.clear()
+            await deliver_and_sync(scene, (order.topic, order.payload))
 
-        show("tools/call adjust_pool_quantity", await crossed(lambda: scene.adjust(-6)))
-        show("an order's webhook", await crossed(sell))
+        await walk("tools/call adjust_pool_quantity, until the answer", lambda: scene.adjust(-6))
+        await walk("an order's webhook, until the platform has the new level", sell)
         assert scene.levels() == (36, 6, 3)
-
-
-def show(request: str, files: list[str]) -> None:
-    print(f"{request} crosses {len(files)} files:", *files, sep="\n  ")
 
 
 async def main() -> None:
     directory = scratch_directory()
-    await walk_events(directory, bundled.database_url(directory, "events"))
-    await walk_inventory(directory, bundled.database_url(directory, "inventory"))
+    await walk_events(directory)
+    await walk_inventory(directory)
 
 
 if __name__ == "__main__":

@@ -22,12 +22,11 @@ import typer
 from typer.testing import CliRunner
 
 from holdfast.cli import app
-from holdfast.kit.postgres import bundled
-from tests.helpers.data_directories import scratch_directory
+from tests.helpers.agents import STATELESS, Agent
+from tests.helpers.data_directories import migrated_database, scratch_directory
 from tests.routes import ServiceUnderTest, serve_all_routes
 from tests.schema import SERVICES, schema_of
 
-LATEST = "2026-07-28"
 HANDSHAKE = "2025-11-25"
 
 CHANGING = re.compile(
@@ -78,31 +77,13 @@ async def _public(service: ServiceUnderTest) -> AsyncIterator[tuple[str, str]]:
 
 async def of_agents(service: ServiceUnderTest) -> Files:
     """What an agent is told before its first call, in both eras of the protocol."""
-    about = {
-        "io.modelcontextprotocol/protocolVersion": LATEST,
-        "io.modelcontextprotocol/clientInfo": {"name": "wire", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
     handshake = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": {"name": "wire", "version": "1"}}
-    listed = ("tools/list", "resources/list", "resources/templates/list")
-    calls: list[tuple[str, str, dict[str, Any]]] = [
-        ("initialize", HANDSHAKE, handshake),
-        *((method, HANDSHAKE, {}) for method in listed),
-    ]
-    calls += [(method, LATEST, {"_meta": about}) for method in ("server/discover", *listed)]
+    listed: dict[str, dict[str, Any]] = {"tools/list": {}, "resources/list": {}, "resources/templates/list": {}}
+    calls = [(HANDSHAKE, method, parameters) for method, parameters in {"initialize": handshake, **listed}.items()]
+    calls += [(STATELESS, method, parameters) for method, parameters in {"server/discover": {}, **listed}.items()]
     files: Files = {}
-    for method, version, parameters in calls:
-        answer = await service.request(
-            "POST",
-            "/mcp",
-            json={"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters},
-            headers={
-                "Accept": "application/json, text/event-stream",
-                "Authorization": f"Bearer {service.key}",
-                "MCP-Protocol-Version": version,
-                "Mcp-Method": method,
-            },
-        )
+    for version, method, parameters in calls:
+        answer = await Agent(service.app, service.key, version).ask(method, parameters)
         text = json.dumps(answer.json(), indent=1, ensure_ascii=False)
         files[f"agents/{version}/{method.replace('/', '-')}.json"] = f"{answer.status_code}\n{text}\n"
     return files
@@ -135,8 +116,7 @@ def everything() -> Files:
     databases = scratch_directory()
     files = explanations()
     for name, product in SERVICES.items():
-        url = bundled.database_url(databases, f"wire_{name}")
-        product.migrate(url)
+        url = migrated_database(product, databases)
         with tempfile.TemporaryDirectory() as directory:
             files |= asyncio.run(files_of(name, Path(directory), url))
     return files

@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from holdfast.events.resources import Tx
-from tests.support import Service, eventually
+from tests.helpers.locked_rows import wait_for_lock_waiters
+from tests.support import Service
 
 T = TypeVar("T")
 
@@ -22,14 +23,9 @@ class Ending:
         """Begin some work, which waits for the transaction."""
         await self.tx.value("select true")  # what was run before has taken its locks
         begun = asyncio.ensure_future(work)
-        await eventually(self._waits)
+        await wait_for_lock_waiters(self._service.run_sql)
         assert not begun.done(), begun.result()
         return begun
-
-    async def _waits(self) -> list[Any]:
-        return await self._service.run_sql(
-            "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-        )
 
 
 @contextlib.asynccontextmanager

@@ -17,12 +17,11 @@ from PIL import Image, ImageDraw
 from playwright.async_api import Browser, Error, Page
 
 from tests.browser.conftest import launch_chromium
+from tests.browser.demonstration import Demonstration, run_demonstration
 from tests.browser.host_shots import hosts
 from tests.browser.page_costs import measure
 from tests.browser.shop_shots import shops
-from tests.browser.visitors import DESK, PHONE, Place, Shot, Visitor, pages_of, place_of, signed_in, visitors
-from tests.command_line import run_up
-from tests.helpers.data_directories import scratch_directory
+from tests.browser.visitors import DESK, PHONE, Shot, Visitor, pages_of, signed_in, visitors
 
 LOOKS = [("light", DESK, "en"), ("dark", DESK, "de"), ("light", PHONE, "de"), ("dark", PHONE, "en")]
 
@@ -41,12 +40,10 @@ def main() -> None:
     arguments = parser.parse_args()
     directory: Path = arguments.directory
     directory.mkdir(parents=True, exist_ok=True)
-    data_dir = scratch_directory()
     # Those who make what is drawn ask more often than people do.
     limits = ("MCP_RATE_LIMIT", "FORM_RATE_LIMIT", "API_QUEUE_JOIN_RATE_LIMIT")
     often = dict.fromkeys(limits, "1000")
-    with run_up(data_dir, "--inventory-port=0", "--events-port=0", **often) as output:
-        place = place_of(output, data_dir)
+    with run_demonstration(**often) as place:
         figures, stopped = asyncio.run(draw(place, directory, arguments.visitor, arguments.only))
     sheet = directory / "index.html"
     sheet.write_text("<!doctype html><meta charset=utf-8><title>Contact sheet</title>\n" + "\n".join(figures))
@@ -54,7 +51,7 @@ def main() -> None:
     sys.exit("\n".join(f"Drawn as it stopped: {line}" for line in stopped) or None)
 
 
-async def draw(place: Place, directory: Path, name: str, only: str) -> tuple[list[str], list[str]]:
+async def draw(place: Demonstration, directory: Path, name: str, only: str) -> tuple[list[str], list[str]]:
     """Draw the pages of the servers that `holdfast up` has started.
 
     Returns the figures of the sheet, and the pages on which something could not be done.

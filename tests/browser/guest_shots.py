@@ -1,24 +1,24 @@
 """Pages of the events service for people without an account: after a form, in a mail, in a waiting room."""
 
-import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from playwright.async_api import Browser, Page
 
+from tests.browser.demonstration import Demonstration
 from tests.browser.looking import submit
 from tests.browser.mail_shots import payment_of
-from tests.browser.sheet_people import LANGUAGES, SheetOrganizer, in_days, per_look, text_of
-from tests.browser.visitors import DESK, Place, Shot, Visitor, remember, signed_in
+from tests.browser.sheet_people import LANGUAGES, SheetOrganizer, in_days, per_look
+from tests.browser.visitors import DESK, Shot, Visitor, remember, signed_in
 
 
-async def open_guest(chromium: Browser, place: Place, organizer: SheetOrganizer, mails: list[Shot]) -> Visitor:
+async def open_guest(chromium: Browser, place: Demonstration, organizer: SheetOrganizer, mails: list[Shot]) -> Visitor:
     """The visitor whose pages these are."""
     shots = [
         Shot("sign in, signed out", (f"{place.events}/sign-in",)),
         Shot("sign in, no address", (f"{place.events}/sign-in",), send_email("ann@example")),
         Shot("link was sent", (f"{place.events}/sign-in/sent",)),
-        Shot("link of another browser", (await link_of(organizer, "organizer-en@example.org"),)),
+        Shot("link of another browser", (await organizer.mails.find_sign_in_link("organizer-en@example.org"),)),
         *await event_shots(organizer),
         *await registration_shots(chromium, organizer),
     ]
@@ -94,7 +94,7 @@ async def registration_shots(chromium: Browser, organizer: SheetOrganizer) -> li
     ]
 
 
-async def room_shots(chromium: Browser, organizer: SheetOrganizer, place: Place, guest: Visitor) -> list[Shot]:
+async def room_shots(chromium: Browser, organizer: SheetOrganizer, place: Demonstration, guest: Visitor) -> list[Shot]:
     """Waiting rooms, which know the visitor by a cookie."""
     rush = await organizer.event("Ticket rush", 50)
     other = await organizer.event("Early birds", 51)
@@ -161,11 +161,6 @@ def send_email(email: str) -> Callable[[Page], Awaitable[None]]:
         await page.wait_for_load_state()
 
     return send
-
-
-async def link_of(organizer: SheetOrganizer, email: str) -> str:
-    """The link in a mail that signs a person in."""
-    return re.findall(r"http://\S+/sign-in/[^\s?]+", text_of(await organizer.mails.find(email)))[0]
 
 
 async def arrive(page: Page) -> None:

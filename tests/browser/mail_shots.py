@@ -15,9 +15,10 @@ from playwright.async_api import Browser, Page
 from holdfast.accounts.webhooks.mail import WebhookMail
 from holdfast.events.mails.model import MailBatch
 from holdfast.events.mails.writing import write
+from tests.browser.demonstration import Demonstration
 from tests.browser.looking import LOCALES
 from tests.browser.sheet_people import LANGUAGES, SheetOrganizer, in_days, per_look, store_mail, subject_has
-from tests.browser.visitors import Place, Shot
+from tests.browser.visitors import Shot
 
 
 class MailKind(NamedTuple):
@@ -48,7 +49,7 @@ KINDS = (
 )
 
 
-async def mail_shots(chromium: Browser, organizer: SheetOrganizer, place: Place, directory: Path) -> list[Shot]:
+async def mail_shots(chromium: Browser, organizer: SheetOrganizer, place: Demonstration, directory: Path) -> list[Shot]:
     """A mail of each kind, stored as a page."""
     await cause_mails(chromium, organizer)
     for language in LANGUAGES:
@@ -64,7 +65,7 @@ async def mail_shots(chromium: Browser, organizer: SheetOrganizer, place: Place,
     return [*shots, await asyncio.to_thread(webhook_shot, place, directory)]
 
 
-def webhook_shot(place: Place, directory: Path) -> Shot:
+def webhook_shot(place: Demonstration, directory: Path) -> Shot:
     """The mail about a program that was not reached for days."""
     pages: list[str] = []
     for language in LANGUAGES:
@@ -133,7 +134,7 @@ async def payment_of(page: Page) -> str:
     return await link.get_attribute("href") or ""
 
 
-async def ask_for_links(chromium: Browser, organizer: SheetOrganizer, place: Place, language: str) -> None:
+async def ask_for_links(chromium: Browser, organizer: SheetOrganizer, place: Demonstration, language: str) -> None:
     """Ask for links to sign in, and to one's own data."""
     async with await chromium.new_context(locale=LOCALES[language]) as context:
         page = await context.new_page()

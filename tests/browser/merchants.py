@@ -25,7 +25,7 @@ class MerchantStage(NamedTuple):
 async def serve_merchant_console(template: str, tmp_path: Path) -> AsyncGenerator[MerchantStage]:
     """The service at an address, and the platform beside it."""
     here = listener()
-    base_url = f"http://127.0.0.1:{here.getsockname()[1]}"
+    base_url = here.url
     with scratch_database(template, "console") as url:
         async with beside_the_platform(unlimited(url, tmp_path), base_url) as scene:
             # The service reads this setting with every page.

@@ -14,9 +14,9 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from holdfast.events.settings import Settings
-from tests.serving import listener, running_already, serving
+from tests.serving import listener, running_at_port, serving
 from tests.smtp import Server
-from tests.support import Client, Service, eventually, running
+from tests.support import Client, Service, eventually
 
 MOVING_PRICE = {"pricing_mode": "dynamic", "price": 1000, "min_price": 1000, "max_price": 2000, "currency": "EUR"}
 
@@ -49,9 +49,8 @@ class Stage:
 @asynccontextmanager
 async def serve_stage(settings: Settings, **fields: Any) -> AsyncGenerator[Stage]:
     """The service with an event of these fields."""
-    pages, others = listener(), listener()
-    base_url, other = (f"http://127.0.0.1:{listener.getsockname()[1]}" for listener in (pages, others))
-    async with running(settings.model_copy(update={"base_url": base_url})) as service:
+    others = listener()
+    async with running_at_port(settings) as service:
         ada = await service.organizer()
         event = await ada.create_event(**fields)
         [example] = re.findall(r"```html\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
@@ -68,8 +67,9 @@ async def serve_stage(settings: Settings, **fields: Any) -> AsyncGenerator[Stage
             return HTMLResponse(HEAD + example.replace(address, event["embed_url"]))
 
         site = Starlette(routes=[Route("/pasted", pasted), Route("/alone", alone), Route("/fitted", fitted)])
-        async with serving(running_already(service.app), pages), serving(site, others):
-            yield Stage(service, ada, event, base_url, *(f"{other}/{name}" for name in ("pasted", "alone", "fitted")))
+        async with serving(site, others):
+            addresses = (f"{others.url}/{name}" for name in ("pasted", "alone", "fitted"))
+            yield Stage(service, ada, event, service.base_url, *addresses)
 
 
 class Watch:

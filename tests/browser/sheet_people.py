@@ -1,13 +1,10 @@
 """An organizer of what `holdfast up` starts, and people who register with forms and read their mails."""
 
-import asyncio
 import re
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from email import message_from_bytes
 from email.message import EmailMessage
-from email.policy import default
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -15,7 +12,7 @@ from urllib.parse import urljoin
 
 import httpx2
 
-from tests.support import eventually
+from tests.browser.demonstration import SentMails, text_of
 
 LANGUAGES = ("en", "de")
 
@@ -24,29 +21,6 @@ REGISTRATION_LINK = re.compile(r"http://\S+/registrations/[^\s?]+")
 
 CODE = re.compile(r"\b[0-9A-Z]{2}-[0-9A-Z]{6}\b")
 """The code for the entrance in a mail."""
-
-
-class SentMails:
-    """The mails that the services have written to files."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self._known: dict[Path, EmailMessage] = {}
-
-    async def find(self, email: str, is_meant: Callable[[EmailMessage], bool] = lambda _: True) -> EmailMessage:
-        """The first mail to an address that is meant, once it is sent."""
-
-        async def is_sent() -> bool:
-            await asyncio.to_thread(self._read)
-            return any(mail["To"] == email and is_meant(mail) for mail in self._known.values())
-
-        await eventually(is_sent, 90)
-        return next(mail for mail in self._known.values() if mail["To"] == email and is_meant(mail))
-
-    def _read(self) -> None:
-        for path in sorted(self._directory.rglob("*.eml"), key=lambda path: path.stat().st_mtime):
-            if path not in self._known:
-                self._known[path] = message_from_bytes(path.read_bytes(), policy=default)  # pyright: ignore
 
 
 class SheetOrganizer:
@@ -143,19 +117,9 @@ def subject_has(start: str) -> Callable[[EmailMessage], bool]:
     return lambda mail: str(mail["Subject"]).startswith(start)
 
 
-def text_of(mail: EmailMessage) -> str:
-    body = mail.get_body(("plain",))
-    return str(body.get_content()) if body else ""
-
-
-def html_of(mail: EmailMessage) -> str:
-    body = mail.get_body(("html",))
-    return str(body.get_content()) if body else ""
-
-
 def store_mail(mail: EmailMessage, directory: Path, name: str) -> str:
     """Store the HTML of a mail as a page of its own, with its pictures in it, and its text. Returns its address."""
-    html = html_of(mail)
+    html = written = text_of(mail, "html")
     for part in mail.walk():
         cid = str(part["Content-ID"] or "").strip("<>")
         content = part.get_payload(decode=True)
@@ -165,6 +129,6 @@ def store_mail(mail: EmailMessage, directory: Path, name: str) -> str:
     directory.mkdir(parents=True, exist_ok=True)
     page = directory / f"{name}.html"
     page.write_text(html)
-    text = f"Subject: {mail['Subject']}\n{len(html_of(mail).encode())} bytes of HTML\n\n{text_of(mail)}"
+    text = f"Subject: {mail['Subject']}\n{len(written.encode())} bytes of HTML\n\n{text_of(mail)}"
     page.with_suffix(".txt").write_text(text)
     return page.resolve().as_uri()

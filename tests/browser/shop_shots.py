@@ -14,9 +14,10 @@ from mcp.types import Implementation
 from playwright.async_api import Browser, Page
 
 from holdfast.kit.webhooks import LISTEN_PORT
+from tests.browser.demonstration import Demonstration, SentMails
 from tests.browser.looking import LOCALES, open_boxes, submit
-from tests.browser.sheet_people import LANGUAGES, SentMails, per_look, store_mail, subject_has
-from tests.browser.visitors import DESK, Place, Shot, Visitor, signed_in
+from tests.browser.sheet_people import LANGUAGES, per_look, store_mail, subject_has
+from tests.browser.visitors import DESK, Shot, Visitor, signed_in
 from tests.command_line import run_holdfast
 from tests.support import eventually
 
@@ -37,7 +38,7 @@ STOCK = (
 """Pools of the merchant who has sold for a while: name, unit, quantity, and the limit below which it is low."""
 
 
-async def shops(chromium: Browser, place: Place, directory: Path) -> list[Visitor]:
+async def shops(chromium: Browser, place: Demonstration, directory: Path) -> list[Visitor]:
     """The merchants, and a customer of the shop of one of them."""
     new, demo, busy, calm = "bees.myshopify.com", "demo.myshopify.com", "hives.myshopify.com", "meadow.myshopify.com"
     for domain in (new, busy, calm):
@@ -52,7 +53,7 @@ async def shops(chromium: Browser, place: Place, directory: Path) -> list[Visito
     ]
 
 
-async def open_shop(chromium: Browser, place: Place, domain: str) -> None:
+async def open_shop(chromium: Browser, place: Demonstration, domain: str) -> None:
     """Open a shop at the platform."""
     async with await chromium.new_context() as context:
         page = await context.new_page()
@@ -62,7 +63,7 @@ async def open_shop(chromium: Browser, place: Place, domain: str) -> None:
         await submit(page.locator("form:has(#domain) button"))
 
 
-async def install(chromium: Browser, place: Place, domain: str) -> None:
+async def install(chromium: Browser, place: Demonstration, domain: str) -> None:
     """Install the app in a shop."""
     async with await chromium.new_context() as context:
         page = await context.new_page()
@@ -71,14 +72,14 @@ async def install(chromium: Browser, place: Place, domain: str) -> None:
         await page.frame_locator("iframe").locator("h1").wait_for()
 
 
-async def merchant_of(place: Place, domain: str, name: str) -> Visitor:
+async def merchant_of(place: Demonstration, domain: str, name: str) -> Visitor:
     """The owner of a shop, whom the operator has named."""
     await run(place, "shop", "owner", domain, f"{name.partition(' ')[0]}@example.com")
     [link] = re.findall(r"http://\S+/sign-in/\S+", await run(place, "console-link", domain))
     return Visitor(name, [], links=(link,))
 
 
-async def run(place: Place, *words: str) -> str:
+async def run(place: Demonstration, *words: str) -> str:
     """What a command of the inventory service says."""
     done = await asyncio.to_thread(run_holdfast, "inventory", *words, HOLDFAST_DATA_DIR=str(place.data_dir))
     assert done.returncode == 0, done.stderr
@@ -86,7 +87,7 @@ async def run(place: Place, *words: str) -> str:
 
 
 @asynccontextmanager
-async def agent_of(place: Place, domain: str) -> AsyncGenerator[Call]:
+async def agent_of(place: Demonstration, domain: str) -> AsyncGenerator[Call]:
     """An agent that has the key of a shop."""
     [key] = re.findall(r"hf_\S+", await run(place, "shop", "key", domain))
     async with (
@@ -122,7 +123,7 @@ async def honey_packs(call: Call) -> list[dict[str, Any]]:
     ]
 
 
-async def new_merchant(place: Place, domain: str) -> Visitor:
+async def new_merchant(place: Demonstration, domain: str) -> Visitor:
     """A merchant whose shop has just installed the app."""
     merchant = await merchant_of(place, domain, "new merchant")
     console = f"{place.inventory}/console"
@@ -138,7 +139,7 @@ async def new_merchant(place: Place, domain: str) -> Visitor:
     )
 
 
-async def trying_merchant(chromium: Browser, place: Place, domain: str) -> Visitor:
+async def trying_merchant(chromium: Browser, place: Demonstration, domain: str) -> Visitor:
     """A merchant who sees what the last 30 days would have been."""
     merchant = await merchant_of(place, domain, "trying merchant")
     console = f"{place.inventory}/console"
@@ -159,7 +160,7 @@ async def trying_merchant(chromium: Browser, place: Place, domain: str) -> Visit
     )
 
 
-async def busy_merchant(chromium: Browser, place: Place, domain: str, directory: Path) -> Visitor:
+async def busy_merchant(chromium: Browser, place: Demonstration, domain: str, directory: Path) -> Visitor:
     """A merchant with pools, sales, holds, differences, an agent that asks, and a webhook that fails."""
     merchant = await merchant_of(place, domain, "busy merchant")
     console = f"{place.inventory}/console"
@@ -210,7 +211,7 @@ async def busy_merchant(chromium: Browser, place: Place, domain: str, directory:
     )
 
 
-async def sign_in_partner(chromium: Browser, place: Place, domain: str) -> None:
+async def sign_in_partner(chromium: Browser, place: Demonstration, domain: str) -> None:
     """Have another person of the shop, who reads German, sign in by a link."""
     await run(place, "shop", "owner", domain, "partner@example.com")
     async with await chromium.new_context(locale=LOCALES["de"]) as context:
@@ -219,9 +220,7 @@ async def sign_in_partner(chromium: Browser, place: Place, domain: str) -> None:
         await page.locator("#email").fill("partner@example.com")
         await page.locator("#email").press("Enter")
         await page.wait_for_url("**/sign-in/sent")
-        mail = await SentMails(place.mails).find("partner@example.com")
-        [link] = re.findall(r"http://\S+/sign-in/\S+", mail.get_body(("plain",)).get_content())  # pyright: ignore[reportOptionalMemberAccess]
-        await page.goto(link)
+        await page.goto(await SentMails(place.mails).find_sign_in_link("partner@example.com"))
         await submit(page.locator("main form button").first)
 
 
@@ -232,7 +231,7 @@ MAILS = {
 """The mails to the merchant and to the partner, who reads German, by their names, with how their subjects begin."""
 
 
-async def shop_mail(place: Place, directory: Path, name: str, subjects: tuple[str, str]) -> Shot:
+async def shop_mail(place: Demonstration, directory: Path, name: str, subjects: tuple[str, str]) -> Shot:
     """A mail to the people of the shop, in both languages."""
     pages: list[str] = []
     for language, person, subject in zip(LANGUAGES, ("busy", "partner"), subjects, strict=True):
@@ -254,7 +253,7 @@ async def add_webhook(page: Page, console: str) -> str:
     return f"{console.removesuffix('/console')}{path}"
 
 
-async def sell_and_count(page: Page, place: Place, domain: str) -> None:
+async def sell_and_count(page: Page, place: Demonstration, domain: str) -> None:
     """Sell packs in the shop, and change a number there without the app."""
     for _ in range(3):
         await page.goto(f"{place.shops}/{domain}")
@@ -283,7 +282,7 @@ async def send_sheet(page: Page) -> None:
     await page.wait_for_load_state()
 
 
-async def customer(chromium: Browser, place: Place, domain: str) -> Visitor:
+async def customer(chromium: Browser, place: Demonstration, domain: str) -> Visitor:
     """A merchant at the platform: the admin with the app in its frame, and the shop after sales."""
     shop = f"{place.shops}/{domain}"
     async with agent_of(place, domain) as call:

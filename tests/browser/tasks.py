@@ -6,21 +6,20 @@ shop. Before each click a picture of the page is stored in a folder of the task,
 
 import argparse
 import asyncio
-import re
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import httpx2
 from playwright.async_api import Browser, BrowserContext, Error, Page, expect
 
 from tests.browser.agent_program import AgentProgram
 from tests.browser.conftest import launch_chromium
+from tests.browser.demonstration import Demonstration, SentMails, run_demonstration
 from tests.browser.person import Person
+from tests.browser.sheet_people import SheetOrganizer
 from tests.browser.visitors import DESK, PHONE, Visitor, signed_in
-from tests.command_line import run_up
-from tests.helpers.data_directories import scratch_directory
 from tests.helpers.pictures import picture
 from tests.outside_servers import raw_answer
 from tests.outside_servers import serving as serving_outside
@@ -39,54 +38,29 @@ HEAD = "| task | clicks | fields | seconds of a person |"
 
 
 class World(NamedTuple):
-    """What `holdfast up` has started.
-
-    links    the addresses to look at in a browser, by name
-    key      of the demo's organizer
-    mails    the directory of the mails
-    """
+    """The browser, and the demonstration with its organizer."""
 
     chromium: Browser
-    links: dict[str, str]
-    key: str
-    mails: Path
-
-    @property
-    def events(self) -> str:
-        return self.links["mails"].removesuffix("/mails")
-
-    async def ask(self, path: str, **body: Any) -> Any:
-        """What the API answers the demo's organizer."""
-        async with httpx2.AsyncClient(base_url=self.events, headers={"X-API-Key": self.key}, timeout=60) as http:
-            answer = await http.post(path, json=body)
-            assert answer.is_success, answer.text
-            return answer.json().get("data")
-
-    async def new_event(self, **fields: Any) -> Any:
-        """An event of the demo's organizer."""
-        event = {
-            "datetime": "2036-07-12T17:30:00Z",
-            "timezone": "Europe/Berlin",
-            "capacity": 30,
-            "pricing_mode": "free",
-        }
-        return await self.ask("/api/events", event={"price": 0, "body": "Come in.", **event, **fields})
+    place: Demonstration
+    demo: SheetOrganizer
 
     async def organizer(self, width: int = DESK) -> BrowserContext:
         """The browser of the demo's organizer."""
         return await signed_in(
-            self.chromium, Visitor("demo", [], links=(self.links["organizer"],)), "light", width, "en"
+            self.chromium, Visitor("demo", [], links=(self.place.links["organizer"],)), "light", width, "en"
         )
 
     async def newcomer(self, name: str) -> BrowserContext:
         """The browser of an organizer who has just come, and has nothing yet."""
-        mailed = (f"{self.events}/sign-in", self.mails, f"{name}@example.com")
-        return await signed_in(self.chromium, Visitor(name, [f"{self.events}/account"], mailed), "light", DESK, "en")
+        mailed = (f"{self.place.events}/sign-in", self.place.mails, f"{name}@example.com")
+        return await signed_in(
+            self.chromium, Visitor(name, [f"{self.place.events}/account"], mailed), "light", DESK, "en"
+        )
 
     async def home(self, context: BrowserContext) -> Page:
         page = await context.new_page()
         page.set_default_timeout(15_000)
-        await page.goto(f"{self.events}/console")
+        await page.goto(f"{self.place.events}/console")
         return page
 
 
@@ -127,10 +101,10 @@ async def publish_paid(world: World, person: Person) -> None:
 
 async def find_unpaid(world: World, person: Person) -> None:
     """Find who has not paid"""
-    event = await world.new_event(title="Wine tasting", pricing_mode="fixed", price=2500, currency="EUR")
+    event = await world.demo.event("Wine tasting", 30, pricing_mode="fixed", price=2500)
     for name, amount in (("ann", 2500), ("bob", 0), ("cleo", 2500)):
         registration = {"event_id": event["id"], "email": f"{name}@example.com", "amount_paid": amount}
-        await world.ask("/api/registrations", registration=registration)
+        await world.demo.ask("POST", "/api/registrations", {"registration": registration})
     page = await world.home(await world.organizer())
     await person.click(page.get_by_role("link", name="Wine tasting"))
     await person.click(page.get_by_role("link", name="Registrations", exact=True))
@@ -141,8 +115,9 @@ async def find_unpaid(world: World, person: Person) -> None:
 
 async def let_in_by_name(world: World, person: Person) -> None:
     """Let somebody in at the door who has no code"""
-    event = await world.new_event(title="Book club")
-    await world.ask("/api/registrations", registration={"event_id": event["id"], "email": "dora@example.com"})
+    event = await world.demo.event("Book club", 30)
+    registration = {"event_id": event["id"], "email": "dora@example.com"}
+    await world.demo.ask("POST", "/api/registrations", {"registration": registration})
     page = await world.home(await world.organizer())
     await person.click(page.get_by_role("link", name="Book club"))
     await person.click(page.get_by_role("link", name="Check-in", exact=True))
@@ -155,7 +130,7 @@ async def let_in_by_name(world: World, person: Person) -> None:
 
 async def first_check_in(world: World, person: Person) -> None:
     """Check the first guest in on a new phone, by the code"""
-    event = await world.new_event(title="Night market")
+    event = await world.demo.event("Night market", 30)
     guest = await (await world.chromium.new_context(locale="en-US")).new_page()
     await guest.goto(event["public_url"])
     await guest.get_by_label("E-mail address").fill("eve@example.com")
@@ -172,7 +147,7 @@ async def first_check_in(world: World, person: Person) -> None:
 
 async def embed(world: World, person: Person) -> None:
     """Put the form into an organizer's own site"""
-    event = await world.new_event(title="Open rehearsal")
+    event = await world.demo.event("Open rehearsal", 30)
     context = await world.organizer()
     await context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = await world.home(context)
@@ -186,7 +161,7 @@ async def embed(world: World, person: Person) -> None:
 
 async def make_waiting_room(world: World, person: Person) -> None:
     """Put a waiting room before an organizer's own event"""
-    await world.new_event(title="Ticket rush")
+    await world.demo.event("Ticket rush", 30)
     page = await world.home(await world.organizer())
     await person.click(page.get_by_role("link", name="Ticket rush"))
     await person.click(page.get_by_role("link", name="Create a waiting room"))
@@ -255,7 +230,7 @@ async def find_sale(world: World, person: Person) -> None:
     """Find out who took the last six jars"""
     shop = await world.chromium.new_context(locale="en-US")
     storefront = await shop.new_page()
-    await storefront.goto(world.links["demo shop"])
+    await storefront.goto(world.place.links["demo shop"])
     await storefront.get_by_role("button", name="Sell one 6-pack").first.click()
     page = await in_shop(world)
     frame = page.frame_locator("iframe")
@@ -270,7 +245,7 @@ async def in_shop(world: World) -> Page:
         locale="en-US", viewport={"width": DESK, "height": 900}, reduced_motion="reduce"
     )
     page = await context.new_page()
-    await page.goto(world.links["merchant"])
+    await page.goto(world.place.links["merchant"])
     return page
 
 
@@ -309,20 +284,21 @@ def main() -> None:
     parser.add_argument("directory", nargs="?", type=Path, default=Path("tasks"), help="where the pictures are written")
     parser.add_argument("--only", default="", help="do only the tasks whose name has this text")
     arguments = parser.parse_args()
-    data_dir = scratch_directory()
-    with run_up(data_dir, "--inventory-port=0", "--events-port=0") as output:
-        outcomes = asyncio.run(do_tasks(output, data_dir / "mail", arguments.directory, arguments.only))
+    with run_demonstration() as place:
+        outcomes = asyncio.run(do_tasks(place, arguments.directory, arguments.only))
     print(HEAD, "|---|---|---|---|", *outcomes, sep="\n")
     faults = [f"{outcome.task.__name__}: {outcome.fault}" for outcome in outcomes if outcome.fault]
     sys.exit("\n".join(faults))
 
 
-async def do_tasks(output: str, mails: Path, directory: Path, only: str = "") -> list[Outcome]:
+async def do_tasks(place: Demonstration, directory: Path, only: str = "") -> list[Outcome]:
     """Do the tasks with what `holdfast up` has started. The last page of one that stops is in `stopped.png`."""
-    links = dict(re.findall(r"^  (\S.*?)  +(http://\S+)$", output.partition("To look at")[2], re.MULTILINE))
-    [key] = re.findall(r"^  organizer key +(\S+)$", output, re.MULTILINE)
-    async with launch_chromium() as chromium:
-        world = World(chromium, links, key, mails)
+    headers = {"X-API-Key": place.organizer_key}
+    async with (
+        httpx2.AsyncClient(base_url=place.events, headers=headers, timeout=60, trust_env=False) as http,
+        launch_chromium() as chromium,
+    ):
+        world = World(chromium, place, SheetOrganizer(http, SentMails(place.mails)))
         chosen = [task for task in MAX_CLICKS if only in task.__name__]
         return [await do_task(world, task, directory / task.__name__) for task in chosen]
 

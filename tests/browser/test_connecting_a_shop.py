@@ -20,7 +20,7 @@ async def test_a_shop_is_connected_from_the_link_to_its_key(
     chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
     here = listener()
-    base_url = f"http://127.0.0.1:{here.getsockname()[1]}"
+    base_url = here.url
     with scratch_database(inventory_template, "connecting") as url:
         async with (
             beside_the_platform(unlimited(url, tmp_path), base_url) as scene,

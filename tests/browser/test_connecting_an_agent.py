@@ -16,9 +16,9 @@ from tests.browser.agent_program import AgentProgram
 from tests.browser.looking import session_cookie
 from tests.outside_servers import raw_answer
 from tests.outside_servers import serving as serving_outside
-from tests.serving import listener, running_already, serving
+from tests.serving import running_at_port
 from tests.support import Client as Organizer
-from tests.support import Service, running
+from tests.support import Service
 
 
 @dataclass
@@ -37,20 +37,13 @@ class Desk:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def desk(settings: Settings) -> AsyncIterator[Desk]:
-    at = listener()
-    base_url = f"http://127.0.0.1:{at.getsockname()[1]}"
-    settings = settings.model_copy(update={"base_url": base_url, "oauth_builtin": True})
     back = raw_answer(
         "200 OK\r\nContent-Type: text/html\r\nContent-Length: 35", b"<!doctype html><title>Done</title>\n"
     )
-    async with (
-        running(settings) as service,
-        serving(running_already(service.app), at),
-        serving_outside(back) as program,
-    ):
+    async with running_at_port(settings, oauth_builtin=True) as service, serving_outside(back) as program:
         ada = await service.organizer()
         event = await ada.create_event(title="Jazz night")
-        yield Desk(service, base_url, ada, event["id"], f"http://localhost:{program.port}/callback")
+        yield Desk(service, service.base_url, ada, event["id"], f"http://localhost:{program.port}/callback")
 
 
 async def test_an_agent_is_connected_from_nothing_and_what_it_did_is_undone(chromium: Browser, desk: Desk) -> None:

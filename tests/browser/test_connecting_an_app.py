@@ -20,8 +20,8 @@ from tests.helpers.agents import Agent
 from tests.helpers.form_browser import session_cookie_name
 from tests.outside_servers import Server, raw_answer, redirecting_script
 from tests.outside_servers import serving as serving_outside
-from tests.serving import listener, running_already, serving
-from tests.support import Service, running
+from tests.serving import running_at_port
+from tests.support import Service
 
 
 @dataclass
@@ -47,19 +47,15 @@ class Desk:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def desk(settings: Settings, tmp_path: Path) -> AsyncIterator[Desk]:
-    at = listener()
-    base_url = f"http://127.0.0.1:{at.getsockname()[1]}"
     done = raw_answer(
         "200 OK\r\nContent-Type: text/html\r\nContent-Length: 44", b"<!doctype html><title>Done</title><h1>Done\n  "
     )
-    settings = settings.model_copy(update={"base_url": base_url, "oauth_builtin": True})
     async with (
-        running(settings) as service,
-        serving(running_already(service.app), at),
+        running_at_port(settings, oauth_builtin=True) as service,
         serving_outside(done, Authority(tmp_path).issue("localhost")) as web,
         serving_outside(redirecting_script(f"https://localhost:{web.port}/finished")) as program,
     ):
-        yield Desk(service, base_url, program, web)
+        yield Desk(service, service.base_url, program, web)
 
 
 async def test_a_person_who_is_not_signed_in_comes_through_sign_in_to_the_app(chromium: Browser, desk: Desk) -> None:

@@ -14,8 +14,8 @@ from tests.browser.page_costs import measure_page
 from tests.browser.registering import Watch
 from tests.browser.visitors import PHONE
 from tests.events.oauth_server.oauth_server_scene import VERIFIER, register_client, sign_in_person
-from tests.serving import listener, running_already, serving
-from tests.support import Client, Service, running
+from tests.serving import running_at_port
+from tests.support import Client, Service
 
 LONG = "W" * 60 + " \u0627\u0644\u062a\u0637\u0628\u064a\u0642"
 
@@ -39,10 +39,7 @@ class Office:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def office(settings: Settings) -> AsyncIterator[Office]:
-    at = listener()
-    base_url = f"http://127.0.0.1:{at.getsockname()[1]}"
-    settings = settings.model_copy(update={"base_url": base_url, "oauth_builtin": True, "stripe_key": "sk_test"})
-    async with running(settings) as service, serving(running_already(service.app), at):
+    async with running_at_port(settings, oauth_builtin=True, stripe_key="sk_test") as service:
         ada = await service.organizer()
         person = await sign_in_person(service, ada.id)
         app = await register_client(service, client_name=LONG)
@@ -73,7 +70,7 @@ async def office(settings: Settings) -> AsyncIterator[Office]:
             """,
             id=queue["id"],
         )
-        yield Office(service, base_url, ada, queue["id"], app.id)
+        yield Office(service, service.base_url, ada, queue["id"], app.id)
 
 
 PAID = """

@@ -17,7 +17,7 @@ async def test_the_list_of_demo_mails_and_a_mail_are_accessible_and_fit(
     chromium: Browser, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
     here = listener()
-    address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    address = here.url
     write(tmp_path / "mail", "one", "W" * 90)
     service = application(*SITE.assets("icon.svg", *SCRIPTS))
     async with serving(with_viewer(service, tmp_path / "mail", address), here):

@@ -31,7 +31,7 @@ async def test_a_merchant_installs_the_app_in_a_demo_shop_and_sells_a_pack(
     chromium: Browser, scheme: Any, width: int, language: str
 ) -> None:
     here = listener()
-    address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    address = here.url
     # Nobody needs the app itself here: people come back to the list of shops.
     double = ShopifyDouble(address, App(CLIENT, SECRET, address, redirects=(f"{address}/",)))
     double.begin(DOMAIN)
@@ -196,7 +196,7 @@ async def stage_page(
 ) -> AsyncGenerator[Page]:
     """The stock of a new demo shop above its pages, without the app. `moves`: for a person who likes things to move."""
     here = listener()
-    address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    address = here.url
     double = ShopifyDouble(address, App(CLIENT, SECRET, address, redirects=(f"{address}/",)))
     double.begin(DOMAIN, with_more=True)
     with contextlib.closing(double):

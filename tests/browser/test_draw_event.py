@@ -9,19 +9,15 @@ from playwright.async_api import Browser, expect
 from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.events.draws.event_scene import opening_event
-from tests.serving import listener, running_already, serving
-from tests.support import running
+from tests.serving import running_at_port
 
 
 @looks
 async def test_a_visitor_enters_the_draw_of_an_event_and_computes_its_order_again(
     chromium: Browser, settings: Settings, monkeypatch: pytest.MonkeyPatch, scheme: Any, width: int, language: str
 ) -> None:
-    pages = listener()
-    base_url = f"http://127.0.0.1:{pages.getsockname()[1]}"
     async with (
-        running(settings.model_copy(update={"base_url": base_url})) as service,
-        serving(running_already(service.app), pages),
+        running_at_port(settings) as service,
         opening_event(service, monkeypatch, capacity=2, waitinglist_capacity=5) as draw,
     ):
         await draw.enter("ann", "bob", "cyd")

@@ -10,8 +10,8 @@ from holdfast.events.settings import Settings
 from holdfast_verify.formats.drawn_order import draw_order
 from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.events.queues.draw_scene import drawing_queue
-from tests.serving import listener, running_already, serving
-from tests.support import eventually, running
+from tests.serving import running_at_port
+from tests.support import eventually
 
 REFRESH = "document.dispatchEvent(new Event('visibilitychange'))"
 
@@ -20,16 +20,13 @@ REFRESH = "document.dispatchEvent(new Event('visibilitychange'))"
 async def test_the_page_of_a_draw_shows_the_drawn_place_and_computes_the_order_again(
     chromium: Browser, settings: Settings, monkeypatch: pytest.MonkeyPatch, scheme: Any, width: int, language: str
 ) -> None:
-    rooms = listener()
-    base_url = f"http://127.0.0.1:{rooms.getsockname()[1]}"
     async with (
-        running(settings.model_copy(update={"base_url": base_url})) as service,
-        serving(running_already(service.app), rooms),
+        running_at_port(settings) as service,
         drawing_queue(service, monkeypatch) as draw,
     ):
         await draw.queue.join("ann", "bob", "cyd")
         page = await (await open_context(chromium, scheme, width, language)).new_page()
-        await page.goto(f"{base_url}/queues/{draw.queue.id}")
+        await page.goto(f"{service.base_url}/queues/{draw.queue.id}")
         await expect(page.locator("#entries")).to_have_text("4")
         assert await too_wide(page) == []
         assert await violations(page) == []

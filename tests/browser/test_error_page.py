@@ -6,8 +6,7 @@ from playwright.async_api import Browser, expect
 
 from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_context, too_wide, violations
-from tests.serving import listener, running_already, serving
-from tests.support import running
+from tests.serving import running_at_port
 
 SAYS = {"en": "There is no such page.", "de": "Diese Seite gibt es nicht."}
 OTHER = {"en": ("Deutsch", SAYS["de"]), "de": ("English", SAYS["en"])}
@@ -19,19 +18,17 @@ async def test_the_error_page_is_accessible_and_changes_its_language_by_keyboard
     chromium: Browser, settings: Settings, scheme: Any, width: int, language: str
 ) -> None:
     other, changed = OTHER[language]
-    at = listener()
-    address = f"http://127.0.0.1:{at.getsockname()[1]}"
     strangers: list[str] = []
-    async with running(settings) as service, serving(running_already(service.app), at):
+    async with running_at_port(settings) as service:
         context = await open_context(chromium, scheme, width, language)
         page = await context.new_page()
-        page.on("request", lambda request: None if address in request.url else strangers.append(request.url))
+        page.on("request", lambda request: None if service.base_url in request.url else strangers.append(request.url))
         page.on("pageerror", lambda error: strangers.append(str(error)))
         page.on(
             "console", lambda message: strangers.append(message.text) if "Content Security" in message.text else None
         )
 
-        await page.goto(f"{address}/{'nothing' * 50}")
+        await page.goto(f"{service.base_url}/{'nothing' * 50}")
         await expect(page.locator("h1")).to_have_text(SAYS[language])
         assert await violations(page) == []
         assert await too_wide(page) == []

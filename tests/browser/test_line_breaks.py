@@ -4,8 +4,7 @@ from playwright.async_api import Browser
 
 from holdfast.events.settings import Settings
 from tests.browser.visitors import PHONE
-from tests.serving import listener, running_already, serving
-from tests.support import running
+from tests.serving import running_at_port
 
 LINES = ["Studio 5", "Hauptstr. 1", "10115 Berlin"]
 
@@ -13,9 +12,7 @@ LINES = ["Studio 5", "Hauptstr. 1", "10115 Berlin"]
 async def test_the_lines_of_a_text_and_of_an_address_are_shown_below_each_other(
     settings: Settings, chromium: Browser
 ) -> None:
-    at = listener()
-    settings = settings.model_copy(update={"base_url": f"http://127.0.0.1:{at.getsockname()[1]}"})
-    async with running(settings) as service, serving(running_already(service.app), at):
+    async with running_at_port(settings) as service:
         ada = await service.organizer("Ada Events")
         event = await ada.create_event(body="\n".join(LINES), address="\n".join(LINES))
         context = await chromium.new_context(viewport={"width": PHONE, "height": 800})

@@ -32,7 +32,7 @@ SECRET = "whsec_of_the_tests"
 async def open_for_payment(settings: Settings, **fields: Any) -> AsyncGenerator[tuple[Stage, StripeDouble]]:
     """A paid event whose organizer is paid out, its form in another site, and the payment processor, all at work."""
     here = listener()
-    address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    address = here.url
     processor = StripeDouble(address)
     paid = settings.model_copy(
         update={"stripe_key": processor.key, "stripe_api": address, "stripe_webhook_secret": SECRET}

@@ -1,8 +1,7 @@
 """All that `holdfast up` starts, in Chromium: a shop, the app, a pool, a sale, and the numbers that follow."""
 
-import re
 from collections.abc import AsyncIterator, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import httpx2
 import pytest
@@ -10,9 +9,8 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from playwright.async_api import Browser, FrameLocator, Page, expect
 
+from tests.browser.demonstration import Demonstration, run_demonstration
 from tests.browser.looking import looks, open_context, submit, too_wide, violations
-from tests.command_line import run_up
-from tests.helpers.data_directories import scratch_directory
 from tests.helpers.exchange import Event, parse_event
 from tests.support import eventually
 
@@ -23,26 +21,17 @@ AGENTS = {"en": "Agents", "de": "Agenten"}
 PACKS = {"Single": 1, "6-pack": 6, "12-pack": 12}
 
 
-class Started(NamedTuple):
-    """Where the services are."""
-
-    shops: str
-    inventory: str
-
-
 @pytest.fixture(scope="module")
-def started() -> Iterator[Started]:
+def started() -> Iterator[Demonstration]:
     # Who waits for the import here asks more often than an agent does.
     often = {"MCP_RATE_LIMIT": "1000"}
-    with run_up(scratch_directory(), "--inventory-port=0", "--events-port=0", **often) as output:
-        [shops] = re.findall(r"^Demo shops +(http://\S+)$", output, re.MULTILINE)
-        [inventory] = re.findall(r"^Inventory +(http://\S+)$", output, re.MULTILINE)
-        yield Started(shops, inventory)
+    with run_demonstration(**often) as started:
+        yield started
 
 
 @looks
 async def test_a_6_pack_is_sold_and_storefront_stream_levels_and_history_say_so(
-    chromium: Browser, started: Started, scheme: Any, width: int, language: str
+    chromium: Browser, started: Demonstration, scheme: Any, width: int, language: str
 ) -> None:
     context = await open_context(chromium, scheme, width, language)
     page, shop = await context.new_page(), SHOPS[language]
@@ -100,7 +89,7 @@ async def test_a_6_pack_is_sold_and_storefront_stream_levels_and_history_say_so(
 
 
 async def test_a_merchant_links_variants_gives_an_agent_the_key_and_takes_it_back(
-    chromium: Browser, started: Started
+    chromium: Browser, started: Demonstration
 ) -> None:
     context = await open_context(chromium, "light", 1280, "en")
     page = await context.new_page()
@@ -164,7 +153,7 @@ async def open_pool(page: Page, app: FrameLocator) -> None:
     await expect(app.locator("#entries li").first).to_be_visible()
 
 
-async def install(page: Page, started: Started, shop: str, language: str) -> str:
+async def install(page: Page, started: Demonstration, shop: str, language: str) -> str:
     """Open a shop at the platform, and install the app by clicking. Returns the key that its page Agents shows."""
     await page.goto(started.shops)
     await page.get_by_text("Open another shop").click()

@@ -14,8 +14,8 @@ from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.browser.page_costs import OBSERVER, SLOW_NETWORK, measure
 from tests.browser.visitors import PHONE, Visitor
 from tests.helpers.photos import accept_photos, key_of
-from tests.serving import listener, running_already, serving
-from tests.support import Client, Service, running
+from tests.serving import running_at_port
+from tests.support import Client, Service
 
 BODY = """# What to expect
 
@@ -59,13 +59,10 @@ class Town:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def town(settings: Settings) -> AsyncIterator[Town]:
-    at = listener()
-    address = f"http://127.0.0.1:{at.getsockname()[1]}"
-    settings = settings.model_copy(update={"base_url": address})
-    async with running(settings) as service, serving(running_already(service.app), at):
+    async with running_at_port(settings) as service:
         ada = await service.organizer("Studio am Fluss")
-        starts = {"start page": f"{address}/", "for agents": f"{address}/agents"}
-        town = Town(address, service, {**starts, "organizer": f"{address}/organizers/{ada.slug}"})
+        starts = {"start page": f"{service.base_url}/", "for agents": f"{service.base_url}/agents"}
+        town = Town(service.base_url, service, {**starts, "organizer": f"{service.base_url}/organizers/{ada.slug}"})
         for name, special in {
             "open": {},
             "series": SERIES,
@@ -78,12 +75,12 @@ async def town(settings: Settings) -> AsyncIterator[Town]:
             event = await ada.create_event(**{**FIELDS, **special})
             town.pages[name] = event["public_url"]
             await _become(service, ada, name, event["id"])
-        town.pages["no events"] = f"{address}/organizers/{(await service.organizer()).slug}"
+        town.pages["no events"] = f"{service.base_url}/organizers/{(await service.organizer()).slug}"
         stranger = await service.organizer("Sparkasse Nirgendwo", is_proved=False)
-        town.pages["unconfirmed organizer"] = f"{address}/organizers/{stranger.slug}"
+        town.pages["unconfirmed organizer"] = f"{service.base_url}/organizers/{stranger.slug}"
         town.pages["unconfirmed"] = (await stranger.create_event(**FIELDS))["public_url"]
-        town.pages["nowhere"] = f"{address}/organizers/nobody"
-        town.pages_with_look = await _pages_with_look(service, address)
+        town.pages["nowhere"] = f"{service.base_url}/organizers/nobody"
+        town.pages_with_look = await _pages_with_look(service, service.base_url)
         yield town
 
 

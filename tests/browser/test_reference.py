@@ -8,26 +8,25 @@ from playwright.async_api import Browser, expect
 
 from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_context, too_wide, violations
-from tests.serving import listener, running_already, serving
-from tests.support import running
+from tests.serving import running_at_port
 
 
 @looks
 async def test_the_reference_is_accessible_and_fits_small_screens(
     chromium: Browser, settings: Settings, scheme: Any, width: int, language: str
 ) -> None:
-    at = listener()
-    address = f"http://127.0.0.1:{at.getsockname()[1]}"
     failures: list[str] = []
-    async with running(settings) as service, serving(running_already(service.app), at):
+    async with running_at_port(settings) as service:
         context = await open_context(chromium, scheme, width, language)
         page = await context.new_page()
         page.on("console", lambda message: failures.append(message.text))
-        page.on("request", lambda request: failures.append(request.url) if address not in request.url else None)
-        await page.goto(f"{address}/docs")
+        page.on(
+            "request", lambda request: failures.append(request.url) if service.base_url not in request.url else None
+        )
+        await page.goto(f"{service.base_url}/docs")
         assert await too_wide(page) == []
         assert await violations(page) == []
-        await page.goto(f"{address}/docs/events")
+        await page.goto(f"{service.base_url}/docs/events")
         await page.locator("#get_event .try summary").click()
 
         await expect(page.locator("html")).to_have_attribute("lang", language)
@@ -40,17 +39,15 @@ async def test_the_reference_is_accessible_and_fits_small_screens(
 async def test_a_reader_searches_an_operation_and_sends_a_request_with_a_key(
     chromium: Browser, settings: Settings
 ) -> None:
-    at = listener()
-    address = f"http://127.0.0.1:{at.getsockname()[1]}"
-    async with running(settings) as service, serving(running_already(service.app), at):
+    async with running_at_port(settings) as service:
         ada = await service.organizer()
         context = await chromium.new_context()
         page = await context.new_page()
-        await page.goto(f"{address}/docs/objects")
+        await page.goto(f"{service.base_url}/docs/objects")
 
         await page.get_by_label("Search").fill("publish waitinglist_capacity create")
         await page.keyboard.press("Enter")
-        await page.wait_for_url(f"{address}/docs?q=*")
+        await page.wait_for_url(f"{service.base_url}/docs?q=*")
         await expect(page.get_by_label("Search")).to_have_value("publish waitinglist_capacity create")
         await expect(page.get_by_role("link", name="List api keys")).to_be_hidden()
         await expect(page.get_by_role("main").get_by_role("heading", name="Waiting rooms")).to_be_hidden()

@@ -20,7 +20,7 @@ async def test_a_sale_on_the_shelf_changes_what_is_left_of_every_pack(
     chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
     here = listener()
-    address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    address = here.url
     with scratch_database(inventory_template, "start") as url:
         async with (
             beside_the_platform(unlimited(url, tmp_path), address) as scene,

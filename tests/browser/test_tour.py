@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
+from tests.browser.demonstration import Demonstration, run_demonstration
 from tests.browser.looking import open_context
 from tests.browser.registering import Watch
-from tests.command_line import run_up
-from tests.helpers.data_directories import scratch_directory
 from tests.support import eventually
 
 README = Path(__file__).parents[2] / "README.md"
@@ -19,21 +18,15 @@ JARS = {"Single": "44 in stock", "6-pack": "7 in stock", "12-pack": "Only 3 left
 
 
 class Tour:
-    """A reader who follows the tour.
+    """A reader who follows the tour."""
 
-    output    what `holdfast up` has printed
-    mails     the directory of the mails
-    """
-
-    def __init__(self, output: str, mails: Path, context: BrowserContext) -> None:
-        links = output.partition("To look at in a browser")[2]
-        self.addresses = dict(re.findall(r"^  (\S.*?)  +(http://\S+)$", links, re.MULTILINE))
-        self.mails = mails
+    def __init__(self, place: Demonstration, context: BrowserContext) -> None:
+        self.place = place
         self.context = context
 
     async def opens(self, name: str) -> Page:
         page = await self.context.new_page()
-        await page.goto(self.addresses[name])
+        await page.goto(self.place.links[name])
         return page
 
 
@@ -41,7 +34,7 @@ async def event_page(tour: Tour) -> None:
     page = await tour.opens("event page")
     await register(page, "ann@example.com")
     await expect(page.get_by_role("heading", name="You have a seat.")).to_be_visible()
-    await eventually(lambda: any("ann@example.com" in path.read_text() for path in tour.mails.rglob("*.eml")))
+    await eventually(lambda: any("ann@example.com" in path.read_text() for path in tour.place.mails.rglob("*.eml")))
     mails = await tour.opens("mails")
     await mails.get_by_role("link", name="You have a seat").first.click()
     await expect(mails.frame_locator("iframe").get_by_role("heading", level=1)).to_contain_text("Open studio evening")
@@ -125,22 +118,15 @@ STEPS: dict[str, Callable[[Tour], Awaitable[None]]] = {
 
 
 @pytest.fixture(scope="module")
-def data_dir() -> Path:
-    return scratch_directory()
+def place() -> Iterator[Demonstration]:
+    with run_demonstration() as place:
+        yield place
 
 
-@pytest.fixture(scope="module")
-def tour_output(data_dir: Path) -> Iterator[str]:
-    with run_up(data_dir, "--inventory-port=0", "--events-port=0") as output:
-        yield output
-
-
-async def test_the_steps_of_the_tour_show_what_the_readme_says(
-    chromium: Browser, tour_output: str, data_dir: Path
-) -> None:
+async def test_the_steps_of_the_tour_show_what_the_readme_says(chromium: Browser, place: Demonstration) -> None:
     context = await open_context(chromium, "light", 1280, "en")
     watch = Watch(context)
-    tour = Tour(tour_output, data_dir / "mail", context)
+    tour = Tour(place, context)
 
     for name in re.findall(r"^\d\. \*\*(.+?)\*\*:", README.read_text(encoding="utf-8"), re.MULTILINE):
         await STEPS.pop(name)(tour)

@@ -13,8 +13,7 @@ from holdfast_verify.formats.signed_note import Signer
 from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.events.log.log_scene import seal_logs
 from tests.events.pages.own_registration import register_and_settle
-from tests.serving import listener, running_already, serving
-from tests.support import running
+from tests.serving import running_at_port
 from tests.verify.audit.honest_event import ORIGIN, VKEY, HonestEvent, proof_file
 
 SAYS = {
@@ -86,15 +85,13 @@ async def test_a_receipt_is_checked_by_the_browser_alone_also_in_a_saved_file(
         (json.dumps(answer)[:-30], VKEY, "unreadable"),
         (json.dumps(answer), VKEY[:-2], "key"),
     ]
-    at = listener()
-    address = f"http://127.0.0.1:{at.getsockname()[1]}"
     refused: list[str] = []
-    async with running(settings) as service, serving(running_already(service.app), at):
+    async with running_at_port(settings) as service:
         context = await open_context(chromium, scheme, width, language)
         page = await context.new_page()
         page.on("console", lambda message: None if asks_log(message) else refused.append(message.text))
         page.on("pageerror", lambda error: refused.append(str(error)))
-        await page.goto(f"{address}/verify")
+        await page.goto(f"{service.base_url}/verify")
         assert await violations(page) == []
         assert await too_wide(page) == []
 
@@ -108,7 +105,9 @@ async def test_a_receipt_is_checked_by_the_browser_alone_also_in_a_saved_file(
         await expect(page.locator("#result .mark.partly")).to_be_visible()
         assert await violations(page) == []
         assert await too_wide(page) == []
-        (tmp_path / "verify.html").write_text(await (await page.request.get(f"{address}/verify?lang=en")).text())
+        (tmp_path / "verify.html").write_text(
+            await (await page.request.get(f"{service.base_url}/verify?lang=en")).text()
+        )
 
     async def serve_key(route: Route) -> None:
         await route.fulfill(body=VKEY, headers={"access-control-allow-origin": "*"})
@@ -133,10 +132,7 @@ async def test_a_receipt_is_checked_by_the_browser_alone_also_in_a_saved_file(
 async def test_a_link_shows_that_the_log_has_the_number_and_the_saved_receipt_whose_number_it_is(
     chromium: Browser, settings: Settings, tmp_path: Path
 ) -> None:
-    at = listener()
-    address = f"http://127.0.0.1:{at.getsockname()[1]}"
-    settings = settings.model_copy(update={"base_url": address})
-    async with running(settings) as service, serving(running_already(service.app), at):
+    async with running_at_port(settings) as service:
         ada = await service.organizer()
         event = await ada.create_event()
         address_of_ann, _ = await register_and_settle(service, ada, event, "ann", "ben")
@@ -164,7 +160,9 @@ async def test_a_link_shows_that_the_log_has_the_number_and_the_saved_receipt_wh
 
         # Saved, it needs neither the service nor a key to be pasted.
         saved = await context.new_page()
-        (tmp_path / "verify.html").write_text(await (await page.request.get(f"{address}/verify?lang=en")).text())
+        (tmp_path / "verify.html").write_text(
+            await (await page.request.get(f"{service.base_url}/verify?lang=en")).text()
+        )
         await context.set_offline(True)
         await saved.goto((tmp_path / "verify.html").as_uri())
         await saved.locator("#file").set_input_files(tmp_path / "receipt.json")

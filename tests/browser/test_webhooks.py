@@ -12,8 +12,7 @@ from tests.browser.looking import looks, open_context, session_cookie
 from tests.browser.webhook_pages import faults_of_pages
 from tests.events.webhooks.programs import Program, Programs
 from tests.helpers.webhook_receiver import Answer, receivers_of
-from tests.serving import listener, running_already, serving
-from tests.support import running
+from tests.serving import running_at_port
 
 LONG = "W" * 60 + " \u0627\u0644\u062a\u0637\u0628\u064a\u0642"
 
@@ -28,12 +27,8 @@ class Office(NamedTuple):
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def office(settings: Settings) -> AsyncIterator[Office]:
-    at = listener()
-    base_url = f"http://127.0.0.1:{at.getsockname()[1]}"
-    settings = settings.model_copy(update={"base_url": base_url})
     async with (
-        running(settings) as service,
-        serving(running_already(service.app), at),
+        running_at_port(settings) as service,
         receivers_of(service.database) as receivers,
     ):
         ada = await service.organizer()
@@ -49,7 +44,7 @@ async def office(settings: Settings) -> AsyncIterator[Office]:
             "update webhook_endpoints set url = %(url)s", url=f"https://shop.example/{'w' * 90}?from=holdfast"
         )
         secret = await service.database.transact(lambda tx: sessions.begin(tx, ada.id, "link", "Firefox"))
-        yield Office(base_url, secret, program)
+        yield Office(service.base_url, secret, program)
 
 
 @looks

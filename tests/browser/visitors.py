@@ -1,16 +1,12 @@
 """Three visitors of what `holdfast up` starts, and all pages that each of them finds by following links.
 
 An organizer who has nothing yet ("empty"), the demonstration ("typical"), and an organizer with forty events and
-hundreds of people ("full"). Pages to which no link leads are in `guest_shots.py`, `seller_shots.py` and
+hundreds of people ("full"). Pages to which no link leads are in `guest_shots.py`, `host_shots.py` and
 `shop_shots.py`.
 """
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
-from email import message_from_bytes
-from email.policy import default
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urldefrag, urlsplit
@@ -18,8 +14,9 @@ from urllib.parse import parse_qs, urldefrag, urlsplit
 import httpx2
 from playwright.async_api import Browser, BrowserContext, Page
 
+from tests.browser.demonstration import Demonstration, SentMails
 from tests.browser.looking import LOCALES
-from tests.support import eventually
+from tests.browser.sheet_people import SheetOrganizer
 
 PHONE, DESK = 390, 1280
 """Widths of screens, in pixels."""
@@ -75,38 +72,7 @@ class Visitor(NamedTuple):
     shots: tuple[Shot, ...] = ()
 
 
-class Place(NamedTuple):
-    """What `holdfast up` has started.
-
-    links    the addresses to look at in a browser, by name
-    """
-
-    data_dir: Path
-    links: dict[str, str]
-    inventory: str
-
-    @property
-    def events(self) -> str:
-        return self.links["mails"].removesuffix("/mails")
-
-    @property
-    def shops(self) -> str:
-        return self.links["demo shop"].rpartition("/")[0]
-
-    @property
-    def mails(self) -> Path:
-        return self.data_dir / "mail"
-
-
-def place_of(output: str, data_dir: Path) -> Place:
-    """The place of services that have said this at their start."""
-    sights = output.partition("To look at in a browser")[2]
-    links = dict(re.findall(r"^  (\S.*?)  +(http://\S+)$", sights, re.MULTILINE))
-    [links["console"]] = re.findall(r"^Inventory .*?^  console +(http://\S+)$", output, re.MULTILINE | re.DOTALL)
-    return Place(data_dir, links, links["console"].partition("/sign-in/")[0])
-
-
-async def visitors(_: Browser, place: Place, __: Path) -> list[Visitor]:
+async def visitors(_: Browser, place: Demonstration, __: Path) -> list[Visitor]:
     """Those who follow links; the demonstration is there, and the others are made."""
     links, events, inventory = place.links, place.events, place.inventory
     public = [links[name] for name in links if name not in {"organizer", "merchant", "console"}]
@@ -118,12 +84,12 @@ async def visitors(_: Browser, place: Place, __: Path) -> list[Visitor]:
         links=(links["organizer"], links["console"]),
     )
     async with httpx2.AsyncClient(base_url=events, timeout=60) as http:
-        slug = await fill(http)
+        await fill(SheetOrganizer(http, SentMails(place.mails)))
     sign_in, mails = f"{events}/sign-in", place.mails
     return [
         typical,
         Visitor("empty", consoles, (sign_in, mails, "empty@example.com")),
-        Visitor("full", [f"{events}/organizers/{slug}", *consoles], (sign_in, mails, "full@example.com")),
+        Visitor("full", [f"{events}/organizers/full", *consoles], (sign_in, mails, "full@example.com")),
     ]
 
 
@@ -133,15 +99,7 @@ async def ask_for_link(page: Page, address: str, mails: Path, email: str) -> str
     await page.get_by_role("textbox").first.fill(email)
     await page.keyboard.press("Enter")
     await page.wait_for_url("**/sign-in/sent")
-
-    def links() -> list[str]:
-        return [link for path in mails.rglob("*.eml") for link in links_to(email, path)]
-
-    async def is_mailed() -> bool:
-        return bool(await asyncio.to_thread(links))
-
-    await eventually(is_mailed)
-    return links()[0]
+    return await SentMails(mails).find_sign_in_link(email)
 
 
 async def become_organizer(page: Page, account: str) -> None:
@@ -153,40 +111,23 @@ async def become_organizer(page: Page, account: str) -> None:
         await page.wait_for_url(lambda url: not urlsplit(url).path.endswith("/start"))
 
 
-def links_to(email: str, path: Path) -> list[str]:
-    """The links to sign in of a mail in a file, if it is to this address."""
-    mail = message_from_bytes(path.read_bytes(), policy=default)
-    body = mail.get_body(["plain"])
-    return re.findall(r"http://\S+/sign-in/\S+", body.get_content()) if body and mail["to"] == email else []
-
-
-async def fill(http: httpx2.AsyncClient) -> str:
-    """Make an organizer with many events, one of them with many people. Returns its slug."""
-    body = {"name": "Philharmonic Society of the Free and Hanseatic City", "email": "full@example.com", "slug": "full"}
-    answer = await http.post("/api/organizers/register", json={"organizer": body})
-    key = {"X-API-Key": answer.json()["data"]["api_key"]["key"]}
-    soon = datetime.now(UTC).replace(microsecond=0, minute=0)
+async def fill(organizer: SheetOrganizer) -> None:
+    """Make an organizer with many events, one of them with many people."""
+    await organizer.register("Philharmonic Society of the Free and Hanseatic City", "full@example.com", "full")
+    concert: dict[str, Any] = {
+        "body": "Doors open **an hour** before. " * 20,
+        "waitinglist_capacity": 100,
+        "location_name": "Großer Saal",
+        "address": "Platz der Deutschen Einheit 1\n20457 Hamburg",
+    }
     ids: list[int] = []
     for number in range(MANY_EVENTS):
-        begins = soon + timedelta(days=1 + 3 * number)
-        event: dict[str, Any] = {
-            "title": f"Concert {number + 1} of the season, with an introduction for families and a talk afterwards",
-            "body": "Doors open **an hour** before. " * 20,
-            "datetime": begins.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "timezone": "Europe/Berlin",
-            "capacity": MANY_PEOPLE - 50 if number == 0 else 20,
-            "waitinglist_capacity": 100,
-            "price": 0,
-            "pricing_mode": "free",
-            "location_name": "Großer Saal",
-            "address": "Platz der Deutschen Einheit 1\n20457 Hamburg",
-        }
-        answer = await http.post("/api/events", json={"event": event}, headers=key)
-        ids.append(answer.json()["data"]["id"])
+        title = f"Concert {number + 1} of the season, with an introduction for families and a talk afterwards"
+        seats = MANY_PEOPLE - 50 if number == 0 else 20
+        ids.append((await organizer.event(title, 1 + 3 * number, capacity=seats, **concert))["id"])
     for number in range(MANY_PEOPLE):
         person = {"event_id": ids[0], "email": f"guest-with-a-long-address-{number}@orchestra.example.com"}
-        await http.post("/api/registrations", json={"registration": person}, headers=key)
-    return "full"
+        await organizer.ask("POST", "/api/registrations", {"registration": person})
 
 
 async def pages_of(chromium: Browser, visitor: Visitor, drawn: set[str]) -> list[str]:

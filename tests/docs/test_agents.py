@@ -13,8 +13,7 @@ from holdfast.events.settings import Settings
 from holdfast_demo.data import inventory as demo
 from tests.helpers.background_loops import at_work
 from tests.inventory import support as inventory
-from tests.serving import listener, running_already, serving
-from tests.support import running
+from tests.serving import listener, running_already, running_at_port, serving
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -41,7 +40,7 @@ async def test_an_agent_sells_by_sku_and_says_what_is_left_once_for_an_order(
     inventory_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     agent, at = Agent("inventory/agents.md"), listener()
-    url = f"http://127.0.0.1:{at.getsockname()[1]}"
+    url = at.url
     settings = inventory.unlimited(inventory_url, tmp_path).model_copy(update={"base_url": url})
     async with inventory.running(settings) as service, serving(running_already(service.app), at):
         key = await service.database.transact(demo.create_demo_shop)
@@ -58,20 +57,15 @@ async def test_an_agent_sells_by_sku_and_says_what_is_left_once_for_an_order(
 async def test_an_agent_registers_a_person_and_says_the_outcome(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    agent, at = Agent("events/agents.md"), listener()
-    url = f"http://127.0.0.1:{at.getsockname()[1]}"
-    async with (
-        running(settings.model_copy(update={"base_url": url})) as service,
-        serving(running_already(service.app), at),
-        at_work(settlement.LOOP.run(service.database)),
-    ):
+    agent = Agent("events/agents.md")
+    async with running_at_port(settings) as service, at_work(settlement.LOOP.run(service.database)):
         ada = await service.organizer()
         assert ada.key
         await ada.create_event(title="Life drawing", capacity=1)
-        await agent.run(monkeypatch, EVENTS=url, KEY=ada.key)
+        await agent.run(monkeypatch, EVENTS=service.base_url, KEY=ada.key)
         first = capsys.readouterr().out
         agent.arguments[-1] = "ben@example.com"
-        await agent.run(monkeypatch, EVENTS=url, KEY=ada.key)
+        await agent.run(monkeypatch, EVENTS=service.base_url, KEY=ada.key)
         second = capsys.readouterr().out
 
     assert first == agent.output

@@ -19,8 +19,7 @@ from joserfc.jwk import RSAKey
 from holdfast.events.settings import Settings
 from tests.docs.connectors import CONNECTORS, PAGE, load_python_connector
 from tests.events.queues.queue_scene import QueueScene, open_queue
-from tests.serving import listener, running_already, serving
-from tests.support import running
+from tests.serving import running_at_port
 
 Verify = Callable[[str, int, list[str], bool], Awaitable[list[str]]]
 """The visitor of each token, or the reason why it is refused: `(base_url, queue_id, tokens, fail_open)`."""
@@ -78,15 +77,12 @@ class Shop:
 
 @pytest.fixture
 async def shop(settings: Settings) -> AsyncIterator[Shop]:
-    port = listener()
-    base_url = f"http://127.0.0.1:{port.getsockname()[1]}"
-    async with running(settings.model_copy(update={"base_url": base_url})) as service:
+    async with running_at_port(settings) as service:
         queue = await open_queue(service)
         await queue.join("ann/\u00e9", "ben")
         await queue.tick()
         status = (await queue.ada.get(f"{queue.path}/status/ann%2F%C3%A9")).json()
-        async with serving(running_already(service.app), port):
-            yield Shop(queue, base_url, status["token"])
+        yield Shop(queue, service.base_url, status["token"])
 
 
 @in_both_languages

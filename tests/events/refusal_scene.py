@@ -10,10 +10,11 @@ import jsonschema
 import pytest
 
 from holdfast.events.api import OPERATIONS
+from holdfast.events.documents.examples import BODIES
 from holdfast.events.problems import ALL
 from holdfast.kit.contract.problems import COMMON_PROBLEMS
 from holdfast.kit.running.operation import Operation
-from tests.support import Client, Service, event_fields, queue_fields
+from tests.support import Client, Service
 
 in_one_loop = pytest.mark.asyncio(loop_scope="module")
 """For tests that share the service of this module."""
@@ -57,20 +58,8 @@ class RefusalScene:
 
     def body(self, operation: Operation, **fields: Any) -> dict[str, Any]:
         """A body this operation accepts, but for the fields."""
-        acceptable: dict[str, dict[str, Any]] = {
-            "register_organizer": {"name": "Ben Events", "email": "ben@example.com", "slug": "ben-events"},
-            "create_api_key": {"name": "One more"},
-            "create_event": event_fields(),
-            "create_registration": {"event_id": self.ids["event_id"], "email": "cal@example.com"},
-            "set_primary_photo": {"key": "a photo"},
-            "presign_upload": {"content_type": "image/png", "content_length": 1000},
-            "create_queue": queue_fields(),
-            "join_queue": {"visitor_id": "ann"},
-            "verify_queue_token": {"token": "x"},
-            "create_webhook_endpoint": {"url": "https://shop.example/hooks"},
-            "resend_webhook_messages": {"since": "2027-05-01T18:00:00Z"},
-        }
-        inside = {**acceptable.get(operation.name, {}), **fields}
+        ours = {"event_id": self.ids["event_id"]} if operation.name == "create_registration" else {}
+        inside = {**BODIES.get(operation.name, {}), **ours, **fields}
         return {operation.body_member: inside} if operation.body_member else inside
 
     async def send(self, operation: Operation, content: bytes | None = None, **options: Any) -> httpx2.Response:

@@ -4,13 +4,13 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
 
-import psycopg
 import pytest
 
 from holdfast.kit.running.slots import MAX_WAITING
 from tests.events.pages.own_registration import register_and_settle
+from tests.helpers.locked_rows import hold_locks
 from tests.helpers.payments import EVENT_BODY, PaymentScene, signature_header
-from tests.support import Service, eventually
+from tests.support import Service
 
 CROWD = MAX_WAITING + 50
 OTHERS = ("198.51.100.7", "2001:db8:7::1")
@@ -19,25 +19,13 @@ OTHERS = ("198.51.100.7", "2001:db8:7::1")
 @contextlib.asynccontextmanager
 async def crowd_from(service: Service, host: str, paths: list[str], locked_table: str) -> AsyncGenerator[None]:
     """Let a crowd from one address wait for pages that need a table, which is locked until the block ends."""
-    async with (
-        await psycopg.AsyncConnection.connect(service.database.url) as blocker,
-        service.at(host) as http,
-    ):
-        await blocker.execute(f"lock table {locked_table} in access exclusive mode".encode())
+    statement = f"lock table {locked_table} in access exclusive mode".encode()
+    async with hold_locks(service.database.url, statement) as blocker, service.at(host) as http:
         crowd = [asyncio.create_task(http.get(path)) for path in paths for _ in range(CROWD // len(paths))]
-
-        async def are_waiting() -> bool:
-            cursor = await blocker.execute(
-                "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-            )
-            [(count,)] = await cursor.fetchall()
-            await blocker.execute("select pg_stat_clear_snapshot()")
-            return count > 0
-
-        await eventually(are_waiting)
+        await blocker.is_waited_for()
         yield
         assert not all(task.done() for task in crowd)
-        await blocker.rollback()
+        await blocker.let_go()
         await asyncio.gather(*crowd)
 
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.kit.security.http_client import HttpClient
+from tests.faults.stored_order import register_organizer_with_event
 from tests.helpers.processes import Process, serving, use_mail_server
 from tests.smtp import Server, mail_server
-from tests.support import event_fields
 
 
 @contextmanager
@@ -26,13 +25,7 @@ def mail_senders(
 
 async def publish(process: Process, people: int) -> tuple[str, int]:
     """An organizer's key and an event with seats for half of the people, and a waiting list for some of the others."""
-    organizer = {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}
-    fields = event_fields(capacity=people // 2, waitinglist_capacity=people)
-    async with HttpClient(base_url=process.url, timeout=30) as http:
-        registered = (await http.post("/api/organizers/register", json={"organizer": organizer})).json()["data"]
-        key = registered["api_key"]["key"]
-        created = await http.post("/api/events", json={"event": fields}, headers={"X-API-Key": key})
-        return key, created.json()["data"]["id"]
+    return await register_organizer_with_event(process, capacity=people // 2, waitinglist_capacity=people)
 
 
 async def arrived(server: Server, count: int) -> None:

@@ -4,18 +4,13 @@ from typing import Any
 
 import psycopg
 
-from holdfast.kit.security.http_client import HttpClient
-from tests.helpers.processes import Accepted, Process
-from tests.support import event_fields
+from tests.helpers.processes import Accepted, Process, organizer_at
 
 
 async def register_organizer_with_event(process: Process, **fields: Any) -> tuple[str, int]:
     """An organizer's key, and the id of its event."""
-    async with HttpClient(base_url=process.url, timeout=30) as http:
-        body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
-        key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
-        event = await http.post("/api/events", json={"event": event_fields(**fields)}, headers={"X-API-Key": key})
-        return key, event.json()["data"]["id"]
+    async with organizer_at(process.url) as ada:
+        return ada.key or "", (await ada.create_event(**fields))["id"]
 
 
 def registrations_in_order(database_url: str, event_id: int) -> list[tuple[str, int]]:

@@ -3,25 +3,21 @@
 from pathlib import Path
 
 from holdfast.kit.security.http_client import HttpClient
-from tests.helpers.processes import Process, serving
-from tests.support import eventually, queue_fields
+from tests.helpers.processes import Process, organizer_at, serving
+from tests.support import eventually
 
 
 async def released(process: Process) -> tuple[str, str]:
     """The key of an organizer, and the release token of a visitor of its queue."""
-    async with HttpClient(base_url=process.url, timeout=30) as http:
-        body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
-        key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
-        http.headers["X-API-Key"] = key
-        queue = (await http.post("/api/queues", json={"queue_event": queue_fields()})).json()["data"]["id"]
-        await http.post(f"/api/queues/{queue}/join", json={"visitor_id": "ann"})
-        status = f"/api/queues/{queue}/status/ann"
+    async with organizer_at(process.url) as ada:
+        path = f"/api/queues/{(await ada.create_queue())['id']}"
+        await ada.post(f"{path}/join", {"visitor_id": "ann"})
 
         async def is_released() -> bool:
-            return "token" in (await http.get(status)).json()
+            return "token" in (await ada.get(f"{path}/status/ann")).json()
 
         await eventually(is_released)
-        return key, (await http.get(status)).json()["token"]
+        return ada.key or "", (await ada.get(f"{path}/status/ann")).json()["token"]
 
 
 async def accepted(process: Process, key: str, token: str) -> int:

@@ -21,12 +21,11 @@ import pytest
 
 from benchmarks import load
 from holdfast.events.service import EVENTS
-from holdfast.kit.postgres import bundled
 from holdfast_verify.formats.proof_file import parse_proof_file
 from holdfast_verify.formats.tree import leaf_hash, parse_bundle
 from tests.events.log.verification import verify
 from tests.faults.stored_order import register_organizer_with_event
-from tests.helpers.data_directories import scratch_directory
+from tests.helpers.data_directories import migrated_database
 from tests.helpers.processes import Process, serving
 from tests.models.history import crash
 from tests.models.order_in_database import pending_rows
@@ -215,9 +214,7 @@ VERIFIERS: dict[str, tuple[Callable[[Path, str], None], list[Callable[[Path], di
 @pytest.fixture
 def database_url() -> str:
     """A database on a server that may be killed."""
-    url = bundled.database_url(scratch_directory(), "events")
-    EVENTS.migrate(url)
-    return url
+    return migrated_database(EVENTS)
 
 
 async def test_three_programs_of_others_verify_a_log_that_was_made_under_kills_and_refuse_each_forgery(

@@ -32,7 +32,7 @@ async def test_a_person_who_paid_under_kills_has_the_seat_or_a_refund_and_no_oth
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = listener()
-    address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    address = here.url
     processor = StripeDouble(address)
     processor.webhooks.first_pause = 0.2
     monkeypatch.setenv("STRIPE_SECRET_KEY", processor.key)

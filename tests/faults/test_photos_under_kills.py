@@ -17,10 +17,10 @@ from holdfast.kit.running.steps import Steps
 from holdfast.kit.security.http_client import HttpClient
 from tests.helpers.photos import a_day_passes, photo_states, stored_files
 from tests.helpers.pictures import picture
-from tests.helpers.processes import Process, serving
+from tests.helpers.processes import Process, organizer_at, serving
 from tests.helpers.row_work import handle_all
 from tests.serving import PLAIN
-from tests.support import event_fields, eventually, running, unlimited
+from tests.support import eventually, running, unlimited
 
 KILLS = 20 if "HOLDFAST_SOAK" in os.environ else 3
 BETWEEN = 12
@@ -40,12 +40,9 @@ class Organizer:
         self.event = 0
 
     async def begin(self) -> None:
-        body = {"name": "Ada Events", "email": f"{self.number}@example.com", "slug": f"ada-{self.number}"}
-        async with HttpClient(verify=PLAIN, base_url=self.process.url) as http:
-            registered = (await http.post("/api/organizers/register", json={"organizer": body})).json()["data"]
-            self.key = registered["api_key"]["key"]
-            created = await http.post("/api/events", json={"event": event_fields()}, headers={"X-API-Key": self.key})
-            self.event = created.json()["data"]["id"]
+        named = {"email": f"{self.number}@example.com", "slug": f"ada-{self.number}"}
+        async with organizer_at(self.process.url, **named) as ada:
+            self.key, self.event = ada.key or "", (await ada.create_event())["id"]
 
     async def go_on(self) -> None:
         """Add one photo, and perhaps take it off."""

@@ -9,10 +9,10 @@ from pathlib import Path
 import psycopg
 
 from holdfast.kit.security.http_client import HttpClient
+from tests.faults.stored_order import register_organizer_with_event
 from tests.helpers.background_loops import at_work
 from tests.helpers.processes import Process, serving
 from tests.serving import PLAIN
-from tests.support import event_fields
 
 CLIENTS = 64
 SEATS, WAITING_PLACES = 20, 60
@@ -82,13 +82,10 @@ async def test_64_clients_at_once_never_oversell_nor_leave_a_seat_free_nor_chang
     database_url: str, tmp_path: Path
 ) -> None:
     with serving(database_url, tmp_path, 2) as processes:
-        async with HttpClient(verify=PLAIN, base_url=processes[0].url, timeout=30) as http:
-            body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
-            key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
-            fields = {"capacity": SEATS, "waitinglist_capacity": WAITING_PLACES}
-            fields |= {"pricing_mode": "dynamic", "price": 2500, "min_price": 1000, "max_price": 6000}
-            answer = await http.post("/api/events", json={"event": event_fields(**fields)}, headers={"X-API-Key": key})
-            event_id: int = answer.json()["data"]["id"]
+        prices = {"pricing_mode": "dynamic", "price": 2500, "min_price": 1000, "max_price": 6000}
+        key, event_id = await register_organizer_with_event(
+            processes[0], capacity=SEATS, waitinglist_capacity=WAITING_PLACES, **prices
+        )
         async with watching(database_url) as waited, asyncio.TaskGroup() as group:
             for number in range(CLIENTS):
                 group.create_task(comes_and_goes(processes[number % 2], key, event_id, number, 20))

@@ -23,9 +23,9 @@ import pytest
 
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.stored_order import stored_tickets
-from tests.helpers.processes import Process, serving
+from tests.helpers.processes import Process, organizer_at, serving
 from tests.serving import PLAIN
-from tests.support import eventually, queue_fields
+from tests.support import eventually
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 VISITORS, RATE, KILLS = (100_000, 1_000, (3_000, 12_000)) if SOAK else (2_000, 200, (200, 600))
@@ -140,13 +140,9 @@ async def kill_again_and_again(processes: list[Process], crowd: Crowd, database_
 
 @contextlib.asynccontextmanager
 async def queue(process: Process) -> AsyncGenerator[Crowd]:
-    async with HttpClient(verify=PLAIN, base_url=process.url, timeout=30) as http:
-        body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
-        key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
-        later = "2099-01-01T00:00:00Z"
-        fields = {"queue_event": queue_fields(release_rate=RATE, token_ttl_minutes=60, starts_at=later)}
-        made = await http.post("/api/queues", json=fields, headers={"X-API-Key": key})
-        yield Crowd(key, f"/api/queues/{made.json()['data']['id']}")
+    async with organizer_at(process.url) as ada:
+        made = await ada.create_queue(release_rate=RATE, token_ttl_minutes=60, starts_at="2099-01-01T00:00:00Z")
+        yield Crowd(ada.key or "", f"/api/queues/{made['id']}")
 
 
 def count_released(database_url: str) -> int:

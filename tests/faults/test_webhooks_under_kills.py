@@ -17,9 +17,9 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from holdfast.kit.security.http_client import HttpClient
 from tests.helpers.background_loops import at_work
-from tests.helpers.processes import Process, port_that_stays_free, register_all, serving
+from tests.helpers.processes import Process, organizer_at, port_that_stays_free, register_all, serving
 from tests.helpers.webhook_receiver import Answer, Received, receiving
-from tests.support import event_fields, eventually
+from tests.support import eventually
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 KILLS = 150 if SOAK else 4
@@ -131,13 +131,8 @@ async def test_webhooks_are_acknowledged_under_kills_and_their_numbers_have_no_g
 
 async def publish(process: Process) -> tuple[str, list[int]]:
     """An organizer's key, and three events with seats for all."""
-    organizer = {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}
-    async with HttpClient(base_url=process.url, timeout=30) as http:
-        registered = (await http.post("/api/organizers/register", json={"organizer": organizer})).json()["data"]
-        key = registered["api_key"]["key"]
-        fields = event_fields(capacity=PEOPLE + 1)
-        answers = [await http.post("/api/events", json={"event": fields}, headers={"X-API-Key": key}) for _ in range(3)]
-        return key, [answer.json()["data"]["id"] for answer in answers]
+    async with organizer_at(process.url) as ada:
+        return ada.key or "", [(await ada.create_event(capacity=PEOPLE + 1))["id"] for _ in range(3)]
 
 
 async def make_endpoints(process: Process, key: str, port: int, deliveries: Deliveries) -> None:

@@ -16,6 +16,7 @@ import psycopg
 
 from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.bundled_server import Cluster
+from holdfast.kit.process.service_process import ServiceProcess
 from tests.support import pause_after
 
 MEMORY = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
@@ -106,6 +107,13 @@ def start_users(data_dir: Path, *names: str) -> Generator[list[User]]:
 def scratch_directory() -> Path:
     """A data directory that is removed when this process ends, after the server in it has stopped."""
     return bundled.scratch_directory(MEMORY)
+
+
+def migrated_database(product: ServiceProcess[Any, Any], directory: Path | None = None) -> str:
+    """A database of a service, on the server of a data directory, or on a server of its own."""
+    url = bundled.database_url(directory or scratch_directory(), product.name)
+    product.migrate(url)
+    return url
 
 
 @contextlib.contextmanager

@@ -2,11 +2,13 @@
 
 import re
 from html import unescape
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
 
 from holdfast.accounts.signin import links
+from holdfast.kit.postgres.database import Database
 from tests.support import Service
 
 
@@ -16,12 +18,12 @@ def session_cookie_name(address: str) -> str:
     return f"session-{port}" if port else "session"
 
 
-class Browser:
+class FormBrowser:
     """A browser with cookies, which follows no redirects by itself."""
 
-    def __init__(self, service: Service, *, address: str = "127.0.0.1", language: str = "en") -> None:
-        self.service = service
-        self.http = service.at(address, Accept="text/html", Accept_Language=language, User_Agent="Firefox of a test")
+    def __init__(self, http: httpx2.AsyncClient, database: Database[Any]) -> None:
+        self.http = http
+        self._database = database
 
     async def get(self, path: str) -> httpx2.Response:
         return await self.http.get(path)
@@ -36,8 +38,22 @@ class Browser:
         page = f"/sign-in?return_to={return_to}" if return_to else "/sign-in"
         sent = await self.send(page, "/sign-in", email=email, return_to=return_to)
         assert (sent.status_code, sent.headers["location"]) == (303, "/sign-in/sent"), sent.text
-        [(id,)] = await self.service.run_sql("select max(id) from sign_in_links")
-        return f"/sign-in/{links.encode_token(self.service.database.resources.secret, id)}"
+        async with self._database.pool.connection() as connection:
+            [(id,)] = await (await connection.execute("select max(id) from sign_in_links")).fetchall()
+        return self.path(id)
+
+    def path(self, id: int) -> str:
+        """The path of a link to sign in."""
+        return f"/sign-in/{links.encode_token(self._database.resources.secret, id)}"
+
+
+class Browser(FormBrowser):
+    """A browser at the events service."""
+
+    def __init__(self, service: Service, *, address: str = "127.0.0.1", language: str = "en") -> None:
+        http = service.at(address, Accept="text/html", Accept_Language=language, User_Agent="Firefox of a test")
+        super().__init__(http, service.database)
+        self.service = service
 
     async def sign_in(self, email: str, return_to: str = "") -> httpx2.Response:
         """Sign in by a link. Returns the last answer, which leads to where the person wanted to go."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, TypeVar
 
 import psycopg
@@ -13,6 +13,8 @@ T = TypeVar("T")
 
 UNNOTICED = 2
 """The most seconds that those may take who do not need the rows."""
+
+LOCK_WAITERS = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 
 
 class Holder:
@@ -30,16 +32,12 @@ class Holder:
     async def is_waited_for(self, number: int = 1) -> None:
         """Once so many sessions wait for a lock."""
 
-        async def waiting() -> bool:
-            cursor = await self._connection.execute(
-                "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-            )
-            [(count,)] = await cursor.fetchall()
+        async def run_sql(statement: Any) -> list[tuple[Any, ...]]:
             # Statistics of activity are read once in a transaction, unless told otherwise.
             await self._connection.execute("select pg_stat_clear_snapshot()")
-            return count >= number
+            return await (await self._connection.execute(statement)).fetchall()
 
-        await eventually(waiting)
+        await wait_for_lock_waiters(run_sql, number)
 
 
 @contextlib.asynccontextmanager
@@ -49,6 +47,15 @@ async def hold_locks(url: str, statement: Any, **parameters: Any) -> AsyncGenera
         await connection.execute(statement, parameters)
         yield Holder(connection)
         await connection.rollback()
+
+
+async def wait_for_lock_waiters(run_sql: Callable[[Any], Awaitable[list[tuple[Any, ...]]]], number: int = 1) -> None:
+    """Once so many sessions of the database wait for a lock. `run_sql` runs a statement there."""
+
+    async def are_waiting() -> bool:
+        return len(await run_sql(LOCK_WAITERS)) >= number
+
+    await eventually(are_waiting)
 
 
 async def check_unnoticed(work: Awaitable[T]) -> T:

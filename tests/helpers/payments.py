@@ -24,10 +24,11 @@ from holdfast.events.resources import Database
 from holdfast.events.settings import Settings
 from holdfast_demo.stripe.processor import StripeDouble, new_secrets
 from holdfast_demo.stripe.webhooks import Endpoint
-from tests.helpers.event_visitor import Visitor
+from tests.events.pages.own_registration import own_path
+from tests.helpers.event_visitor import Visitor, page_state
 from tests.helpers.row_work import handle_all
 from tests.serving import PresentApp, listener, running_already, serving
-from tests.support import Client, Service, running
+from tests.support import Client, Service, eventually, running
 
 ANN = "ann@example.com"
 
@@ -56,11 +57,13 @@ class PaymentScene:
 
     async def organizer(self) -> Client:
         """An organizer who has finished everything at the processor."""
-        organizer = await self.service.organizer()
+        return await self.connect_payouts(await self.service.organizer())
+
+    async def connect_payouts(self, organizer: Client) -> Client:
+        """Let an organizer finish everything at the processor."""
         answer = await organizer.post("/api/stripe/onboarding_link")
         assert answer.status_code == 200, answer.text
-        link = answer.json()["data"]
-        self.processor.finish(link["stripe_account_id"])
+        self.processor.finish(answer.json()["data"]["stripe_account_id"])
         await self.service.run_sql("update payout_accounts set due_at = now()")
         await self.work()
         await self.service.hear()
@@ -99,7 +102,7 @@ class PaymentScene:
 
     async def hear(self) -> list[int]:
         """Deliver the messages of the processor. Returns how they were answered."""
-        await self._sent()
+        await eventually(lambda: not self.processor.webhooks.waiting())
         statuses = [await self.tell(*message) for message in self.heard]
         self.heard.clear()
         return statuses
@@ -128,11 +131,6 @@ class PaymentScene:
         """The sum of what the processor's books say was moved, such as `charge`, `refund`."""
         return sum(self.processor.books.moved(kind).values())
 
-    async def _sent(self) -> None:
-        from tests.support import eventually
-
-        await eventually(lambda: not self.processor.webhooks.waiting())
-
 
 class Buyer:
     """A person who has registered for a paid event, at the page that shows the outcome."""
@@ -149,9 +147,7 @@ class Buyer:
 
     async def status(self) -> str:
         """How the registration stands, as the page says."""
-        match = re.search(r'data-state="(\w+)"', (await self.page()).text)
-        assert match
-        return match[1]
+        return page_state(await self.page())
 
     async def session(self) -> str:
         """The id of the session behind the link to pay."""
@@ -197,7 +193,7 @@ class PaymentPlace:
 async def place_of(settings: Settings) -> AsyncGenerator[PaymentPlace]:
     """A place, for as long as the block lasts."""
     here = listener()
-    address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    address = here.url
     key = new_secrets().api
     async with running(payable(settings, address, key)) as service:
         place = PaymentPlace(service, address, key)
@@ -209,7 +205,7 @@ async def place_of(settings: Settings) -> AsyncGenerator[PaymentPlace]:
 async def paying(settings: Settings, **options: Any) -> AsyncGenerator[PaymentScene]:
     """A service with a processor, for as long as the block lasts."""
     here = listener()
-    address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    address = here.url
     with contextlib.closing(processor_at(address, heard := [], **options)) as processor:
         async with serving(processor.app, here), running(payable(settings, address, processor.key)) as service:
             yield PaymentScene(service, processor, heard)
@@ -258,9 +254,5 @@ async def pay_for_seat(shop: PaymentScene, ada: Client) -> Buyer:
 
 
 async def own_page_path(shop: PaymentScene, ann: Buyer) -> str:
-    from holdfast.events.registrations.links import own_url
-
-    resources = shop.service.database.resources
-    [(arrival,)] = await shop.service.run_sql("select arrival from registrations")
-    url = own_url(resources.settings, resources.secret, ann.event_id, handle_of(ann), arrival)
-    return url.removeprefix(resources.settings.base_url)
+    address = await own_path(shop.service, ann.event_id, ann.email)
+    return address.removeprefix(shop.service.database.resources.settings.base_url)

@@ -7,7 +7,7 @@ from holdfast.events import ownership
 from holdfast.events.people import operations
 from holdfast.events.people.model import AccountSelector, Erasure, Export
 from tests.helpers.event_visitor import Visitor
-from tests.support import Client, Service, eventually
+from tests.support import Client, Service
 
 BOB = AccountSelector(email="bob@example.com")
 
@@ -58,16 +58,6 @@ async def read_all_text(service: Service) -> str:
 def mentions(text: str, name: str) -> bool:
     """Whether a text has a name as a word. Inside random ids short names occur by chance."""
     return re.search(rf"\b{name}\b", text, re.IGNORECASE) is not None
-
-
-async def wait_for_lock_waiters(service: Service, number: int = 1) -> None:
-    async def waiting() -> bool:
-        [(count,)] = await service.run_sql(
-            "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-        )
-        return count >= number
-
-    await eventually(waiting)
 
 
 async def export_person(service: Service) -> Export:

@@ -109,7 +109,7 @@ class Place:
 async def place_of(settings: Settings, template_url: str) -> AsyncGenerator[Place]:
     """A place, for as long as the block lasts. `template_url`: what the database of the settings is a clone of."""
     here = listener()
-    address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    address = here.url
     async with (
         running(app_settings(settings, address, BASE_URL)) as inventory,
         httpx2.AsyncClient(base_url=address, verify=PLAIN, trust_env=False) as browser,
@@ -130,7 +130,7 @@ async def beside_the_platform(place: Settings | Place, base_url: str = BASE_URL)
             yield scene
         return
     here = listener()
-    address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    address = here.url
     with contextlib.closing(platform_at(address, base_url)) as platform:
         async with (
             serving(platform.app, here),

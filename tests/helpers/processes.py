@@ -27,7 +27,7 @@ from tests.forking import forks
 from tests.helpers.background_loops import at_work
 from tests.serving import PLAIN
 from tests.smtp import Server
-from tests.support import UNLIMITED, pause_after
+from tests.support import UNLIMITED, Client, pause_after
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 
@@ -151,6 +151,17 @@ def serving(
     finally:
         for process in processes:
             process.kill()
+
+
+@contextlib.asynccontextmanager
+async def organizer_at(url: str, **fields: Any) -> AsyncGenerator[Client]:
+    """A new organizer of the service at an address: Ada, unless the fields say otherwise."""
+    organizer = {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events", **fields}
+    async with HttpClient(verify=PLAIN, base_url=url, timeout=30) as http:
+        answer = await http.post("/api/organizers/register", json={"organizer": organizer})
+        assert answer.status_code == 201, answer.text
+        made = answer.json()["data"]
+        yield Client(http, made["api_key"]["key"], made["organizer"]["id"], made["organizer"]["slug"])
 
 
 class Accepted(NamedTuple):

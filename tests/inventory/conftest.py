@@ -1,6 +1,6 @@
 """Fixtures of the inventory tests: a database of its own for each test, the service, a shop."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ from holdfast.inventory.settings import Settings
 from tests.databases import clone, scratch_database, shared_or_own
 from tests.helpers.platform_shop import Place, place_of
 from tests.inventory.support import Inventory, Shop, running, unlimited
+from tests.inventory.sync.sync_scene import SyncScene, open_installed_shop
 
 
 @pytest.fixture
@@ -68,6 +69,13 @@ def place(request: pytest.FixtureRequest, inventory_template: str) -> Settings |
     """Where a scene beside the platform plays: in settings of its own if the test names them, else with the module."""
     names = ("own_inventory", "inventory", "settings", "inventory_url")
     return shared_or_own(request, inventory_template, *names, shared="module_place", unshared="settings")
+
+
+@pytest.fixture
+async def scene(place: Settings | Place) -> AsyncGenerator[SyncScene]:
+    """A shop that has the app, with 50 singles, 8 6-packs and 4 12-packs of honey at the platform, and no pool."""
+    async with open_installed_shop(place) as scene:
+        yield scene
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

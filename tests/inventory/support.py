@@ -29,6 +29,7 @@ from holdfast.kit.postgres.database import Database as AnyDatabase
 from holdfast.kit.security import api_keys
 from tests.connections import ReusedConnection
 from tests.databases import State, empty, restore
+from tests.helpers.stored_rows import Rows, read_all_rows
 
 DAILY_LIMIT = 10
 
@@ -36,12 +37,6 @@ SINGLE, SIX_PACK, TWELVE_PACK = (f"gid://shopify/ProductVariant/{number}" for nu
 PACKS = [
     {"variant_gid": gid, "units_per_sale": units} for gid, units in ((SINGLE, 1), (SIX_PACK, 6), (TWELVE_PACK, 12))
 ]
-TABLES = (
-    "shops shared_inventories api_keys agent_registrations pools variants members ledger holds hold_lines "
-    "idempotency_answers installs platform_tokens webhooks links orders order_lines order_draws order_catches catalogs "
-    "catalog_variants locations levels syncs pushes sync_lags cart_numbers merchants drawn "
-    "order_level_changes ended_levels"
-).split()
 TOOLS = {operation.name: operation for operation in OPERATIONS}
 
 UNLIMITED: dict[str, Any] = {
@@ -193,13 +188,9 @@ class Inventory:
         ]
         return [difference for differences in audits for difference in differences]
 
-    async def everything(self) -> dict[str, list[str]]:
+    async def everything(self) -> Rows:
         """Every row there is, to see whether anything changed."""
-        rows = " union all ".join(f"select '{table}', t::text from {table} t" for table in TABLES)
-        everything: dict[str, list[str]] = {table: [] for table in TABLES}
-        for table, row in await self.sql(f"{rows} order by 1, 2"):
-            everything[table].append(row)
-        return everything
+        return await read_all_rows(self.sql)
 
 
 @contextlib.asynccontextmanager

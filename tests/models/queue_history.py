@@ -8,25 +8,17 @@ from collections import defaultdict
 from math import inf
 from typing import Any
 
-from holdfast.kit.security.http_client import HttpClient
 from tests.models.crowd_client import AnyClient
 from tests.models.history import Exchange, History, agree, never_inverted, nothing_of_refused
-from tests.support import queue_fields
+from tests.support import Client
 
 RATE = 30
 """Visitors released in a second."""
 
 
-async def create_queue(url: str, headers: dict[str, str] | None = None) -> tuple[dict[str, str], str]:
-    """The headers of an organizer, which may be there already, and the path of its queue."""
-    async with HttpClient(base_url=url, timeout=30) as http:
-        if headers is None:
-            body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
-            key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
-            headers = {"X-API-Key": key}
-        fields = {"queue_event": queue_fields(release_rate=RATE, token_ttl_minutes=60)}
-        made = await http.post("/api/queues", json=fields, headers=headers)
-    return headers, f"/api/queues/{made.json()['data']['id']}"
+async def create_queue(ada: Client) -> str:
+    """The path of a new queue of an organizer."""
+    return f"/api/queues/{(await ada.create_queue(release_rate=RATE, token_ttl_minutes=60))['id']}"
 
 
 class Visitors:

@@ -6,11 +6,10 @@ from typing import Any
 
 import psycopg
 
-from holdfast.kit.security.http_client import HttpClient
 from tests.models.crowd_client import AnyClient
 from tests.models.history import SOAK, Exchange, History, agree, never_inverted, nothing_of_refused
 from tests.models.registrations import Event, Registrations
-from tests.support import event_fields, eventually
+from tests.support import Client, eventually
 
 EVENT_COUNT = 2_000 if SOAK else 200
 
@@ -18,14 +17,9 @@ SEATS, PLACES, TRIES = 8, 4, 16
 """Of each event: its capacity, that of its waiting list, and how many people register one after the other."""
 
 
-async def create_organizer(url: str, events: int = EVENT_COUNT) -> tuple[dict[str, str], list[int]]:
-    """The headers of an organizer, and its events."""
-    async with HttpClient(base_url=url, timeout=30) as http:
-        body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
-        key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
-        event = {"event": event_fields(capacity=SEATS, waitinglist_capacity=PLACES)}
-        made = [await http.post("/api/events", json=event, headers={"X-API-Key": key}) for _ in range(events)]
-    return {"X-API-Key": key}, [response.json()["data"]["id"] for response in made]
+async def create_events(ada: Client, count: int = EVENT_COUNT) -> list[int]:
+    """The ids of new events of an organizer."""
+    return [(await ada.create_event(capacity=SEATS, waitinglist_capacity=PLACES))["id"] for _ in range(count)]
 
 
 def list_registrations(database_url: str) -> list[tuple[str, int, str]]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import httpx2
 
+from holdfast.events.service import EVENTS
 from holdfast.kit.security.http_client import HttpClient
 from holdfast_verify.check.receipts import ReceiptFile, check_receipt, parse_file
 from holdfast_verify.check.trusted_key import parse_keys
@@ -20,15 +21,16 @@ from holdfast_verify.formats.receipts import LOGGED_WITHIN_SECONDS
 from holdfast_verify.formats.tree import tile_path
 from tests.events.log.pending import moment
 from tests.events.log.verification import verify
-from tests.helpers.processes import serving
+from tests.helpers.data_directories import migrated_database
+from tests.helpers.processes import organizer_at, serving
 from tests.models.crowd_client import AnyClient
 from tests.models.history import SOAK, Exchange, History, agree, crash
 from tests.models.order_in_database import StoredOrder, keep_arrivals, pending_rows, read_order
 from tests.models.published_log import PublishedLog, read_log
 from tests.serving import PLAIN
-from tests.support import event_fields, eventually, queue_fields
+from tests.support import eventually
 
-EVENTS = 3
+EVENT_COUNT = 3
 CLIENTS = 6
 ANSWER_TIMEOUT_SECONDS = 2
 ANSWERS_BETWEEN_FAULTS = 150
@@ -140,21 +142,18 @@ def _size(head: httpx2.Response) -> int:
 
 async def begin(url: str) -> tuple[dict[str, str], list[int], int]:
     """The headers of an organizer, its events, and its queue."""
-    async with HttpClient(verify=PLAIN, base_url=url, timeout=30) as http:
-        body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
-        key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
-        headers = {"X-API-Key": key}
-        event = {"event": event_fields(capacity=20, waitinglist_capacity=10)}
-        events = [await http.post("/api/events", json=event, headers=headers) for _ in range(EVENTS)]
-        queue = await http.post("/api/queues", json={"queue_event": queue_fields(release_rate=600)}, headers=headers)
-    return headers, [response.json()["data"]["id"] for response in events], queue.json()["data"]["id"]
+    async with organizer_at(url) as ada:
+        events = [(await ada.create_event(capacity=20, waitinglist_capacity=10))["id"] for _ in range(EVENT_COUNT)]
+        queue = await ada.create_queue(release_rate=600)
+    return ada.headers, events, queue["id"]
 
 
-async def test_the_public_logs_alone_reconstruct_the_order_in_the_database(crashing_url: str, tmp_path: Path) -> None:
-    keep_arrivals(crashing_url)
-    with serving(crashing_url, tmp_path, 2, base_url="http://events.example") as processes:
+async def test_the_public_logs_alone_reconstruct_the_order_in_the_database(tmp_path: Path) -> None:
+    database_url = migrated_database(EVENTS)  # on a server of its own, which crashes
+    keep_arrivals(database_url)
+    with serving(database_url, tmp_path, 2, base_url="http://events.example") as processes:
         headers, events, queue = await begin(processes[0].url)
-        history = History(processes, crashing_url, headers)
+        history = History(processes, database_url, headers)
         guests = Guests(history, events, queue)
         async with asyncio.TaskGroup() as group:
             group.create_task(guests.fail())
@@ -162,11 +161,11 @@ async def test_the_public_logs_alone_reconstruct_the_order_in_the_database(crash
                 group.create_task(_keep_on(guests, number))
 
         async def is_all_signed() -> bool:
-            return await asyncio.to_thread(pending_rows, crashing_url) == 0
+            return await asyncio.to_thread(pending_rows, database_url) == 0
 
         await eventually(is_all_signed, seconds=60)
         logs = {path: await read_log(processes[1].url + path, _directory(tmp_path, path)) for path in guests.paths}
-    explain(history.exchanges, logs, {path: read_order(crashing_url, _subject(path)) for path in logs})
+    explain(history.exchanges, logs, {path: read_order(database_url, _subject(path)) for path in logs})
     for log in logs.values():
         _, report = await asyncio.to_thread(verify, log.directory, "--key", log.vkey)
         agree(report["findings"] == [], f"holdfast verify found {report['findings'][:3]}")

@@ -2,18 +2,19 @@
 
 from pathlib import Path
 
+from holdfast.inventory.service import INVENTORY
+from tests.helpers.data_directories import migrated_database
 from tests.helpers.processes import serving
 from tests.inventory.support import unlimited
 from tests.models.history import History
 from tests.models.stock_history import Agents, create_shop, explain_answers, read_versions
 
 
-async def test_the_ledger_explains_every_answer_to_changes_of_stock(
-    crashing_inventory_url: str, tmp_path: Path
-) -> None:
-    key = await create_shop(unlimited(crashing_inventory_url, tmp_path))
-    with serving(crashing_inventory_url, tmp_path, 2, service="inventory") as processes:
-        agents = Agents(History(processes, crashing_inventory_url, {"authorization": f"Bearer {key}"}))
+async def test_the_ledger_explains_every_answer_to_changes_of_stock(tmp_path: Path) -> None:
+    database_url = migrated_database(INVENTORY)  # on a server of its own, which crashes
+    key = await create_shop(unlimited(database_url, tmp_path))
+    with serving(database_url, tmp_path, 2, service="inventory") as processes:
+        agents = Agents(History(processes, database_url, {"authorization": f"Bearer {key}"}))
         model = await agents.begin()
         await agents.history.run(agents.work)
-    explain_answers(agents.history.exchanges, model, read_versions(crashing_inventory_url))
+    explain_answers(agents.history.exchanges, model, read_versions(database_url))

@@ -18,10 +18,9 @@ import pytest
 
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
-from holdfast.kit.postgres import bundled
 from tests.faults.stored_order import stored_tickets
-from tests.helpers.data_directories import scratch_directory
-from tests.helpers.processes import serving
+from tests.helpers.data_directories import migrated_database, scratch_directory
+from tests.helpers.processes import organizer_at, serving
 from tests.inventory.support import unlimited
 from tests.models import queue_history, registration_history, stock_history
 from tests.models.crowd_client import AnyClient, CrowdClient
@@ -143,18 +142,16 @@ async def test_the_histories_explain_every_answer_under_overload(
 ) -> None:
     monkeypatch.setenv("QUEUE_RELEASE_INTERVAL_SECONDS", "1")
     directory = scratch_directory()
-    events_url, inventory_url = (bundled.database_url(directory, name) for name in ("events", "inventory"))
-    EVENTS.migrate(events_url)
-    INVENTORY.migrate(inventory_url)
+    events_url, inventory_url = (migrated_database(product, directory) for product in (EVENTS, INVENTORY))
     shop_key = await stock_history.create_shop(unlimited(inventory_url, tmp_path))
     with (
         serving(events_url, tmp_path, PROCESSES, base_url="http://events.example") as events,
         serving(inventory_url, tmp_path, PROCESSES, service="inventory") as inventory,
     ):
-        headers, ids = await registration_history.create_organizer(events[0].url, 60)
-        _, path = await queue_history.create_queue(events[0].url, headers)
-        people = registration_history.People(History(events, events_url, headers), ids)
-        visitors = queue_history.Visitors(History(events, events_url, headers), path)
+        async with organizer_at(events[0].url) as ada:
+            ids, path = await registration_history.create_events(ada, 60), await queue_history.create_queue(ada)
+        people = registration_history.People(History(events, events_url, ada.headers), ids)
+        visitors = queue_history.Visitors(History(events, events_url, ada.headers), path)
         agents = stock_history.Agents(History(inventory, inventory_url, {"authorization": f"Bearer {shop_key}"}))
         ledger = await agents.begin()
         crowd = Crowd([(people.history, people.come), (visitors.history, visitors.come), (agents.history, agents.work)])

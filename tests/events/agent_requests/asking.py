@@ -1,8 +1,5 @@
 """An organizer at a desk, and an agent that asks the organizer first."""
 
-import json
-from typing import Any
-
 from holdfast.accounts.agent_limits import SetLimit
 from holdfast.events.keys import operations as keys
 from holdfast.kit.contract.caller import system
@@ -21,11 +18,6 @@ async def asking_desk(service: Service) -> tuple[Desk, Agent]:
     command = SetLimit(key_id=made["id"], asks_first=True)
     await service.database.transact(lambda tx: keys.KEY_LIMITS.store(tx, system(at.ada.id), command))
     return at, Agent(service.app, made["key"], "2025-11-25")
-
-
-def refusal(result: dict[str, Any]) -> dict[str, Any]:
-    assert result["isError"], result
-    return json.loads(result["content"][0]["text"])
 
 
 async def decide(at: Desk, path: str, do: str, seen: str | None = None) -> int:

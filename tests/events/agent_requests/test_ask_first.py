@@ -9,8 +9,9 @@ from holdfast.accounts import sessions
 from holdfast.accounts.agent_requests import MAX_WAITING_REQUESTS
 from holdfast.events.agent_actions.model import OPERATIONS
 from holdfast.events.api import OPERATIONS as TABLE
-from tests.events.agent_requests.asking import NIGHT, asking_desk, decide, refusal
+from tests.events.agent_requests.asking import NIGHT, asking_desk, decide
 from tests.events.console.organizer_scene import hidden_field, open_desk
+from tests.helpers.agents import problem_of
 from tests.helpers.form_browser import main_text
 from tests.support import Client, Service, event_fields
 
@@ -24,11 +25,11 @@ async def test_a_call_waits_for_the_person_and_then_its_repetition_has_the_answe
     at, agent = await asking_desk(service)
     event = await at.ada.create_event(title="Jazz night", capacity=20)
 
-    waiting = refusal(await agent.call("update_event", event_id=event["id"], capacity=30))
+    waiting = problem_of(await agent.call("update_event", event_id=event["id"], capacity=30))
 
     assert (waiting["code"], waiting["status"], waiting["retryable"]) == ("approval_required", "waiting", True)
     assert (await at.ada.get(f"/api/events/{event['id']}")).json()["data"]["capacity"] == 20
-    again = refusal(await agent.call("update_event", event_id=event["id"], capacity=30))
+    again = problem_of(await agent.call("update_event", event_id=event["id"], capacity=30))
     assert again["request_id"] == waiting["request_id"]
     path = re.sub("^https?://[^/]+", "", waiting["approve_url"])
     page = main_text(await at.browser.get(path))
@@ -48,7 +49,7 @@ async def test_the_time_of_an_event_to_create_is_in_its_zone_or_else_in_that_of_
     at, agent = await asking_desk(service)
     night = NIGHT | {"datetime": "2031-07-01T18:00:00Z", "pricing_mode": "free", "price": 0}
     addresses = [
-        f"/console/agents/requests/{refusal(await agent.call('create_event', **night | zone))['request_id']}"
+        f"/console/agents/requests/{problem_of(await agent.call('create_event', **night | zone))['request_id']}"
         for zone in ({"timezone": "Europe/Berlin"}, {})
     ]
 
@@ -79,12 +80,12 @@ async def test_over_rest_it_is_a_conflict_with_the_address_of_the_request(servic
 
 async def test_a_declined_request_changes_nothing_and_its_agent_reads_that_it_was_declined(service: Service) -> None:
     at, agent = await asking_desk(service)
-    waiting = refusal(await agent.call("create_event", **NIGHT))
+    waiting = problem_of(await agent.call("create_event", **NIGHT))
     path = f"/console/agents/requests/{waiting['request_id']}"
 
     assert await decide(at, path, "decline") == 303
 
-    declined = refusal(await agent.call("create_event", **NIGHT))
+    declined = problem_of(await agent.call("create_event", **NIGHT))
     assert (declined["code"], declined["retryable"]) == ("approval_declined", False)
     assert (await at.post(path, do="approve", seen="")).status_code == 409
     assert await count(service, "events") == 0
@@ -93,7 +94,7 @@ async def test_a_declined_request_changes_nothing_and_its_agent_reads_that_it_wa
 async def test_a_request_about_something_that_changed_since_is_shown_again_instead_of_run(service: Service) -> None:
     at, agent = await asking_desk(service)
     event = await at.ada.create_event(capacity=20)
-    waiting = refusal(await agent.call("update_event", event_id=event["id"], capacity=30))
+    waiting = problem_of(await agent.call("update_event", event_id=event["id"], capacity=30))
     path = f"/console/agents/requests/{waiting['request_id']}"
     seen = hidden_field(await at.browser.get(path), "seen")
     await at.ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 25}})
@@ -110,7 +111,7 @@ async def test_a_request_about_something_that_changed_since_is_shown_again_inste
 
 async def test_many_clicks_at_once_do_it_once(service: Service) -> None:
     at, agent = await asking_desk(service)
-    waiting = refusal(await agent.call("create_event", **NIGHT))
+    waiting = problem_of(await agent.call("create_event", **NIGHT))
     path = f"/console/agents/requests/{waiting['request_id']}"
     seen = hidden_field(await at.browser.get(path), "seen")
 
@@ -124,7 +125,7 @@ async def test_many_clicks_at_once_do_it_once(service: Service) -> None:
 async def test_a_call_that_is_refused_when_it_is_approved_goes_on_waiting(service: Service) -> None:
     at, agent = await asking_desk(service)
     event = await at.ada.create_event()
-    waiting = refusal(await agent.call("create_registration", event_id=event["id"], email="ben@example.com"))
+    waiting = problem_of(await agent.call("create_registration", event_id=event["id"], email="ben@example.com"))
     path = f"/console/agents/requests/{waiting['request_id']}"
     await at.ada.delete(f"/api/events/{event['id']}")
 
@@ -139,7 +140,7 @@ async def test_a_call_that_is_refused_when_it_is_approved_goes_on_waiting(servic
 
 async def test_a_revoked_key_gets_nothing_approved(service: Service) -> None:
     at, agent = await asking_desk(service)
-    waiting = refusal(await agent.call("create_event", **NIGHT))
+    waiting = problem_of(await agent.call("create_event", **NIGHT))
     [claude] = [key for key in (await at.ada.get("/api/keys")).json()["data"] if key["name"] == "Claude"]
     await at.ada.delete(f"/api/keys/{claude['id']}")
     path = f"/console/agents/requests/{waiting['request_id']}"
@@ -153,14 +154,14 @@ async def test_a_revoked_key_gets_nothing_approved(service: Service) -> None:
 
 async def test_a_request_ends_after_24_hours_and_can_be_made_again(service: Service) -> None:
     at, agent = await asking_desk(service)
-    waiting = refusal(await agent.call("create_event", **NIGHT))
+    waiting = problem_of(await agent.call("create_event", **NIGHT))
     path = f"/console/agents/requests/{waiting['request_id']}"
     seen = hidden_field(await at.browser.get(path), "seen")
     await service.run_sql("update agent_requests set expires_at = now()")
 
     assert (await at.browser.get(path)).status_code == 404
     assert (await at.post(path, do="approve", seen=seen)).status_code == 409
-    again = refusal(await agent.call("create_event", **NIGHT))
+    again = problem_of(await agent.call("create_event", **NIGHT))
     assert again["request_id"] != waiting["request_id"]
     assert await count(service, "events") == 0
 
@@ -172,18 +173,18 @@ async def test_no_more_than_fifty_requests_of_a_key_wait(service: Service) -> No
         *(agent.call("create_event", **event_fields(title=f"Night {number}")) for number in range(60))
     )
 
-    statuses = [refusal(answer)["status"] for answer in answers]
+    statuses = [problem_of(answer)["status"] for answer in answers]
     assert (statuses.count("waiting"), statuses.count("not_stored")) == (MAX_WAITING_REQUESTS, 10)
     assert await count(service, "agent_requests") == MAX_WAITING_REQUESTS
 
 
 async def test_an_approved_call_without_a_key_is_answered_once_and_then_asks_again(service: Service) -> None:
     at, agent = await asking_desk(service)
-    waiting = refusal(await agent.call("create_event", **NIGHT))
+    waiting = problem_of(await agent.call("create_event", **NIGHT))
     await decide(at, f"/console/agents/requests/{waiting['request_id']}", "approve")
     await agent.call("create_event", **NIGHT)
 
-    again = refusal(await agent.call("create_event", **NIGHT))
+    again = problem_of(await agent.call("create_event", **NIGHT))
 
     assert again["code"] == "approval_required"
     assert await count(service, "events") == 1
@@ -211,7 +212,7 @@ async def test_reading_needs_no_approval_nor_do_other_keys(service: Service) -> 
 
 async def test_requests_to_another_organizer_can_be_neither_seen_nor_approved(service: Service) -> None:
     at, agent = await asking_desk(service)
-    waiting = refusal(await agent.call("create_event", **NIGHT))
+    waiting = problem_of(await agent.call("create_event", **NIGHT))
     await service.run_sql("update agent_requests set tenant_id = %(bob)s", bob=at.bob.id)
     path = f"/console/agents/requests/{waiting['request_id']}"
 
@@ -222,7 +223,7 @@ async def test_requests_to_another_organizer_can_be_neither_seen_nor_approved(se
 
 async def test_a_form_of_another_site_approves_no_request(service: Service) -> None:
     at, agent = await asking_desk(service)
-    waiting = refusal(await agent.call("create_event", **NIGHT))
+    waiting = problem_of(await agent.call("create_event", **NIGHT))
     path = f"/console/agents/requests/{waiting['request_id']}"
     seen = hidden_field(await at.browser.get(path), "seen")
 
@@ -285,7 +286,7 @@ async def test_a_page_of_a_request_with_an_invalid_id_is_not_found(service: Serv
 @pytest.mark.parametrize("command", ['{"capacity": "many"}', '{"event_id": 1', "[]"])
 async def test_a_request_of_another_version_that_cannot_be_read_is_left_out(service: Service, command: str) -> None:
     at, agent = await asking_desk(service)
-    waiting = refusal(await agent.call("create_event", **NIGHT))
+    waiting = problem_of(await agent.call("create_event", **NIGHT))
     stored = service.database.resources.secret.seal(f'{{"command": {command}, "key": null, "program": ""}}')
     await service.run_sql("update agent_requests set sealed = %(sealed)s", sealed=stored)
 

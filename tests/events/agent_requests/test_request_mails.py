@@ -7,7 +7,8 @@ import pytest
 from holdfast.events.mails import sending
 from holdfast.events.mails.writing import write
 from holdfast.kit.mail.message import Envelope
-from tests.events.agent_requests.asking import NIGHT, asking_desk, decide, refusal
+from tests.events.agent_requests.asking import NIGHT, asking_desk, decide
+from tests.helpers.agents import problem_of
 from tests.kit.mail.posting import all_due, text_of
 from tests.support import Service
 
@@ -28,7 +29,7 @@ async def test_an_organizer_is_mailed_what_an_agent_asks_for_with_its_name(servi
     at, agent = await asking_desk(service)
     event = await at.ada.create_event(title="Jazz night")
     await agent.call("create_registration", event_id=event["id"], email="ben@example.com")
-    waiting = refusal(await agent.call("update_event", event_id=event["id"], capacity=30))
+    waiting = problem_of(await agent.call("update_event", event_id=event["id"], capacity=30))
 
     [mail] = await written(service)
 
@@ -50,7 +51,7 @@ async def test_a_text_that_an_agent_writes_brings_no_web_address_into_the_mail(s
 @pytest.mark.parametrize("decision", ["approve", "decline"])
 async def test_a_request_that_was_decided_meanwhile_is_not_mailed(service: Service, decision: str) -> None:
     at, agent = await asking_desk(service)
-    waiting = refusal(await agent.call("create_event", **NIGHT))
+    waiting = problem_of(await agent.call("create_event", **NIGHT))
 
     assert await decide(at, f"/console/agents/requests/{waiting['request_id']}", decision) == 303
 

@@ -1,4 +1,4 @@
-"""Arguments that every tool accepts, on an organizer furnished for them; and a look at all that is stored."""
+"""Arguments that every tool accepts, on an organizer furnished for them."""
 
 from typing import Any
 
@@ -81,19 +81,3 @@ async def furnish_organizer(service: Service) -> Client:
 def agent(service: Service, organizer: Client, version: str = ERAS[0]) -> Agent:
     """Someone who acts for an organizer, with its key, in a version of the protocol."""
     return Agent(service.app, organizer.key, version)
-
-
-async def read_all_rows(service: Service) -> dict[str, list[tuple[str, str]]]:
-    """Every row there is, and the transaction that wrote it: to see that nothing was written, not even the same.
-
-    Only the list of what agents did is left out: each call adds to it.
-    """
-    named = await service.run_sql(
-        "select quote_ident(tablename) from pg_tables where schemaname = 'public' and tablename <> 'agent_actions'"
-    )
-    tables = [table for (table,) in named]
-    selected = " union all ".join(f"select '{table}', t::text, t.xmin::text from {table} t" for table in tables)
-    rows: dict[str, list[tuple[str, str]]] = {table: [] for table in tables}
-    for table, row, transaction in await service.run_sql(f"{selected} order by 1, 2, 3"):
-        rows[table].append((row, transaction))
-    return rows

@@ -1,7 +1,8 @@
 """`MCP_RATE_LIMIT` is the number of messages that a key may send in a second."""
 
 from holdfast.events.settings import Settings
-from tests.events.agents.samples import agent, furnish_organizer, read_all_rows
+from tests.events.agents.samples import agent, furnish_organizer
+from tests.helpers.stored_rows import read_all_rows
 from tests.support import running
 
 
@@ -10,14 +11,14 @@ async def test_more_messages_in_a_second_than_are_set_are_refused(settings: Sett
         ada = await furnish_organizer(service)
         asking = agent(service, ada, "2025-03-26")
         create = {"name": "create_api_key", "arguments": {"name": "Door"}}
-        before = await read_all_rows(service)
+        before = await read_all_rows(service.run_sql)
 
         response = await asking.post([asking.request("tools/call", create) for _ in range(3)])
 
         assert (response.status_code, response.json()["code"]) == (429, "rate_limited")
         assert response.json()["error"] == "At most 2 requests per second are allowed here."
         assert int(response.headers["retry-after"]) == 1
-        assert await read_all_rows(service) == before
+        assert await read_all_rows(service.run_sql) == before
 
 
 async def test_requests_over_rest_are_not_messages(settings: Settings) -> None:

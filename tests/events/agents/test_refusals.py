@@ -6,8 +6,9 @@ from mcp_types.methods import validate_server_result
 
 from holdfast.events.settings import Settings
 from tests.cases import in_turn
-from tests.events.agents.samples import ANN, ARGUMENTS, agent, both_eras, furnish_organizer, read_all_rows
+from tests.events.agents.samples import ANN, ARGUMENTS, agent, both_eras, furnish_organizer
 from tests.helpers.agents import Agent, problem_of
+from tests.helpers.stored_rows import read_all_rows
 from tests.support import Client, Service, running
 
 
@@ -21,7 +22,7 @@ async def test_a_refusal_says_what_to_do_next(service: Service, ada: Client, ver
         "validation_failed": ("update_event", {"event_id": 2, "currency": "EUR", "colour": "red"}),
         "event_full": ("create_registration", {"event_id": 1, "email": "ben@example.com"}),
     }
-    before = await read_all_rows(service)
+    before = await read_all_rows(service.run_sql)
 
     for code, (tool, arguments) in refused.items():
         result = await asking.call(tool, **arguments)
@@ -30,7 +31,7 @@ async def test_a_refusal_says_what_to_do_next(service: Service, ada: Client, ver
         assert (problem["code"], problem["retryable"]) == (code, False)
         assert problem["message"]
         assert problem["hint"]
-    assert await read_all_rows(service) == before
+    assert await read_all_rows(service.run_sql) == before
 
 
 async def test_every_error_of_a_call_is_named_at_once(service: Service, ada: Client) -> None:
@@ -104,7 +105,7 @@ async def test_registrations_over_rest_and_mcp_count_towards_one_limit(settings:
         await ada.register(1, email="ben@example.com")
         await asking.call("create_registration", event_id=1, email="cal@example.com")
         await asking.call("create_registration", event_id=1, email="cal@example.com")
-        before = await read_all_rows(service)
+        before = await read_all_rows(service.run_sql)
         arguments = {"event_id": 1, "email": "dee@example.com"}
 
         refused = [
@@ -115,7 +116,7 @@ async def test_registrations_over_rest_and_mcp_count_towards_one_limit(settings:
         for response in refused:
             assert (response.status_code, response.json()["code"]) == (429, "rate_limited")
             assert 1 <= int(response.headers["retry-after"]) == response.json()["retry_after"] <= 60
-        assert await read_all_rows(service) == before
+        assert await read_all_rows(service.run_sql) == before
         assert (await asking.call("get_registration", event_id=1, user_id=ANN))["isError"] is False
         spare = Agent(service.app, (await asking.call("create_api_key", name="Spare"))["structuredContent"]["key"])
         await spare.call("create_registration", **arguments)
@@ -129,9 +130,9 @@ async def test_a_batch_of_registrations_is_counted_one_by_one(settings: Settings
             asking.request("tools/call", {"name": "create_registration", "arguments": {"event_id": 1, "email": email}})
             for email in ("ben@example.com", "cal@example.com")
         ]
-        before = await read_all_rows(service)
+        before = await read_all_rows(service.run_sql)
 
         response = await asking.post(calls)
 
         assert response.status_code == 429
-        assert await read_all_rows(service) == before
+        assert await read_all_rows(service.run_sql) == before

@@ -14,11 +14,12 @@ import pytest_asyncio
 
 from holdfast.events.settings import Settings
 from tests.databases import scratch_database
-from tests.events.agents.samples import TOOLS, agent, both_eras, read_all_rows
+from tests.events.agents.samples import TOOLS, agent, both_eras
 from tests.events.agents.two_organizers import LISTS, UPLOAD, Organizer, TwoOrganizers, content_text
 from tests.events.oauth.authorization_server import authorization_server
 from tests.events.refusal_scene import in_one_loop
 from tests.helpers.agents import problem_of
+from tests.helpers.stored_rows import read_all_rows
 from tests.support import running, unlimited
 
 CREDENTIALS = ["with a key", "with an access token"]
@@ -74,7 +75,7 @@ async def test_an_organizer_never_reads_or_changes_data_of_another_one_through_a
 ) -> None:
     scene = shared_scene
     eve = scene.agent(version)
-    before = await read_all_rows(scene.service)
+    before = await read_all_rows(scene.service.run_sql)
 
     if tool in LISTS:
         assert await scene.lists(tool, version) == scene.alone[tool]
@@ -83,7 +84,7 @@ async def test_an_organizer_never_reads_or_changes_data_of_another_one_through_a
             answers = [(await eve.call(tool, **call), call) for call in calls]
             assert {problem_of(result)["code"] for result, _ in answers} == {code}
             assert len({words(*answer) for answer in answers}) == 1
-    assert await read_all_rows(scene.service) == before
+    assert await read_all_rows(scene.service.run_sql) == before
 
 
 async def test_every_attempt_is_on_a_tool_there_is(scene: TwoOrganizers) -> None:

@@ -12,8 +12,9 @@ from mcp_types.methods import validate_server_result
 from holdfast.events.oauth.model import SCOPES
 from holdfast.kit.mcp.tools import definition
 from tests.events.agents.documents import fits
-from tests.events.agents.samples import ANN, ARGUMENTS, ERAS, TOOLS, agent, both_eras, read_all_rows
+from tests.events.agents.samples import ANN, ARGUMENTS, ERAS, TOOLS, agent, both_eras
 from tests.helpers.agents import Agent, problem_of
+from tests.helpers.stored_rows import read_all_rows
 from tests.support import Client, Service
 
 every_tool = pytest.mark.parametrize("tool", TOOLS)
@@ -154,11 +155,11 @@ async def test_an_answer_is_what_the_tool_promises(service: Service, ada: Client
 
 @every_tool
 async def test_only_a_tool_that_says_so_changes_something(service: Service, ada: Client, tool: str) -> None:
-    before = await read_all_rows(service)
+    before = await read_all_rows(service.run_sql)
 
     await agent(service, ada).call(tool, **ARGUMENTS[tool])
 
-    assert (await read_all_rows(service) == before) is TOOLS[tool].mode.reads
+    assert (await read_all_rows(service.run_sql) == before) is TOOLS[tool].mode.reads
 
 
 IDEMPOTENT = [name for name, operation in TOOLS.items() if operation.tool and operation.tool.idempotent]
@@ -168,13 +169,13 @@ IDEMPOTENT = [name for name, operation in TOOLS.items() if operation.tool and op
 async def test_a_tool_that_says_so_may_be_called_again(service: Service, ada: Client, tool: str) -> None:
     asking = agent(service, ada)
     await asking.call(tool, **ARGUMENTS[tool])
-    before = [rows(table) for table in (await read_all_rows(service)).values()]
+    before = [rows(table) for table in (await read_all_rows(service.run_sql)).values()]
 
     # What is gone is not found any more.
     again = await asking.call(tool, **ARGUMENTS[tool])
 
     assert again["isError"] is (tool in {"delete_registration", "delete_queue", "remove_event_photo"})
-    assert [rows(table) for table in (await read_all_rows(service)).values()] == before
+    assert [rows(table) for table in (await read_all_rows(service.run_sql)).values()] == before
 
 
 def rows(stored: list[tuple[str, str]]) -> list[str]:
@@ -236,11 +237,11 @@ def test_every_tool_that_reads_is_compared_with_rest() -> None:
 async def test_a_registration_is_the_same_over_rest_and_mcp(service: Service, ada: Client, version: str) -> None:
     asking = agent(service, ada, version)
     poll = await ada.register(1, email="ben@example.com")
-    before = await read_all_rows(service)
+    before = await read_all_rows(service.run_sql)
 
     result = await asking.call("create_registration", event_id=1, email="BEN@example.com")
     assert result["structuredContent"]["next"]["url"] == poll
-    assert await read_all_rows(service) == before
+    assert await read_all_rows(service.run_sql) == before
     waiting = problem_of(await asking.call("get_registration", event_id=1, user_id=poll[-8:]))
     assert (waiting["code"], waiting["retryable"], waiting["retry_after"]) == ("registration_pending", True, 1)
     await service.settle()

@@ -9,11 +9,10 @@ import msgspec
 from holdfast.events.check_in import operations, seat_handover
 from holdfast.events.check_in.model import Scan, StoreScans, Verdict
 from holdfast.events.check_in.seat_handover import GiveSeats, SeatHandover
-from holdfast.events.registrations import links
 from holdfast.events.registrations.entrance_code import short_code
-from holdfast.events.registrations.links import OWN_PAGE, Link
 from holdfast.kit.contract.caller import Caller, person
 from holdfast.kit.running.runner import Runner
+from tests.events.pages.own_registration import own_path
 from tests.support import Client, Service
 
 BEGIN_EVENT = "update events set datetime = now() - %(ago)s::interval where id = %(id)s"
@@ -27,13 +26,7 @@ def runner(service: Service) -> Runner:
 
 async def link_of(service: Service, event_id: int, name: str) -> str:
     """The signed link of a person, `ann` for ann@example.com."""
-    [(user_id, arrival)] = await service.run_sql(
-        "select public_id, arrival from registrations join users on users.id = user_id "
-        "where event_id = %(event_id)s and email = %(email)s",
-        event_id=event_id,
-        email=f"{name}@example.com",
-    )
-    return links.write(service.database.resources.secret, OWN_PAGE, Link(event_id, user_id, arrival))
+    return (await own_path(service, event_id, f"{name}@example.com")).rpartition("/")[2]
 
 
 async def code_of(service: Service, event_id: int, name: str) -> str:

@@ -6,12 +6,12 @@ from html import unescape
 
 import httpx2
 
+from tests.events.console.organizing import sign_in_organizer
 from tests.helpers.form_browser import Browser, token
 from tests.support import Client, Service
 
 KEY_PATTERN = re.compile(r"hf_[A-Za-z0-9_-]{43}")
 
-PASSWORD = "correct horse battery"
 FOREIGN = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
 
 
@@ -43,11 +43,8 @@ class Desk:
 
 async def open_desk(service: Service, *, language: str = "en") -> Desk:
     """Ada and Bob, with one key each."""
-    ada = await service.organizer("Ada Events", email="ada@example.com", password=PASSWORD)
-    bob = await service.organizer("Bob Events")
-    browser = Browser(service, language=language)
-    await browser.send("/sign-in", email="ada@example.com", password=PASSWORD)
-    return Desk(service, browser, ada, bob)
+    ada, browser = await sign_in_organizer(service, language=language)
+    return Desk(service, browser, ada, await service.organizer("Bob Events"))
 
 
 def hidden_field(page: httpx2.Response, name: str) -> str:

@@ -2,23 +2,16 @@
 
 from tests.events.console.organizer_scene import hidden_field
 from tests.events.console.organizing import sign_in_organizer
+from tests.helpers import payments
 from tests.helpers.form_browser import Browser
 from tests.helpers.payments import Buyer, PaymentScene
-
-ANN = "ann@example.com"
 
 
 async def pay_for_seat(shop: PaymentScene) -> tuple[Browser, Buyer, str]:
     """An organizer at a browser, a guest who has paid, and the page of the payments."""
     ada, browser = await sign_in_organizer(shop.service)
-    account = (await ada.post("/api/stripe/onboarding_link")).json()["data"]["stripe_account_id"]
-    shop.processor.finish(account)
-    await shop.deliver()
-    await shop.service.hear()
-    ann = await shop.register(await shop.event(ada), ANN)
-    await ann.pay()
-    await shop.deliver()
-    return browser, ann, f"/console/events/{ann.event_id}/registrations/{ann.path.split('-')[1]}/payments"
+    ann = await payments.pay_for_seat(shop, await shop.connect_payouts(ada))
+    return browser, ann, f"/console/events/{ann.event_id}/registrations/{payments.handle_of(ann)}/payments"
 
 
 async def give_back(browser: Browser, page: str, amount: str, **fields: str) -> int:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.events.console.organizer_scene import FOREIGN, KEY_PATTERN, PASSWORD, create_key, open_desk
+from tests.events.console.organizer_scene import FOREIGN, KEY_PATTERN, create_key, open_desk
+from tests.events.console.organizing import PASSWORD
 from tests.helpers.form_browser import Browser, token
 from tests.support import Client, Service
 

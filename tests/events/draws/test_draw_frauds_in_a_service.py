@@ -17,8 +17,7 @@ from tests.events.draws.event_scene import EventDraw, confirm_entries, opening_e
 from tests.events.log.forger import Forger
 from tests.events.log.fraud_table import FRAUDS
 from tests.events.log.log_scene import seal_logs
-from tests.serving import listener, running_already, serving
-from tests.support import running
+from tests.serving import running_at_port
 from tests.verify.audit.honest_event import Entry
 
 
@@ -26,11 +25,8 @@ from tests.verify.audit.honest_event import Entry
 async def draw(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EventDraw]:
     """An event with five entries, of which three are confirmed."""
     monkeypatch.setattr(catching_up, "TIMEOUT_SECONDS", 0)
-    at = listener()
-    url = f"http://127.0.0.1:{at.getsockname()[1]}"
     async with (
-        running(settings.model_copy(update={"base_url": url})) as service,
-        serving(running_already(service.app), at),
+        running_at_port(settings) as service,
         opening_event(service, monkeypatch, capacity=3) as draw,
     ):
         await draw.enter(*PEOPLE)

@@ -22,8 +22,8 @@ from tests.events.log.log_scene import seal_logs
 from tests.events.log.verification import verify
 from tests.helpers.background_loops import at_work
 from tests.outside_servers import client_reaching
-from tests.serving import listener, running_already, serving
-from tests.support import eventually, running
+from tests.serving import running_at_port
+from tests.support import eventually
 
 PEOPLE = ("ann", "bob", "cyd")
 
@@ -33,11 +33,8 @@ async def test_two_processes_draw_an_event_by_themselves_and_it_is_verified_over
 ) -> None:
     monkeypatch.setattr(drawn_order, "PAUSE", dt.timedelta(seconds=4))
     monkeypatch.setattr(drawn_order, "FREEZE_BEFORE", dt.timedelta(seconds=1))
-    at = listener()
-    url = f"http://127.0.0.1:{at.getsockname()[1]}"
     async with (
-        running(settings.model_copy(update={"base_url": url})) as service,
-        serving(running_already(service.app), at),
+        running_at_port(settings) as service,
     ):
         ((now,),) = await service.run_sql("select clock_timestamp()")
         closes = now + dt.timedelta(seconds=3)

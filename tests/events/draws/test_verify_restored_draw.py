@@ -11,19 +11,15 @@ from tests.events.draws.draw_steps import PEOPLE
 from tests.events.draws.event_scene import EventDraw, confirm_entries, opening_event
 from tests.events.log.log_scene import seal_logs
 from tests.events.log.verification import verify
-from tests.serving import listener, running_already, serving
-from tests.support import running
+from tests.serving import running_at_port
 
 
 @pytest.fixture
 async def restored(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EventDraw]:
     """An event whose list was frozen, in a database that was restored then. Nothing of its new log is sealed."""
     monkeypatch.setattr(catching_up, "TIMEOUT_SECONDS", 0)
-    at = listener()
-    url = f"http://127.0.0.1:{at.getsockname()[1]}"
     async with (
-        running(settings.model_copy(update={"base_url": url})) as service,
-        serving(running_already(service.app), at),
+        running_at_port(settings) as service,
         opening_event(service, monkeypatch, capacity=3) as draw,
     ):
         await draw.enter(*PEOPLE)

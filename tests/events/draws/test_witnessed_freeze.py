@@ -18,8 +18,7 @@ from tests.events.draws.event_scene import EventDraw, opening_event
 from tests.events.log.log_scene import seal_logs
 from tests.events.log.outside_witness import OutsideWitness
 from tests.events.log.verification import verify
-from tests.serving import listener, running_already, serving
-from tests.support import running
+from tests.serving import running_at_port
 
 
 @dataclass
@@ -62,11 +61,8 @@ async def witnessed(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> AsyncIterator[WitnessedDraw]:
     monkeypatch.setattr(catching_up, "TIMEOUT_SECONDS", 0)
-    at = listener()
-    url = f"http://127.0.0.1:{at.getsockname()[1]}"
     async with (
-        running(settings.model_copy(update={"base_url": url})) as service,
-        serving(running_already(service.app), at),
+        running_at_port(settings) as service,
         opening_event(service, monkeypatch, capacity=3) as draw,
         http_client() as client,
     ):
@@ -85,7 +81,7 @@ async def witnessed(
                 WitnessClient(client, address, witness.verifier)
                 for witness, address in zip(witnesses, (one, two), strict=True)
             ]
-            yield WitnessedDraw(draw, witnesses, clients, url)
+            yield WitnessedDraw(draw, witnesses, clients, service.base_url)
 
 
 async def freeze(draw: EventDraw) -> None:

@@ -185,7 +185,7 @@ class Forger:
 async def run_forger(settings: Settings, directory: Path, **fields: Any) -> AsyncGenerator[Forger]:
     """A service with a cheating operator, and an event."""
     at = listener()
-    url = f"http://127.0.0.1:{at.getsockname()[1]}"
+    url = at.url
     async with running(settings.model_copy(update={"base_url": url})) as service:
         ada = await service.organizer()
         event = await ada.create_event(**{"capacity": 2, "waitinglist_capacity": 2, **fields})

@@ -14,19 +14,10 @@ from holdfast.events.log import generations, head_log, sealing
 from holdfast.events.log.head_log import WitnessClient
 from holdfast_verify.formats.proof_file import ProofFile, parse_proof_file
 from holdfast_verify.formats.signed_note import Checkpoint, Verifier, open_note, parse_checkpoint
-from holdfast_verify.formats.tree import (
-    TileId,
-    consistency_proof,
-    leaf_hash,
-    parse_bundle,
-    tile_path,
-    tiles_for_consistency,
-    tree_root,
-    verify_consistency,
-    verify_inclusion,
-)
+from holdfast_verify.formats.tree import HASH_BYTES, append, leaf_hash, parse_bundle, tile_path, verify_inclusion
 from tests.helpers.sealing import seal_once
 from tests.support import Service
+from tests.verify.formats.verifiers import tile_paths
 
 START = datetime(2026, 11, 26, 13, 0, 0, 123_456, UTC)
 OPEN = {"of": "event", "capacity": 100, "waiting_places": 10, "seated": 0, "waiting": 0, "first_number": 1}
@@ -128,14 +119,14 @@ class LogScene:
     async def read_entries(self) -> list[bytes]:
         """All entries. It verifies the signed head, that all leads to it, and that it continues the last one."""
         head = await self.read_head()
-        entries = await self._read_entries(head.size)
-        tiles = await self._read_tiles(head.size)
-        assert [leaf_hash(entry) for entry in entries] == _hashes(tiles, 0)
-        assert tree_root(head.size, tiles) == head.root
-        for earlier in self.heads:
-            assert {*tiles_for_consistency(earlier.size, head.size)} <= {*tiles}
-            proof = consistency_proof(earlier.size, head.size, tiles)
-            verify_consistency(earlier.size, head.size, earlier.root, head.root, proof)
+        files = {path: await self.content(f"/{path}") for path in tile_paths(head.size)}
+        bundles = [files.pop(path) for path in [*files] if path.startswith("tile/entries/")]
+        entries = [entry for bundle in bundles for entry in parse_bundle(bundle)]
+        leaves = [leaf_hash(entry) for entry in entries]
+        tiles = append(0, {}, leaves).tiles
+        assert files == {tile_path(*tile, len(hashes) // HASH_BYTES): hashes for tile, hashes in tiles.items()}
+        for known in (*self.heads, head):
+            assert append(0, {}, leaves[: known.size]).root == known.root
         self.heads.append(head)
         return entries
 
@@ -144,27 +135,6 @@ class LogScene:
         head = parse_checkpoint(open_note((await self.content("/checkpoint")).decode(), [verifier]))
         assert head.origin == verifier.name
         return head
-
-    async def _read_entries(self, size: int) -> list[bytes]:
-        bundles = [await self.content(f"/{tile_path('entries', *place)}") for place in _places(size)]
-        return [entry for bundle in bundles for entry in parse_bundle(bundle)]
-
-    async def _read_tiles(self, size: int) -> dict[TileId, bytes]:
-        return {
-            TileId(level, number): await self.content(f"/{tile_path(level, number, width)}")
-            for level in range(8)
-            for number, width in _places(size >> 8 * level)
-        }
-
-
-def _places(count: int) -> Sequence[tuple[int, int]]:
-    """The number and width of each tile of a level with so many hashes."""
-    return [(start // 256, min(256, count - start)) for start in range(0, count, 256)]
-
-
-def _hashes(tiles: dict[TileId, bytes], level: int) -> list[bytes]:
-    content = b"".join(tiles[tile] for tile in sorted(tiles) if tile.level == level)
-    return [content[start : start + 32] for start in range(0, len(content), 32)]
 
 
 async def read_verified_entry(log: LogScene, path: str) -> bytes:

@@ -43,4 +43,4 @@ class OutsideWitness:
 
         at = listener()
         async with serving(Starlette(routes=[Route("/add-checkpoint", add_checkpoint, methods=["POST"])]), at):
-            yield f"http://127.0.0.1:{at.getsockname()[1]}"
+            yield at.url

@@ -7,8 +7,8 @@ from pathlib import Path
 from holdfast.events.settings import Settings
 from tests.events.log.log_scene import seal_logs
 from tests.events.log.verification import verify
-from tests.serving import listener, running_already, serving
-from tests.support import Client, Service, running
+from tests.serving import running_at_port
+from tests.support import Client, Service
 
 STEPS = [*["register"] * 10, *["settle"] * 6, *("leave", "leave", "put aside", "move up", "resize", "seal", "seal")]
 
@@ -35,13 +35,8 @@ async def take_step(service: Service, organizer: Client, event_id: int, polls: l
 
 
 async def test_the_log_of_a_busy_event_and_of_a_queue_is_right(settings: Settings, tmp_path: Path) -> None:
-    at = listener()
-    url = f"http://127.0.0.1:{at.getsockname()[1]}"
     dice = random.Random(2)
-    async with (
-        running(settings.model_copy(update={"base_url": url})) as service,
-        serving(running_already(service.app), at),
-    ):
+    async with running_at_port(settings) as service:
         ada = await service.organizer()
         event, queue = await ada.create_event(capacity=4, waitinglist_capacity=4), await ada.create_queue()
         polls: list[str] = []
@@ -49,7 +44,7 @@ async def test_the_log_of_a_busy_event_and_of_a_queue_is_right(settings: Setting
             await take_step(service, ada, event["id"], polls, dice)
         await service.settle()
         await seal_logs(service)
-        _, busy = await asyncio.to_thread(verify, f"{url}/log/events/{event['id']}")
+        _, busy = await asyncio.to_thread(verify, f"{service.base_url}/log/events/{event['id']}")
         last = {"event_id": event["id"], "email": "last@example.com"}
         await ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 20}})
         registered = await ada.post("/api/registrations", {"registration": last})
@@ -59,8 +54,8 @@ async def test_the_log_of_a_busy_event_and_of_a_queue_is_right(settings: Setting
             await ada.post(f"/api/queues/{queue['id']}/join", {"visitor_id": f"visitor{number}"}) for number in range(3)
         ]
         await seal_logs(service)
-        _, of_event = await asyncio.to_thread(verify, f"{url}/log/events/{event['id']}")
-        _, of_queue = await asyncio.to_thread(verify, f"{url}/log/queues/{queue['id']}")
+        _, of_event = await asyncio.to_thread(verify, f"{service.base_url}/log/events/{event['id']}")
+        _, of_queue = await asyncio.to_thread(verify, f"{service.base_url}/log/queues/{queue['id']}")
         receipts: list[str] = []
         for answer in (registered, joins[-1]):
             (tmp_path / "receipt.json").write_bytes(answer.content)

@@ -17,7 +17,7 @@ from holdfast_verify.check import catching_up
 from tests.events.log.log_scene import open_log, seal_logs
 from tests.events.log.verification import rules, verify
 from tests.helpers.event_visitor import Visitor
-from tests.serving import listener, running_already, serving
+from tests.serving import listener, running_already, running_at_port, serving
 from tests.support import running
 from tests.verify.audit.honest_event import HonestEvent, checkpoint_of, write_head_proof, write_log, write_texts
 
@@ -27,14 +27,11 @@ async def test_a_log_is_verified_over_http_and_again_when_it_has_grown(
 ) -> None:
     monkeypatch.setattr(catching_up, "TIMEOUT_SECONDS", 0)
     monkeypatch.setattr(catching_up, "PAUSE_SECONDS", 0)
-    at = listener()
-    url = f"http://127.0.0.1:{at.getsockname()[1]}"
     async with (
-        running(settings.model_copy(update={"base_url": url})) as service,
-        serving(running_already(service.app), at),
+        running_at_port(settings) as service,
     ):
         log = await open_log(service, seal=True)
-        address, head = f"{url}{log.path}", tmp_path / "head"
+        address, head = f"{service.base_url}{log.path}", tmp_path / "head"
         code, report = await asyncio.to_thread(verify, f"{address}/checkpoint", "--head", head)
         assert (code, report["findings"], report["subject"]) == (0, [], f"Log {address}")
         assert report["checked"]["head log"] == "has this head, entry 0 of 1"
@@ -42,8 +39,8 @@ async def test_a_log_is_verified_over_http_and_again_when_it_has_grown(
         await log.arrive(600)
         await log.seal()
         _, report = await asyncio.to_thread(verify, address, "--head", head, "--head-log")
-        of_heads, heads = await asyncio.to_thread(verify, f"{url}/log/heads")
-        missing, error = await asyncio.to_thread(verify, f"{url}/log/events/999999")
+        of_heads, heads = await asyncio.to_thread(verify, f"{service.base_url}/log/heads")
+        missing, error = await asyncio.to_thread(verify, f"{service.base_url}/log/events/999999")
 
     # The rows of the scene are from another day, and seat more people than there are seats; the hashes are right. And
     # nobody of them is registered.
@@ -66,7 +63,7 @@ async def test_counts_that_the_log_does_not_have_yet_are_no_difference(
 ) -> None:
     monkeypatch.setattr(catching_up, "PAUSE_SECONDS", 0)
     at = listener()
-    url = f"http://127.0.0.1:{at.getsockname()[1]}"
+    url = at.url
     were_counts_read = asyncio.Event()
     async with running(settings.model_copy(update={"base_url": url})) as service:
 
@@ -97,7 +94,7 @@ async def test_counts_of_an_event_whose_log_is_always_a_little_behind_are_no_dif
     monkeypatch.setattr(catching_up, "PAUSE_SECONDS", 0)
     monkeypatch.setattr(catching_up, "TIMEOUT_SECONDS", 5)
     at = listener()
-    url = f"http://127.0.0.1:{at.getsockname()[1]}"
+    url = at.url
     people = 0
     async with running(settings.model_copy(update={"base_url": url})) as service:
         ada = await service.organizer()

@@ -1,13 +1,19 @@
 """Witnesses as processes: killed at any time, called concurrently, and together with foreign programs."""
 
 import asyncio
+import json
 import random
 import signal
+import subprocess
+import sys
 import threading
 from collections import defaultdict
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import httpx2
 import pytest
@@ -20,9 +26,75 @@ from holdfast_verify.formats.signed_note import Signer, encode_base64
 from tests.events.log.forked_log import FORKED_AT, SIGNER, SIZE, note, proof, request, signer
 from tests.events.log.log_scene import open_log, seal_logs
 from tests.events.log.verification import rules, verify
-from tests.events.log.witness_process import Submission, WitnessProcess, aics_witness, submit_with_aics, witness_process
-from tests.serving import listener, running_already, serving
-from tests.support import running
+from tests.helpers.processes import HOLDFAST
+from tests.serving import listener, running_at_port
+from tests.verify.formats.verifiers import aics_environment
+
+NAME = "witness.example.org/w1"
+
+
+class WitnessProcess(NamedTuple):
+    """A running witness: its address and its key."""
+
+    process: subprocess.Popen[str]
+    url: str
+    vkey: str
+
+
+@contextmanager
+def witness_process(directory: Path, log_keys: Sequence[str]) -> Generator[WitnessProcess]:
+    """Our witness of the logs with these keys, until the block ends; then it is killed, if it has not ended."""
+    file = directory.with_suffix(".logs")
+    file.write_text("# The logs of a partner\n" + "".join(f"{vkey}  # a log\n" for vkey in log_keys))
+    options = ["--name", NAME, "--directory", directory, "--logs", file, "--port", "0"]
+    command = [HOLDFAST, "events", "log", "witness", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        try:
+            _, address, vkey = [process.stdout.readline() for _ in range(3)]
+            yield WitnessProcess(process, address.split()[3].rstrip("."), vkey.strip())
+        finally:
+            process.kill()
+
+
+@contextmanager
+def aics_witness(directory: Path, log_key: str) -> Generator[WitnessProcess]:
+    """A witness that we did not write. The test is skipped where PyPI cannot be reached."""
+    with listener() as free:
+        port = free.getsockname()[1]
+    config, environment = directory / "witness.json", aics_environment()
+    program = [sys.executable, "-m", "aics_witness"]
+
+    def run(command: str, *options: str) -> str:
+        arguments = [*program, command, "--config", config, *options]
+        return subprocess.run(arguments, env=environment, capture_output=True, text=True, check=True).stdout
+
+    vkey = run("init", "--name", "aics.example.org/w1", "--listen", f"127.0.0.1:{port}").strip().splitlines()[-1]
+    run("add-log", "--origin", log_key.partition("+")[0], "--vkey", log_key)
+    serve = [*program, "serve", "--config", config]
+    with subprocess.Popen(serve, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        try:
+            while "listening on" not in (line := process.stderr.readline()):
+                assert line, "it ended"
+            yield WitnessProcess(process, f"http://127.0.0.1:{port}", vkey)
+        finally:
+            process.kill()
+
+
+Submission = tuple[str, Sequence[tuple[int, Sequence[str]]]]
+"""A signed head, and the proofs from other sizes to its own, in base64."""
+
+
+def submit_with_aics(witness: WitnessProcess, submissions: Sequence[Submission]) -> list[str]:
+    """What the client of aics-witness gets for each submission: a cosignature, or `refused: ` and the status."""
+    script = Path(__file__).parent / "submit_with_aics.py"
+    command = [sys.executable, script, witness.url, witness.vkey]
+    ran = subprocess.run(
+        command, env=aics_environment(), input=json.dumps(submissions), stdout=subprocess.PIPE, text=True, check=True
+    )
+    return json.loads(ran.stdout)
+
 
 VERSIONS = ("one", "other")
 
@@ -110,11 +182,8 @@ async def test_ours_and_another_witness_cosign_the_head_log_of_a_service(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(catching_up, "TIMEOUT_SECONDS", 0)
-    at = listener()
-    url = f"http://127.0.0.1:{at.getsockname()[1]}"
     async with (
-        running(settings.model_copy(update={"base_url": url})) as service,
-        serving(running_already(service.app), at),
+        running_at_port(settings) as service,
     ):
         log = await open_log(service, seal=True)
         vkey = (await service.http.get("/log/heads/key")).text.strip()
@@ -133,8 +202,8 @@ async def test_ours_and_another_witness_cosign_the_head_log_of_a_service(
                         await log.arrive(1)
                         await seal_logs(service, witnesses=witnesses)
         options = ("--witness", ours.vkey, "--witness", other.vkey)
-        of_heads, report = await asyncio.to_thread(verify, f"{url}/log/heads", *options)
-        _, of_event = await asyncio.to_thread(verify, f"{url}{log.path}", *options)
+        of_heads, report = await asyncio.to_thread(verify, f"{service.base_url}/log/heads", *options)
+        _, of_event = await asyncio.to_thread(verify, f"{service.base_url}{log.path}", *options)
 
     assert (of_heads, report["figures"]) == (0, {"logs": 1, "heads": 7})
     assert len([name for name in report["checked"] if name.startswith("witness ")]) == 2

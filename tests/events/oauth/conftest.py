@@ -11,14 +11,8 @@ from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServe
 from tests.events.oauth.oauth_scene import OAuthScene, furnish_scene
 
 
-@pytest.fixture(scope="session")
-def as_it_is() -> dict[str, float]:
-    """The times of the issuer as they are outside of tests."""
-    return {"COOL_DOWN": module.MIN_READ_INTERVAL_SECONDS, "PATIENCE": module.NEW_KEY_TIMEOUT_SECONDS}
-
-
 @pytest.fixture(autouse=True)
-def unhurried(as_it_is: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> None:
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is, a server that answers is not too late, and is not asked again before it should."""
     monkeypatch.setattr(module, "READ_TIMEOUT_SECONDS", 60.0)
     monkeypatch.setattr(module, "NEW_KEY_TIMEOUT_SECONDS", 60.0)

@@ -91,7 +91,7 @@ def _refused(status: int, message: str) -> Response:
 @contextlib.asynccontextmanager
 async def connected_apps() -> AsyncGenerator[ConnectedApps]:
     at = listener()
-    server = ConnectedApps(f"http://127.0.0.1:{at.getsockname()[1]}")
+    server = ConnectedApps(at.url)
 
     async def failed(request: Request, error: Exception) -> Response:
         return Response("sorry", 503)

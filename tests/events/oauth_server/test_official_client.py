@@ -20,9 +20,9 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import person
 from tests.events.oauth_server.oauth_server_scene import ClientStorage, Person, sign_in_person
 from tests.events.oauth_server.published import Site, publish_site
-from tests.serving import listener, running_already, serving
+from tests.serving import running_at_port
 from tests.support import Client as Organizer
-from tests.support import Service, running
+from tests.support import Service
 
 
 class Desk:
@@ -70,13 +70,10 @@ class Desk:
 
 @contextlib.asynccontextmanager
 async def furnished(settings: Settings, site: Site | None = None) -> AsyncGenerator[Desk]:
-    at = listener()
-    address = f"http://127.0.0.1:{at.getsockname()[1]}"
-    settings = settings.model_copy(update={"base_url": address, "oauth_builtin": True})
     resources = {"documents": site.outbound} if site else {}
-    async with running(settings, resources=resources) as service, serving(running_already(service.app), at):
+    async with running_at_port(settings, resources=resources, oauth_builtin=True) as service:
         ada = await service.organizer()
-        yield Desk(service, address, ada, await sign_in_person(service, ada.id), site)
+        yield Desk(service, service.base_url, ada, await sign_in_person(service, ada.id), site)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from holdfast.events.users.operations import UserDirectory
 from holdfast.kit.contract.caller import stranger
 from holdfast.kit.contract.problems import Problem
 from tests.helpers.form_browser import Browser
-from tests.helpers.locked_rows import hold_locks
+from tests.helpers.locked_rows import hold_locks, wait_for_lock_waiters
 from tests.helpers.people import (
     ANN,
     BOB,
@@ -26,7 +26,6 @@ from tests.helpers.people import (
     mentions,
     read_all_text,
     sign_up,
-    wait_for_lock_waiters,
 )
 from tests.support import Service
 
@@ -64,7 +63,7 @@ async def test_a_registration_during_the_erasure_of_its_person_makes_a_new_accou
 
     async with open_transaction(service, lambda tx: ownership.erase(tx, ANN)) as commit:
         registering = asyncio.create_task(ada.register(coming["id"], email="ann@example.com"))
-        await wait_for_lock_waiters(service)
+        await wait_for_lock_waiters(service.run_sql)
         await commit()
     poll = await registering
     await service.settle()
@@ -89,7 +88,7 @@ async def test_a_registration_that_read_the_account_before_the_erasure_makes_a_n
     async with hold_locks(service.database.url, making) as zoe:
         # They share a statement. It has read Ann's account, and waits for Zoe's.
         registering = asyncio.create_task(both())
-        await wait_for_lock_waiters(service)
+        await wait_for_lock_waiters(service.run_sql)
         await erase(service)
         await zoe.let_go()
     await registering
@@ -111,7 +110,7 @@ async def test_a_registration_being_stored_is_erased_with_the_others(service: Se
 
     async with open_transaction(service, lambda tx: intake.store_pending(tx, [request])) as commit:
         erasing = asyncio.create_task(erase(service))
-        await wait_for_lock_waiters(service)
+        await wait_for_lock_waiters(service.run_sql)
         await commit()
 
     assert [registration.event_id for registration in (await erasing).cancelled] == [first["id"], second["id"]]
@@ -131,7 +130,7 @@ async def test_an_erasure_waits_for_a_settlement_and_deletes_its_mails_too(servi
 
     async with open_transaction(service, settle) as commit:
         erasing = asyncio.create_task(erase(service))
-        await wait_for_lock_waiters(service)
+        await wait_for_lock_waiters(service.run_sql)
         await commit()
 
     done = await erasing
@@ -154,12 +153,12 @@ async def test_an_announcement_during_an_erasure_mails_no_erased_person(service:
     if first == "the announcement":
         async with open_transaction(service, lambda tx: sql.announce_batch(tx, 10)) as commit:
             other = asyncio.create_task(erase(service))
-            await wait_for_lock_waiters(service)
+            await wait_for_lock_waiters(service.run_sql)
             await commit()
     else:
         async with open_transaction(service, lambda tx: ownership.erase(tx, ANN)) as commit:
             other = asyncio.create_task(sending.process_due_announcements(service.database))
-            await wait_for_lock_waiters(service)
+            await wait_for_lock_waiters(service.run_sql)
             await commit()
     await other
 
@@ -181,13 +180,13 @@ async def test_a_sign_in_during_an_erasure_is_signed_out_or_makes_a_new_account(
     if first == "the sign-in":
         async with open_transaction(service, lambda tx: use(tx, STRANGER, command)) as commit:
             other = asyncio.create_task(erase(service))
-            await wait_for_lock_waiters(service)
+            await wait_for_lock_waiters(service.run_sql)
             await commit()
         await other
     else:
         async with open_transaction(service, lambda tx: ownership.erase(tx, ANN)) as commit:
             signing_in = asyncio.create_task(service.database.transact(lambda tx: use(tx, STRANGER, command)))
-            await wait_for_lock_waiters(service)
+            await wait_for_lock_waiters(service.run_sql)
             await commit()
         assert (await signing_in).status == "expired"
 

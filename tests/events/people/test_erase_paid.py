@@ -5,9 +5,9 @@ import asyncio
 from holdfast.events import ownership
 from holdfast.events.people.model import AccountSelector, Erasure
 from holdfast.events.resources import Tx
-from tests.helpers.locked_rows import hold_locks
+from tests.helpers.locked_rows import hold_locks, wait_for_lock_waiters
 from tests.helpers.payments import PaymentScene
-from tests.helpers.people import ANN, BOB, erase, wait_for_lock_waiters
+from tests.helpers.people import ANN, BOB, erase
 
 
 async def test_an_erasure_whose_seat_goes_to_a_person_who_is_erased_too_is_not_retried(shop: PaymentScene) -> None:
@@ -28,9 +28,9 @@ async def test_an_erasure_whose_seat_goes_to_a_person_who_is_erased_too_is_not_r
 
     async with hold_locks(shop.service.database.url, f"select from events where id = {event_id} for update") as event:
         ann = asyncio.create_task(erase_once(ANN))
-        await wait_for_lock_waiters(shop.service, 1)
+        await wait_for_lock_waiters(shop.service.run_sql, 1)
         bob = asyncio.create_task(erase_once(BOB))
-        await wait_for_lock_waiters(shop.service, 2)
+        await wait_for_lock_waiters(shop.service.run_sql, 2)
         await event.let_go()
         await asyncio.gather(ann, bob)
 

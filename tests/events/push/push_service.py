@@ -3,7 +3,6 @@
 It shares no code with the service: keys are derived here with the HKDF of the library, tokens are read by joserfc.
 """
 
-import asyncio
 import itertools
 import os
 import time
@@ -22,6 +21,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from tests.serving import listener, serving
 
 LOCAL = "127.0.0.1"
 
@@ -155,19 +159,13 @@ class PushServiceDouble:
 @asynccontextmanager
 async def push_service() -> AsyncGenerator[PushServiceDouble]:
     """A push service on a port of this machine."""
+    at = listener()
+    double = PushServiceDouble(at.getsockname()[1])
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        request, *lines = head.strip().split("\r\n")
-        headers = {name.lower(): text.strip() for name, _, text in (line.partition(":") for line in lines)}
-        body = await reader.readexactly(int(headers.get("content-length", "0")))
-        method, path, _ = request.split()
-        status = double.answer(method, path, headers, body)
-        writer.write(f"HTTP/1.1 {status} Told\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
-        await writer.drain()
-        writer.close()
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        status = double.answer(request.method, request.url.path, request.headers, await request.body())
+        await Response(status_code=status)(scope, receive, send)
 
-    listening = await asyncio.start_server(serve, LOCAL, 0)
-    double = PushServiceDouble(listening.sockets[0].getsockname()[1])
-    async with listening:
+    async with serving(answer, at, lifespan="off"):
         yield double

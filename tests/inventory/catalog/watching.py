@@ -15,7 +15,7 @@ from tests.serving import listener, running_already, serving
 async def open_agent(scene: SyncScene) -> AsyncGenerator[Client]:
     """The official client of a shop that has been imported."""
     port = listener()
-    url = f"http://127.0.0.1:{port.getsockname()[1]}/mcp"
+    url = f"{port.url}/mcp"
     headers = {"Authorization": f"Bearer {scene.shop.key}"}
     async with (
         serving(running_already(scene.inventory.app), port),

@@ -19,6 +19,7 @@ from holdfast.kit.background import leases
 from holdfast.kit.background.leases import LEASE_SECONDS
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running import steps
+from tests.helpers.locked_rows import wait_for_lock_waiters
 from tests.helpers.platform_shop import CLIENT, DOMAIN, SECRET, PlatformScene
 from tests.support import eventually
 
@@ -81,14 +82,6 @@ async def ends_in(scene: PlatformScene, seconds: float) -> None:
 
 async def get(scene: PlatformScene) -> ShopAccess:
     return await shop_access(scene.steps, (await scene.shop()).id)
-
-
-async def waits(scene: PlatformScene) -> bool:
-    """Whether a transaction waits for a row that another one has locked."""
-    [(is_waiting,)] = await scene.inventory.sql(
-        "select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')"
-    )
-    return is_waiting
 
 
 async def together(scene: PlatformScene, times: int) -> Sequence[ShopAccess]:
@@ -343,7 +336,7 @@ async def test_unreadable_tokens_do_not_end_an_install_that_has_replaced_them(
     async def install(tx: Tx) -> None:
         await sql.lock_install(tx, shop.id)
         reading = asyncio.create_task(get(scene))
-        await eventually(lambda: waits(scene))
+        await wait_for_lock_waiters(scene.inventory.sql)
         await sql.store_tokens(tx, shop.id, secret.reseal(sealed), GrantedTokens("", ""))
         tasks.append(reading)
 

@@ -30,7 +30,7 @@ async def test_an_app_is_installed_used_uninstalled_and_its_data_deleted_over_re
     settings: Settings,
 ) -> None:
     here = listener()
-    base_url = f"http://127.0.0.1:{here.getsockname()[1]}"
+    base_url = here.url
     async with beside_the_platform(settings, base_url) as scene, serving(running_already(scene.inventory.app), here):
         shop = await scene.shop(key_in((await scene.install(base_url)).text))
         await orders.subscribe(scene.steps_of(shop), ShopTask(shop.id), HANDLERS.keys())

@@ -54,7 +54,7 @@ async def platform(script: Script, *, seconds: float = 10) -> AsyncGenerator[tup
         await Response(body, answer.status, answer.headers, "application/json")(scope, receive, send)
 
     here = listener()
-    client = Platform(f"http://127.0.0.1:{here.getsockname()[1]}/{{shop}}", "2026-10", seconds=seconds)
+    client = Platform(f"{here.url}/{{shop}}", "2026-10", seconds=seconds)
     async with serving(stand_in, here, lifespan="off"):
         try:
             yield client, requests

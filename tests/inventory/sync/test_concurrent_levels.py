@@ -9,8 +9,8 @@ from holdfast.inventory.resources import Tx
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.model import ObservedLevel, OrderLevelChange
 from holdfast.inventory.sync.planning import plan
+from tests.helpers.locked_rows import wait_for_lock_waiters
 from tests.inventory.sync.sync_scene import SyncScene
-from tests.support import eventually
 
 
 async def test_a_sync_that_waits_for_a_level_does_not_block_requests_for_a_sync(scene: SyncScene) -> None:
@@ -20,7 +20,7 @@ async def test_a_sync_that_waits_for_a_level_does_not_block_requests_for_a_sync(
     async def change(tx: Tx) -> None:
         await tx.tuples("select from levels for update")
         tasks.append(asyncio.create_task(scene.sync_due()))
-        await eventually(lambda: is_waiting(scene))
+        await wait_for_lock_waiters(scene.inventory.sql)
         await tx.run("select from syncs for update nowait")
         await levels.request_sync(tx, scene.shop.id)
 
@@ -48,7 +48,7 @@ async def test_observations_of_two_locations_at_once_are_both_considered(scene: 
         await levels.explain(tx, scene.shop.id, [OrderLevelChange(scene.variants["Single"].gid, 1, now)])
         await tx.value("select true")  # what was explained is sent before another process hears
         tasks.append(asyncio.create_task(hear(second, 49)))
-        await eventually(lambda: is_waiting(scene))
+        await wait_for_lock_waiters(scene.inventory.sql)
 
     await scene.transact(count)
     await asyncio.gather(*tasks)
@@ -57,14 +57,6 @@ async def test_observations_of_two_locations_at_once_are_both_considered(scene: 
         item=scene.item("Single"),
     )
     assert rows == [(49, 50), (51, 51)]
-
-
-async def is_waiting(scene: SyncScene) -> bool:
-    """Whether a transaction waits for a lock."""
-    [(waiting,)] = await scene.inventory.sql(
-        "select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')"
-    )
-    return waiting
 
 
 ITEMS = 200

@@ -27,7 +27,7 @@ async def address(pantry_url: str) -> AsyncIterator[tuple[Pantry, str]]:
     port = listener()
     pantry = Pantry(pantry_url)
     async with serving(pantry.service.app(background=False), port):
-        yield pantry, f"http://127.0.0.1:{port.getsockname()[1]}/mcp"
+        yield pantry, f"{port.url}/mcp"
 
 
 @contextlib.asynccontextmanager
