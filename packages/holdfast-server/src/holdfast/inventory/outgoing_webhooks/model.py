@@ -4,15 +4,13 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from holdfast.kit.contract.command import Command, Id, Repeatable, rule
+from holdfast.kit.contract.command import Id, Repeatable, rule
 from holdfast.kit.webhooks.model import Types, Url, WebhookEndpoint
 
 
-class ListEndpoints(Command):
-    endpoint_id: Annotated[Id, Meta(description="Only this one.")] | None = None
-
-
 class SetEndpoint(Repeatable, kw_only=True):
+    """`SetWebhook` with a dry run and an idempotency key."""
+
     endpoint_id: Annotated[Id, Meta(description="Absent: a new one.")] | None = None
     url: Annotated[Url, Meta(description="Begins with https://.")] | UnsetType = UNSET
     types: Annotated[Types, Meta(description="Such as stock.low; empty: all.")] | UnsetType = UNSET
