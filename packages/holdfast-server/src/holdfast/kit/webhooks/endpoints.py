@@ -312,7 +312,7 @@ async def pause_all(tx: Tx[Any], tenant_id: int) -> None:
 
 
 async def delete_all(tx: Tx[Any], tenant_id: int) -> None:
-    """Delete all endpoints of a tenant, and what waits for them."""
+    """Delete all endpoints of a tenant, with their secrets, and all its messages."""
     await sql.delete_endpoints(tx, tenant_id)
 
 
