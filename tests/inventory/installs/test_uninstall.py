@@ -275,7 +275,8 @@ async def tables(inventory: Inventory) -> list[tuple[str, str]]:
     """Every table with rows of shops, and its column that names the shop."""
     rows = await inventory.sql(
         """
-        select columns.table_name, column_name from information_schema.columns join information_schema.tables using (table_name)
+        select columns.table_name, column_name
+          from information_schema.columns join information_schema.tables using (table_name)
          where column_name in ('shop_id', 'tenant_id') and table_type = 'BASE TABLE' and columns.table_schema = 'public'
         """
     )
