@@ -10,8 +10,13 @@ from holdfast.kit.mcp.tools import definition
 from holdfast.kit.running.operation import Operation
 from tests.kit.mcp.portable_schemas import unportable, unsaid_bounds
 
-TOOLS = [operation for operation in (*events.OPERATIONS, *inventory.OPERATIONS) if operation.tool]
-every_tool = pytest.mark.parametrize("operation", TOOLS, ids=lambda operation: operation.name)
+TOOLS = {
+    f"{service}-{operation.name}": operation
+    for service, operations in (("events", events.OPERATIONS), ("inventory", inventory.OPERATIONS))
+    for operation in operations
+    if operation.tool
+}
+every_tool = pytest.mark.parametrize("operation", TOOLS.values(), ids=TOOLS)
 
 
 @every_tool

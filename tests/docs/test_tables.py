@@ -35,8 +35,10 @@ WORDS_FOR_OPERATIONS = {
     "create_api_key": "New API keys",
     "create_onboarding_link": "onboarding links",
     "create_webhook_endpoint": "make",
+    "set_webhook": "make",
     "rotate_webhook_secret": "rotate",
     "ping_webhook_endpoint": "test",
+    "ping_webhook": "test",
     "resend_webhook_message": "send again",
     "resend_webhook_messages": "send again",
 }

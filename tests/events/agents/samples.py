@@ -57,13 +57,20 @@ ARGUMENTS = Arguments(
         "get_queue": {"queue_id": 1},
         "update_queue": {"queue_id": 1, "active": False},
         "delete_queue": {"queue_id": 1},
+        "list_webhooks": {"endpoint_id": 1},
+        "set_webhook": {"url": "https://shop.example/webhooks", "types": ["event.full"]},
+        "delete_webhook": {"endpoint_id": 1},
+        "ping_webhook": {"endpoint_id": 1},
+        "list_webhook_deliveries": {"endpoint_id": 1, "status": "waiting"},
+        "resend_webhook_messages": {"endpoint_id": 1, "since": "2026-01-01T00:00:00Z"},
+        "list_webhook_attempts": {"endpoint_id": 1, "message_id": "msg_1"},
     }
 )
 
 
 async def furnish_organizer(service: Service) -> Client:
     """An organizer for whom all of them are accepted: event 1 is free and has photos, the price of 2 moves; keys 1
-    and 2, queue 1, and Ann.
+    and 2, queue 1, endpoint 1, and Ann.
     """
     # The same for all tests: so the payment processor of all is asked for the same account each time.
     ada = await service.organizer(email="ada@example.com")
@@ -72,6 +79,7 @@ async def furnish_organizer(service: Service) -> Client:
     await ada.create_event(image_keys=[FIRST, SECOND], timezone="Europe/Berlin", cancellation_hours=24)
     await ada.create_event(pricing_mode="dynamic", price=1500, min_price=1000, max_price=2000)
     await ada.post("/api/keys", {"api_key": {"name": "Box office"}})
+    await ada.post("/api/webhook_endpoints", {"webhook_endpoint": {"url": "https://shop.example/"}})
     await ada.register(1, email="ann@example.com")
     await service.settle()
     await service.run_sql("update users set public_id = %(ann)s where email = 'ann@example.com'", ann=ANN)

@@ -62,7 +62,7 @@ def words(result: dict[str, Any], arguments: dict[str, Any]) -> str:
     text: str = result["content"][0]["text"]
     for key in (arguments.get("key", "key"), *arguments.get("image_keys", ())):
         text = text.replace(key, "key")
-    for name in ("user_id", "event_id", "queue_id", "id"):
+    for name in ("user_id", "event_id", "queue_id", "endpoint_id", "id"):
         text = text.replace(str(arguments.get(name, name)), name)
     return text
 
@@ -100,6 +100,7 @@ async def test_data_that_is_refused_to_other_organizers_is_readable_by_its_owner
     seen = {tool: len((await ada.call(tool))["structuredContent"]["data"]) for tool in LISTS}
     assert seen == {
         "list_api_keys": 2,
+        "list_webhooks": 1,
         "list_organizers": 1,
         "list_users": 3,
         "list_events": 3,
@@ -118,6 +119,13 @@ async def test_data_that_is_refused_to_other_organizers_is_readable_by_its_owner
         content_text(await ada.call("add_event_photo", event_id=first, key=key))
     content_text(await ada.call("set_primary_photo", event_id=first, key=uploaded))
     content_text(await ada.call("remove_event_photo", event_id=first, key=public))
+    hooked = {"endpoint_id": theirs.endpoint}
+    content_text(await ada.call("set_webhook", **hooked, active=True))
+    content_text(await ada.call("ping_webhook", **hooked))
+    content_text(await ada.call("resend_webhook_messages", **hooked, since="2026-01-01T00:00:00Z"))
+    content_text(await ada.call("list_webhook_deliveries", **hooked))
+    content_text(await ada.call("list_webhook_attempts", **hooked, message_id="msg_1"))
+    content_text(await ada.call("delete_webhook", **hooked))
     for tool, arguments in (("revoke_api_key", {"id": theirs.key}), ("cancel_event", {"event_id": theirs.events[0]})):
         content_text(await ada.call(tool, **arguments))
 

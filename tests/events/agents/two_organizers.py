@@ -15,6 +15,7 @@ STRANGER = "strangrr"
 
 LISTS: dict[str, list[dict[str, Any]]] = {
     "list_api_keys": [{}],
+    "list_webhooks": [{}],
     **{
         tool: [{}, {"limit": 500}, {"limit": 1}, {"offset": 1}, {"offset": 1, "limit": 1}]
         for tool in ("list_organizers", "list_users", "list_events", "list_registrations", "list_queues")
@@ -38,8 +39,8 @@ Probe = tuple[str, list[dict[str, Any]]]
 
 
 class Organizer:
-    """An organizer and what belongs to it: a key, a queue, events in every state, photos in every state, people in
-    every state.
+    """An organizer and what belongs to it: a key, a queue, an endpoint of webhooks, and events,
+    photos and people in every state.
     """
 
     def __init__(self, client: Client) -> None:
@@ -47,6 +48,7 @@ class Organizer:
         self.id = client.id
         self.key = 0
         self.queue = 0
+        self.endpoint = 0
         self.events: list[int] = []
         self.people: list[str] = []
         self.photos: list[str] = []
@@ -59,6 +61,9 @@ class Organizer:
         self.key = made.json()["data"]["id"]
         self.queue = (await self.client.create_queue(title=self.client.slug))["id"]
         await self.client.post(f"/api/queues/{self.queue}/join", {"visitor_id": "ann"})
+        endpoint = {"url": f"https://{self.client.slug}.example/", "types": ["queue.drained"]}
+        made = await self.client.post("/api/webhook_endpoints", {"webhook_endpoint": endpoint})
+        self.endpoint = made.json()["data"]["id"]
         for capacity in (1, 10, 10):
             event = await self.client.create_event(
                 title=self.client.slug, pricing_mode="fixed", price=2500, capacity=capacity, waitinglist_capacity=1
@@ -128,7 +133,19 @@ class TwoOrganizers:
             *(("forbidden", [{"event_id": id, "key": key} for key in (*keys, *eve.photos)]) for id in ada.events),
             ("not_found", [{**nothing, "key": key} for key in (*keys, *eve.photos)]),
         ]
+        endpoints = [{"endpoint_id": id} for id in (ada.endpoint, NOBODYS)]
         return {
+            "set_webhook": [
+                ("not_found", [{**endpoint, "url": "https://eve.example/"} for endpoint in endpoints]),
+                ("not_found", [{**endpoint, "active": False} for endpoint in endpoints]),
+            ],
+            "delete_webhook": [("not_found", endpoints)],
+            "ping_webhook": [("not_found", endpoints)],
+            "list_webhook_deliveries": [("not_found", endpoints)],
+            "list_webhook_attempts": [("not_found", [{**endpoint, "message_id": "msg_1"} for endpoint in endpoints])],
+            "resend_webhook_messages": [
+                ("not_found", [{**endpoint, "since": "2026-01-01T00:00:00Z"} for endpoint in endpoints])
+            ],
             "create_api_key": [("forbidden", [{"name": "Mine now", "user_id": id} for id in either])],
             "revoke_api_key": [("forbidden", [{"id": ada.key}]), ("not_found", [{"id": NOBODYS}])],
             "create_event": [

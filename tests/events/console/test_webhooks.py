@@ -58,6 +58,33 @@ async def test_a_new_address_gets_a_secret_that_is_shown_once(at: Desk) -> None:
         assert secret not in page
 
 
+async def test_a_new_address_can_have_a_public_key_which_stays_on_its_page(at: Desk) -> None:
+    form = await at.browser.get(f"{PAGE}/new")
+    fields = {"url": "https://shop.example/hooks", "which": "all", "signature": "v1a"}
+    made = await at.browser.send(f"{PAGE}/new", **fields, once=hidden_field(form, "once"))
+
+    [endpoint] = (await at.ada.get("/api/webhook_endpoints")).json()["data"]
+    assert (endpoint["signature"], endpoint["public_key"][:5]) == ("v1a", "whpk_")
+    assert "Copy the public key" in made.text
+    assert not SECRET.search(made.text)
+    for text in (made.text, await at.page(f"{PAGE}/{endpoint['id']}")):
+        assert html.escape(endpoint["public_key"]) in text
+    assert "an Ed25519 signature of" in made.text
+    question = await at.page(f"{PAGE}/{endpoint['id']}/secret")
+    assert "Create a new key?" in question
+    assert not re.search("(old|new|both) secret", question)
+
+
+async def test_another_way_to_sign_is_refused(at: Desk) -> None:
+    form = await at.browser.get(f"{PAGE}/new")
+    fields = {"url": "https://shop.example/hooks", "which": "all", "signature": "v2"}
+
+    refused = await at.browser.send(f"{PAGE}/new", **fields, once=hidden_field(form, "once"))
+
+    assert refused.status_code == 422
+    assert 'id="signature-note"' in refused.text
+
+
 @pytest.mark.parametrize(("port", "option"), [(8787, ""), (8799, " --port 8799")])
 async def test_a_secret_for_this_machine_comes_with_the_command_that_listens_there(
     settings: Settings, port: int, option: str

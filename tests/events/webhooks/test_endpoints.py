@@ -8,9 +8,10 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 from holdfast.events.organizers import accounts
 from holdfast.events.ownership import end_stranger
 from holdfast.events.webhooks.operations import MAX_ENDPOINTS
-from holdfast.kit.webhooks import endpoints
+from holdfast.kit.webhooks import endpoints, sending
+from holdfast.kit.webhooks.sending import DeliveryWork
 from tests.events.webhooks.programs import Program, Programs, change
-from tests.helpers.webhook_receiver import Answer, deliver
+from tests.helpers.webhook_receiver import Answer, deliver, fan_all_out
 from tests.support import Client, Service
 
 
@@ -270,12 +271,46 @@ async def test_endpoints_are_paused_when_all_access_to_the_account_ends(
 async def test_endpoints_of_a_stranger_are_deleted_when_the_owner_of_the_address_ends_it(
     service: Service, programs: Programs
 ) -> None:
-    stranger = await service.organizer(is_proved=False)
-    await programs.add(stranger)
+    stranger, ada = await service.organizer(is_proved=False), await service.organizer()
+    ended, other = await programs.add(stranger), await programs.add(ada)
+    for organizer in (stranger, ada):
+        await organizer.create_event()
+    await fan_all_out(service.database)
+    await stranger.create_event()
 
     await service.database.transact(lambda tx: end_stranger(tx, stranger.id))
 
-    assert await service.run_sql("select count(*) from webhook_endpoints") == [(0,)]
+    await deliver(service.database)
+    assert (ended.receiver.types, other.receiver.types) == ([], ["event.created"])
+    assert await service.run_sql("select tenant_id from webhook_endpoints") == [(ada.id,)]
+    assert await service.run_sql("select tenant_id from webhook_messages") == [(ada.id,)]
+    for table in ("webhook_subjects", "webhook_deliveries", "webhook_attempts"):
+        assert await service.run_sql(f"select endpoint_id from {table}") == [(other.endpoint["id"],)], table
+
+
+@pytest.mark.parametrize("ending", ["delete", "pause"])
+async def test_nothing_more_is_sent_to_an_endpoint_that_ends_during_its_turn(
+    service: Service, ada: Client, program: Program, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    """The messages that were read before still come: here one."""
+    monkeypatch.setattr(sending, "MESSAGES_PER_READ", 1)
+    for _ in range(3):
+        await ada.create_event()
+    await fan_all_out(service.database)
+    send = DeliveryWork._send  # pyright: ignore[reportPrivateUsage]
+
+    async def send_and_end(work: DeliveryWork, *arguments: Any) -> Any:
+        results = await send(work, *arguments)
+        if ending == "delete":
+            await ada.delete(program.path)
+        else:
+            await change(ada, program.path, active=False)
+        return results
+
+    monkeypatch.setattr(DeliveryWork, "_send", send_and_end)
+    await deliver(service.database)
+
+    assert program.receiver.types == ["event.created"]
 
 
 async def test_deleting_an_endpoint_ends_what_waits_for_it(service: Service, ada: Client, program: Program) -> None:

@@ -12,7 +12,9 @@ from holdfast.kit.contract.problems import Problem
 from holdfast_demo.shopify.errors import Fault
 from tests.helpers.platform_shop import DOMAIN, KEY_PATTERN, PlatformScene, key_in
 from tests.helpers.platform_webhooks import deliver, handle, install_app
+from tests.helpers.webhook_receiver import fan_all_out, receivers_of
 from tests.inventory.installs.uninstalling import move_uninstall_back, tell_of_uninstall, uninstall_app
+from tests.inventory.outgoing_webhooks.programs import Programs
 from tests.inventory.samples import furnish_shop
 from tests.inventory.support import Inventory, Shop
 
@@ -55,6 +57,19 @@ async def test_webhooks_not_yet_handled_are_dropped_when_the_app_is_uninstalled(
     await uninstall_app(scene, shop)
 
     assert await scene.inventory.sql("select topic from webhooks") == [("app/uninstalled",)]
+
+
+async def test_programs_of_a_shop_are_told_nothing_more_when_the_app_is_uninstalled(
+    scene: PlatformScene, shop: Shop
+) -> None:
+    async with receivers_of(scene.inventory.database) as receivers:
+        program = await Programs(scene.inventory, receivers).add(shop)
+        await shop.call("adjust_pool_quantity", pool_id=1, delta=-1)
+
+        await uninstall_app(scene, shop)
+
+        assert await program.messages() == []
+    assert await scene.inventory.sql("select status from webhook_endpoints") == [("paused",)]
 
 
 async def test_a_shop_that_installs_the_app_again_finds_its_pools_and_gets_a_new_key(
@@ -177,6 +192,11 @@ async def test_all_data_of_a_shop_is_deleted_when_the_platform_says_so_and_none_
     await shop.call("revert_entry", entry_id=4)
     await shop.http.post("/api/agent/identity", json={"type": "service_auth", "api_key": shop.key})
     await other.golden()
+    [other_pool] = (await other.call("list_pools"))["pools"]
+    for owner, pool_id in ((shop, 1), (other, other_pool["id"])):
+        await owner.call("set_webhook", url="https://shop.example/webhooks")
+        await owner.call("adjust_pool_quantity", pool_id=pool_id, delta=-1)
+    await fan_all_out(inventory.database)
     before = await of_others(inventory, shop)
     await tell_of_uninstall(scene, shop, {"myshopify_domain": shop.domain})
     await move_uninstall_back(scene)
@@ -186,8 +206,13 @@ async def test_all_data_of_a_shop_is_deleted_when_the_platform_says_so_and_none_
     await uninstalling.delete(scene.steps, ShopTask(shop.id))
 
     assert await inventory.sql("select from shops where id = %(id)s", id=shop.id) == []
-    for table in await tables(inventory):
-        assert await inventory.sql(f"select from {table} where shop_id = {shop.id}") == [], table
+    for table, owner in await tables(inventory):
+        assert await inventory.sql(f"select from {table} where {owner} = {shop.id}") == [], table
+    for table in ("webhook_subjects", "webhook_deliveries"):
+        rows = await inventory.sql(
+            f"select tenant_id from {table} join webhook_endpoints on webhook_endpoints.id = endpoint_id"
+        )
+        assert {tenant for (tenant,) in rows} == {other.id}, table
     assert await of_others(inventory, shop) == before
     assert (await deliver(shop, "shop/redact", {"shop_domain": shop.domain})).status_code == 200
 
@@ -246,20 +271,21 @@ async def test_requests_about_customers_are_answered_and_change_nothing(
     assert await scene.inventory.everything() == before
 
 
-async def tables(inventory: Inventory) -> list[str]:
-    """Every table with rows of shops."""
+async def tables(inventory: Inventory) -> list[tuple[str, str]]:
+    """Every table with rows of shops, and its column that names the shop."""
     rows = await inventory.sql(
         """
-        select columns.table_name from information_schema.columns join information_schema.tables using (table_name)
-         where column_name = 'shop_id' and table_type = 'BASE TABLE' and columns.table_schema = 'public'
+        select columns.table_name, column_name
+          from information_schema.columns join information_schema.tables using (table_name)
+         where column_name in ('shop_id', 'tenant_id') and table_type = 'BASE TABLE' and columns.table_schema = 'public'
         """
     )
-    return [name for (name,) in rows]
+    return [(name, column) for name, column in rows]
 
 
 async def of_others(inventory: Inventory, shop: Shop) -> dict[str, list[tuple[Any, ...]]]:
     """The rows of all other shops."""
     return {
-        table: sorted(await inventory.sql(f"select t::text from {table} t where shop_id <> {shop.id}"))
-        for table in await tables(inventory)
+        table: sorted(await inventory.sql(f"select t::text from {table} t where {owner} <> {shop.id}"))
+        for table, owner in await tables(inventory)
     }

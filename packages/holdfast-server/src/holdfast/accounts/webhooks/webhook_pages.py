@@ -148,13 +148,13 @@ class WebhookPages:
     async def create(self, session: Session, request: Request) -> Reply:
         """Show the form of a new endpoint; with POST make it, and show its secret once."""
         if request.method != "POST":
-            return self._form(session, request, {}, [])
+            return self._form(session, request, {"signature": "v1"}, [])
         fields = await self._console.signed_in.read(session, request)
         made = await try_form(
             lambda: forms.run_once(
                 self._create,
                 self._caller_of(session),
-                check(CreateWebhookEndpoint, {**self._values(fields), "language": language_of(request).code}),
+                check(CreateWebhookEndpoint, self._new_values(fields, language_of(request).code)),
                 fields,
                 WebhookEndpoint,
             ),
@@ -381,6 +381,10 @@ class WebhookPages:
         if fields.get("which") == "chosen" and not types:
             raise invalid({"types": [message("Choose at least one message, or all.")]})
         return {"url": fields.get("url", ""), "types": types, "ordered": "ordered" in fields}
+
+    def _new_values(self, fields: Mapping[str, str], language: str) -> dict[str, Any]:
+        """What a form says of a new endpoint. Raises `validation_failed`."""
+        return {**self._values(fields), "signature": fields.get("signature", "v1"), "language": language}
 
     def _chosen(self, fields: Mapping[str, str]) -> Sequence[str]:
         """The types of messages that are chosen in a form; none: all."""

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from holdfast.kit.contract.command import Command, Id
 
-OPERATIONS: Mapping[str, str] = {
+APPROVABLE: Mapping[str, str] = {
     "create_event": "event_id",
     "update_event": "event_id",
     "cancel_event": "event_id",
@@ -25,7 +25,16 @@ OPERATIONS: Mapping[str, str] = {
     "revoke_api_key": "key_id",
     "create_onboarding_link": "",
 }
-"""The operations that are stored, each with what it is about; empty: about the organizer itself."""
+"""The operations for which agents can ask a person, each with what it is about; empty: about the organizer itself."""
+
+OPERATIONS: Mapping[str, str] = {
+    **APPROVABLE,
+    "set_webhook": "",
+    "delete_webhook": "",
+    "ping_webhook": "",
+    "resend_webhook_messages": "",
+}
+"""The operations that are stored. Agents that ask first are refused the last ones: nobody approves them."""
 
 REPEATABLE = frozenset(
     {

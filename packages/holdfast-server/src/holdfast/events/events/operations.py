@@ -70,7 +70,7 @@ async def list(reader: Reader, caller: Caller, command: OffsetPage) -> Page[Even
 
 @refuses(NOT_FOUND, FORBIDDEN)
 async def get(reader: Reader, batch: Batch[GetEvent]) -> Sequence[Event | Problem]:
-    """Read one event, with its live registration count and current price."""
+    """Read one event, with its registration count and current price."""
     rows = await sql.find_events(reader, {call.command.event_id for call in batch.calls})
     events = {id: to_api(row, reader.resources.settings) for id, row in rows.items()}
     return [

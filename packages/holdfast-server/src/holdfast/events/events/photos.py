@@ -55,7 +55,7 @@ class RemovePhoto(Command):
 class PresignUpload(Command):
     content_type: Annotated[ContentType, Meta(description="Type of the file.")]
     content_length: Annotated[int, Meta(ge=1, le=MAX_PHOTO_BYTES, description="Bytes of the file.")]
-    filename: Annotated[Annotated[str, Meta(max_length=300)] | None, Meta(description="For your own records.")] = None
+    filename: Annotated[Annotated[str, Meta(max_length=300)] | None, Meta(description="For your records.")] = None
 
 
 class EventPhotos(Struct):
@@ -115,7 +115,7 @@ async def presign(steps: Steps, caller: Caller, command: PresignUpload) -> Concl
 
 @refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, TOO_MANY_PHOTOS, TOO_MANY_UPLOADS, QUOTA_EXCEEDED, RATE_LIMITED)
 async def add(steps: Steps, caller: Caller, command: AddPhoto) -> Conclusion[AddedPhoto]:
-    """Add a photo to an event: from a public address, which the service downloads, or from an upload.
+    """Add a photo to an event, from a public address or from an upload.
 
     At most 5 MB and 40 million pixels, as JPEG, PNG, WebP or GIF. The first photo of an event is primary.
     """
@@ -137,7 +137,7 @@ async def add(steps: Steps, caller: Caller, command: AddPhoto) -> Conclusion[Add
 
 @refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED)
 async def set_primary(tx: Tx, caller: Caller, command: SetPrimaryPhoto) -> EventPhotos:
-    """Make one of an event's photos its primary one: it moves to the front."""
+    """Make a photo of an event its primary one: it moves to the front."""
     event = await events.lock(tx, caller, command.event_id)
     if command.key not in event.image_keys:
         raise invalid({"key": [message("is not one of the event's image_keys")]})

@@ -15,7 +15,7 @@ class ListKeys(Command):
 
 class CreateKey(Command):
     name: Annotated[NotBlank, Meta(min_length=1, max_length=100, description="What the key is for.")]
-    user_id: Annotated[Id | None, Meta(description="Required for admin keys; else it is yours.")] = None
+    user_id: Annotated[Id | None, Meta(description="Required for admin keys; else yours.")] = None
 
 
 class RevokeKey(Command):

@@ -109,7 +109,7 @@ async def _owner(tx: Tx, caller: Caller, user_id: int | None) -> int:
 async def revoke(tx: Tx, caller: Caller, command: RevokeKey) -> None:
     """Revoke an API key, at once and for good.
 
-    An organizer key revokes only its own. Revoking twice changes nothing.
+    An organizer key revokes only its own.
     """
     row = await find_key(tx, command.id)
     if row is None:

@@ -201,7 +201,7 @@ class Onboarding(Struct):
 
 @refuses(FORBIDDEN, PAYMENTS_NOT_CONFIGURED)
 async def create_link(steps: Steps, caller: Caller, command: CreateOnboardingLink) -> Conclusion[Onboarding]:
-    """Make a link at which a human must sign in, and give the payment processor an identity and a bank account.
+    """Make a link at which a human signs in, and gives the payment processor an identity and a bank account.
 
     Events can be paid for as soon as `onboarding_complete` is true.
     """

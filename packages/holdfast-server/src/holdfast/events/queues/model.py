@@ -140,7 +140,7 @@ Rate = Annotated[
     int,
     Meta(ge=1, le=1_000_000, description="Visitors released a minute."),
 ]
-TargetUrl = Annotated[str, Meta(max_length=2000, description="Where released visitors are sent.")]
+TargetUrl = Annotated[str, Meta(max_length=2000, description="Where released visitors go.")]
 Ttl = Annotated[
     int,
     Meta(ge=1, le=MAX_TTL_MINUTES, description="Minutes to get the token, then to use it."),

@@ -58,7 +58,7 @@ async def list_users_seen_by(reader: Reader, seen_by: int, offset: int, limit: i
 async def list_users(reader: Reader, caller: Caller, command: OffsetPage) -> Page[User]:
     """List users, oldest first.
 
-    An admin key sees all of them. An organizer key sees its organizer and the people of its events.
+    An admin key sees all. An organizer key sees its organizer and the people of its events.
     """
     offset, limit = command.offset, command.limit + 1
     if caller.tenant_id is None:

@@ -6,9 +6,9 @@ from holdfast.events.users.quotas import require_room
 from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import message
-from holdfast.kit.contract.problems import FORBIDDEN, VALIDATION_FAILED, refuses
+from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, refuses
 from holdfast.kit.webhooks.endpoints import COUNT_ENDPOINTS, EndpointOperations
-from holdfast.kit.webhooks.model import CreateWebhookEndpoint, WebhookEndpoint
+from holdfast.kit.webhooks.model import CreateWebhookEndpoint, SetWebhook, WebhookEndpoint
 
 MAX_ENDPOINTS = 20
 """The most endpoints of an organizer."""
@@ -26,3 +26,9 @@ ENDPOINTS = EndpointOperations(MESSAGES, require_room_for_endpoint, has_approval
 async def create(tx: Tx, caller: Caller, command: CreateWebhookEndpoint) -> WebhookEndpoint:
     """Have messages sent to an address. The answer shows the secret, once."""
     return await ENDPOINTS.create(tx, caller, command)
+
+
+@refuses(NOT_FOUND, VALIDATION_FAILED, FORBIDDEN, QUOTA_EXCEEDED)
+async def set(tx: Tx, caller: Caller, command: SetWebhook) -> WebhookEndpoint:
+    """Have what happens posted to an address. A new endpoint's secret is shown once (Standard Webhooks)."""
+    return await ENDPOINTS.set(tx, caller, command)

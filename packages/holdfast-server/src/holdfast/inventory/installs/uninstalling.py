@@ -35,6 +35,7 @@ from holdfast.inventory.webhooks.model import Delivery, DueLater
 from holdfast.inventory.webhooks.payloads import RedactionPayload, UninstallPayload, read_payload
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.environment.logs import first_line
+from holdfast.kit.webhooks.endpoints import pause_all as pause_webhooks
 
 log = structlog.get_logger()
 
@@ -172,6 +173,8 @@ async def _end(tx: Tx, install: Install) -> None:
         return
     await sql.end_install(tx, install.shop_id)
     await inbox.drop_pending(tx, install.shop_id)
+    # The programs are the shop's, which may be of another owner when it installs the app again.
+    await pause_webhooks(tx, install.shop_id)
     await shops.end(tx, install.shop_id, install.domain)
     await merchants.end_sessions(tx, install.shop_id)
 

@@ -1,37 +1,24 @@
-"""The operations on endpoints of webhooks of a shop: all of them for its console, and two tools for agents.
+"""The operations on endpoints of webhooks of a shop: all of them for its console, and two tools for agents."""
 
-The rest is done in the console alone: secrets, tests, deliveries.
-"""
-
-from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from holdfast.inventory.outgoing_webhooks.messages import MESSAGES
 from holdfast.inventory.problems import TOO_MANY_ENDPOINTS
-from holdfast.inventory.resources import Reader, Tx
+from holdfast.inventory.resources import Tx
 from holdfast.inventory.stock.remembered_stock import lock_shop
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.command import Command, Id, Repeatable, rule
+from holdfast.kit.contract.command import Id, Repeatable, rule
 from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, refuses
 from holdfast.kit.running.operation import Operation, read, single
 from holdfast.kit.webhooks.endpoints import COUNT_ENDPOINTS, EndpointOperations
-from holdfast.kit.webhooks.model import (
-    CreateWebhookEndpoint,
-    ListWebhookEndpoints,
-    Types,
-    UpdateWebhookEndpoint,
-    Url,
-    WebhookEndpoint,
-)
-
-
-class ListEndpoints(Command):
-    endpoint_id: Annotated[Id, Meta(description="Only this one.")] | None = None
+from holdfast.kit.webhooks.model import SetWebhook, Types, Url, WebhookEndpoint
 
 
 class SetEndpoint(Repeatable, kw_only=True):
+    """`SetWebhook` with a dry run and an idempotency key."""
+
     endpoint_id: Annotated[Id, Meta(description="Absent: a new one.")] | None = None
     url: Annotated[Url, Meta(description="Begins with https://.")] | UnsetType = UNSET
     types: Annotated[Types, Meta(description="Such as stock.low; empty: all.")] | UnsetType = UNSET
@@ -79,22 +66,11 @@ CONSOLE_OPERATIONS = (
 """The operations of the console that agents do not have."""
 
 
-async def list(reader: Reader, caller: Caller, command: ListEndpoints) -> Sequence[WebhookEndpoint]:
-    """List the webhook endpoints: addresses that are told what happens."""
-    endpoints = await ENDPOINTS.list(reader, caller, ListWebhookEndpoints())
-    return [endpoint for endpoint in endpoints if command.endpoint_id in {None, endpoint.id}]
-
-
 @refuses(NOT_FOUND, VALIDATION_FAILED, TOO_MANY_ENDPOINTS)
 async def set(tx: Tx, caller: Caller, command: SetEndpoint) -> ChangedEndpoint:
     """Have what happens posted to an address. A new endpoint's secret is shown once (Standard Webhooks)."""
-    endpoint_id, secret = command.endpoint_id, UNSET
-    if endpoint_id is None:
-        created = await ENDPOINTS.create(tx, caller, CreateWebhookEndpoint(command.url or "", command.types or []))
-        endpoint_id, secret = created.id, created.secret
-    changes = UpdateWebhookEndpoint(
-        endpoint_id=endpoint_id, url=command.url, types=command.types, active=command.active
-    )
-    endpoint = await ENDPOINTS.update(tx, caller, changes)
-    endpoint.secret = UNSET if command.dry_run else secret
+    change = SetWebhook(endpoint_id=command.endpoint_id, url=command.url, types=command.types, active=command.active)
+    endpoint = await ENDPOINTS.set(tx, caller, change)
+    if command.dry_run:
+        endpoint.secret = UNSET
     return ChangedEndpoint(command.dry_run, endpoint)

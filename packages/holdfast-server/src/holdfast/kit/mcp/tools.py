@@ -1,8 +1,8 @@
 """Operations as MCP tools: the list of tools with JSON Schemas, arguments as commands, answers and refusals as results.
 
 Schemas are as short as possible: an agent reads all of them before its first call. The schema of arguments has every
-bound, and its description says it too, since some clients drop the bounds. A pattern is explained by the description
-alone. The schema of an answer is an outline: its members. The answer shows the rest.
+bound that may be met, and its description says it too, since some clients drop the bounds. A pattern is explained by
+the description alone. The schema of an answer is an outline: its members. The answer shows the rest.
 
 Some vendors refuse all tools if one of their schemas has a keyword that they do not know. So each member has one type;
 a list of types, a choice with null and `uniqueItems` are left out. A member that can be emptied is named by `clear`.
@@ -20,6 +20,8 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import NOTHING_READ_ONLY, Command, Errors, broken_rules, check, has_times
 from holdfast.kit.contract.problems import (
     DAILY_LIMIT_REACHED,
+    FORBIDDEN,
+    NOT_FOUND,
     VALIDATION_FAILED,
     Problem,
     invalid,
@@ -36,8 +38,13 @@ Schema = dict[str, Any]
 REF = "#/$defs/"
 TYPES = {str: "string", bool: "boolean", int: "integer"}
 LEFT_OUT = {"title", "examples", "pattern", "uniqueItems"}
-WIDEST = [("minimum", -(2**63)), ("maximum", 2**63 - 1), ("maximum", 2**31 - 1)]
-"""The bounds of the database's integers, which are left out because they do not help an agent."""
+UNSAID_BOUNDS = [
+    *(("minimum", -(2**63)), ("maximum", 2**63 - 1), ("maximum", 2**31 - 1), ("maximum", 10**12 - 1)),
+    *(("minimum", 0), ("minimum", 1), ("minLength", 1)),
+]
+"""Bounds that are left out because they do not help an agent: what the database stores at most, and what goes without
+saying, such as that a text is not empty.
+"""
 
 CLEAR = "clear"
 """The argument of a tool that names the members to be emptied. The command has null for them."""
@@ -66,7 +73,8 @@ def clearable(kind: Any) -> Sequence[str]:
 def answer_outline(kind: Any) -> Schema:
     """The members of an answer."""
     root, _ = _schema(kind)
-    return {"type": "object", "properties": {name: {} for name in root["properties"]}}
+    members: Schema = {"properties": {name: {} for name in root["properties"]}}
+    return {"type": "object", **(members if root["properties"] else {})}
 
 
 def _schema(kind: Any) -> tuple[Schema, dict[str, Schema]]:
@@ -91,7 +99,9 @@ def _object(schema: Schema, shared: dict[str, Schema]) -> Schema:
 def _argument(schema: Schema, shared: dict[str, Schema]) -> Schema:
     if "$ref" in schema:
         return _object(shared[schema["$ref"].removeprefix(REF)], shared)
-    short = {name: value for name, value in schema.items() if name not in LEFT_OUT and (name, value) not in WIDEST}
+    short = {
+        name: value for name, value in schema.items() if name not in LEFT_OUT and (name, value) not in UNSAID_BOUNDS
+    }
     if "anyOf" in short:
         [inner] = [choice for choice in short.pop("anyOf") if choice != {"type": "null"}]
         return _argument({**inner, **short}, shared)
@@ -253,16 +263,34 @@ class ArgumentReader:
 
 
 def definitions(operations: Operations) -> list[Schema]:
-    """The definitions of operations for `tools/list`. An answer type that several tools share is outlined once."""
+    """The definitions of operations for `tools/list`.
+
+    An answer type that several tools share is outlined once. A member that several tools explain in the same words is
+    explained by the first of them; the instructions say so.
+    """
     first: dict[Any, str] = {}
+    explained: set[tuple[str, str]] = set()
     schemas: list[Schema] = []
     for operation in operations:
         alike = first.setdefault(operation.answer, operation.name)
         outlined = alike == operation.name or operation.answer is None
         tool = definition(operation)
         output = tool["outputSchema"] if outlined else {"type": "object", "description": f"As {alike}."}
-        schemas.append({**tool, "outputSchema": output})
+        schemas.append(
+            {**tool, "inputSchema": _without_repeats(tool["inputSchema"], explained), "outputSchema": output}
+        )
     return schemas
+
+
+def _without_repeats(schema: Schema, explained: set[tuple[str, str]]) -> Schema:
+    """The schema of arguments without the descriptions of members that were explained before. It adds its own."""
+    members: dict[str, Schema] = {}
+    for name, member in schema["properties"].items():
+        meaning = (name, member.get("description", ""))
+        is_repeated = meaning in explained
+        members[name] = {key: value for key, value in member.items() if not (is_repeated and key == "description")}
+        explained.add(meaning)
+    return {**schema, "properties": members}
 
 
 @cache
@@ -286,9 +314,9 @@ def definition(operation: Operation) -> Schema:
 
 
 def _refusals(operation: Operation) -> str:
-    """The codes of the problems of this tool, without those of every tool, and of every tool that changes something."""
-    types = {*operation.mode.refuses} - {VALIDATION_FAILED, DAILY_LIMIT_REACHED}
-    codes = sorted(problem_type.code for problem_type in types)
+    """The codes of the problems of this tool, without those that its description explains, or the instructions name."""
+    types = {*operation.mode.refuses} - {VALIDATION_FAILED, NOT_FOUND, FORBIDDEN, DAILY_LIMIT_REACHED}
+    codes = sorted(type.code for type in types if f"`{type.code}`" not in operation.description)
     return f" Errors: {', '.join(codes)}." if codes else ""
 
 

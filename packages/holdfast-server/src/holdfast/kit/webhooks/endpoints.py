@@ -23,6 +23,7 @@ from holdfast.kit.webhooks.model import (
     ListWebhookAttempts,
     ListWebhookDeliveries,
     ListWebhookEndpoints,
+    ListWebhooks,
     MessageCounts,
     MessageType,
     PingWebhookEndpoint,
@@ -30,6 +31,7 @@ from holdfast.kit.webhooks.model import (
     ResendWebhookMessages,
     ResentMessages,
     RotateWebhookSecret,
+    SetWebhook,
     SigningSecret,
     UpdateWebhookEndpoint,
     WebhookAttempt,
@@ -91,6 +93,14 @@ class EndpointOperations:
         counts = await sql.count_messages(reader, [row.id for row in rows])
         return [_endpoint(row, secrets_of(reader, row), counts[row.id]) for row in rows]
 
+    @refuses(FORBIDDEN)
+    async def list_webhooks(
+        self, reader: Reader[Any], caller: Caller, command: ListWebhooks
+    ) -> Sequence[WebhookEndpoint]:
+        """List the webhook endpoints: addresses that are told what happens."""
+        endpoints = await self.list(reader, caller, ListWebhookEndpoints())
+        return [endpoint for endpoint in endpoints if command.endpoint_id in {None, endpoint.id}]
+
     @refuses(NOT_FOUND, FORBIDDEN)
     async def get(self, reader: Reader[Any], caller: Caller, command: GetWebhookEndpoint) -> WebhookEndpoint:
         """Get one endpoint."""
@@ -129,6 +139,20 @@ class EndpointOperations:
         await tx.notify(MESSAGES_CHANNEL)
         return await _counted(tx, row)
 
+    @refuses(NOT_FOUND, VALIDATION_FAILED, FORBIDDEN)
+    async def set(self, tx: Tx[Any], caller: Caller, command: SetWebhook) -> WebhookEndpoint:
+        """Have what happens posted to an address. A new endpoint's secret is shown once (Standard Webhooks)."""
+        endpoint_id, secret = command.endpoint_id, UNSET
+        if endpoint_id is None:
+            created = await self.create(tx, caller, CreateWebhookEndpoint(command.url or "", command.types or []))
+            endpoint_id, secret = created.id, created.secret
+        changes = UpdateWebhookEndpoint(
+            endpoint_id=endpoint_id, url=command.url, types=command.types, active=command.active
+        )
+        endpoint = await self.update(tx, caller, changes)
+        endpoint.secret = secret
+        return endpoint
+
     @refuses(NOT_FOUND, FORBIDDEN)
     async def delete(self, tx: Tx[Any], caller: Caller, command: DeleteWebhookEndpoint) -> None:
         """Delete an endpoint, and what waits for it."""
@@ -165,7 +189,7 @@ class EndpointOperations:
     async def list_attempts(
         self, reader: Reader[Any], caller: Caller, command: ListWebhookAttempts
     ) -> Sequence[WebhookAttempt]:
-        """List each time that a message was sent to an endpoint, and what came back."""
+        """List each attempt to send a message to an endpoint, and what came back."""
         row = await self._find(reader, caller, command.endpoint_id)
         return await sql.list_attempts(reader, row.id, id_of(command.message_id))
 
@@ -288,7 +312,7 @@ async def pause_all(tx: Tx[Any], tenant_id: int) -> None:
 
 
 async def delete_all(tx: Tx[Any], tenant_id: int) -> None:
-    """Delete all endpoints of a tenant, and what waits for them."""
+    """Delete all endpoints of a tenant, with their secrets, and all its messages."""
     await sql.delete_endpoints(tx, tenant_id)
 
 

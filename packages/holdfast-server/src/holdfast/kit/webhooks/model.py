@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from holdfast.kit.contract.command import Command, Id, Timestamp
+from holdfast.kit.contract.command import Command, Id, Timestamp, rule
 from holdfast.kit.contract.messages import message
 from holdfast.kit.postgres.pagination import OffsetPage
 from holdfast.kit.webhooks.failures import FailureReason
@@ -21,7 +21,7 @@ MAX_COUNTED = 1_000
 EndpointStatus = Literal["active", "paused", "failing"]
 DeliveryStatus = Literal["waiting", "delivered", "failed"]
 
-EndpointId = Annotated[Id, Meta(description="From list_webhook_endpoints.", examples=[1])]
+EndpointId = Annotated[Id, Meta(description="From the list of endpoints.", examples=[1])]
 MessageId = Annotated[
     str,
     Meta(
@@ -122,7 +122,7 @@ class PingWebhookEndpoint(Command):
 
 class ListWebhookDeliveries(OffsetPage, kw_only=True):
     endpoint_id: EndpointId
-    status: DeliveryStatus | None = None
+    status: Annotated[DeliveryStatus, Meta(description="Only these.")] | None = None
     message_id: MessageId | None = None
 
 
@@ -133,18 +133,31 @@ class ListWebhookAttempts(Command):
 
 class ResendWebhookMessages(Command):
     endpoint_id: EndpointId
-    since: Annotated[Timestamp, Meta(description="Messages from then on are sent again.")]
+    since: Annotated[Timestamp, Meta(description="Messages from then on.")]
     until: Annotated[Timestamp | None, Meta(description="Messages up to then.")] = None
-    only_failed: Annotated[bool, Meta(description="Only those that were not delivered.")] = True
+    only_failed: Annotated[bool, Meta(description="Not the delivered ones.")] = True
     dry_run: Annotated[bool, Meta(description="Only count them.")] = False
-    after: Annotated[
-        MessageId | None, Meta(description="Only messages after this one: the `next_after` of the answer before.")
-    ] = None
+    after: Annotated[MessageId | None, Meta(description="The `next_after` of the answer before.")] = None
 
 
 class ResendWebhookMessage(Command):
     endpoint_id: EndpointId
     message_id: MessageId
+
+
+class ListWebhooks(Command):
+    endpoint_id: Annotated[Id, Meta(description="Only this one.")] | None = None
+
+
+class SetWebhook(Command, kw_only=True):
+    endpoint_id: Annotated[Id, Meta(description="Absent: a new one.")] | None = None
+    url: Annotated[Url, Meta(description="Begins with https://.")] | UnsetType = UNSET
+    types: Types | UnsetType = UNSET
+    active: Annotated[bool, Meta(description="False pauses it.")] | UnsetType = UNSET
+
+    @rule("endpoint_id", "url")
+    def _has_address(self) -> str | None:
+        return "is required, or a url for a new endpoint" if self.endpoint_id is None and not self.url else None
 
 
 class WebhookEndpoint(Struct):

@@ -385,13 +385,14 @@ async def find_active_endpoint(reader: Reader[Any], id: int) -> EndpointRow | No
 
 
 async def due_messages(reader: Reader[Any], endpoint_id: int, limit: int) -> list[DueMessage]:
-    """The messages that are due for an endpoint, those that wait longest first."""
+    """The messages that are due for an endpoint, those that wait longest first; none after it was paused."""
     return await reader.rows(
         DueMessage,
         """
         select message_id as id, type, subject, number, data, created_at, attempts, early_attempts
           from webhook_deliveries join webhook_messages on webhook_messages.id = message_id
          where webhook_deliveries.endpoint_id = %(endpoint_id)s and status = 'waiting' and due_at <= now()
+           and exists (select from webhook_endpoints where id = %(endpoint_id)s and status = 'active')
          order by due_at, message_id limit %(limit)s
         """,
         {"endpoint_id": endpoint_id, "limit": limit},

@@ -129,7 +129,11 @@ async def pause_endpoints(tx: Tx[Any], tenant_id: int) -> None:
 
 
 async def delete_endpoints(tx: Tx[Any], tenant_id: int) -> None:
+    """Delete the endpoints of a tenant, and its messages. First the endpoints: the fan-out leaves out a tenant with one
+    that is locked.
+    """
     await tx.run("delete from webhook_endpoints where tenant_id = %(id)s", {"id": tenant_id})
+    await tx.run("delete from webhook_messages where tenant_id = %(id)s", {"id": tenant_id})
 
 
 async def store_secrets(tx: Tx[Any], id: int, sealed: bytes) -> None:

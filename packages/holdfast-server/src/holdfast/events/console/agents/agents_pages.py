@@ -82,6 +82,10 @@ ICONS: Mapping[str, str] = {
     "create_api_key": "key-round",
     "revoke_api_key": "key-round",
     "create_onboarding_link": "wallet",
+    "set_webhook": "webhook",
+    "delete_webhook": "webhook",
+    "ping_webhook": "webhook",
+    "resend_webhook_messages": "webhook",
 }
 """The icon of each operation that is told."""
 
