@@ -30,7 +30,7 @@ NO_SERVICE = ("commands", "kit/process/checks")
 """Folders whose programs serve no strangers: commands of operators."""
 
 SMALL_CACHES = {
-    "events/documents/openapi.py:document": "the documents of the service",
+    "events/service.py:openapi_json": "the address of the service",
     "events/log/keys.py:_unseal_key": "keys of logs, which only the service makes",
     "holdfast_verify/formats/receipts.py:_log_texts": "texts of logs in receipts",
     "holdfast_verify/formats/receipts.py:_signer": "keys of logs, which only the service makes",

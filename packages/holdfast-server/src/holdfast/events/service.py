@@ -1,7 +1,10 @@
 """The events service: its parts, its endpoint for agents, and the process that runs it."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
+
+import msgspec
 
 from holdfast import accounts
 from holdfast.accounts.agent_requests import RequestApprovals, RequestReader
@@ -107,13 +110,11 @@ def service(database: Database) -> Service:
         agent_requests=RequestApprovals(RequestReader(OPERATIONS, database, find_credentials, read_facts), runner),
     )
     credentials = Credentials(ring, database, configured_issuer(settings), accepts_own_tokens=settings.has_own_server)
-    problems = (*COMMON_PROBLEMS, *ALL)
-    spec = openapi.document(TITLE, VERSION, DESCRIPTION, settings.base_url, OPERATIONS, problems, MESSAGES)
-    documents = discovery.documents(OPERATIONS, spec, settings)
+    documents = discovery.documents(OPERATIONS, openapi_json(settings.base_url), settings)
     for_agents = agent_endpoint(settings, [*documents.values()], credentials)
     own_endpoints = Endpoints(
         [
-            *discovery.routes(service_description(for_agents, settings), documents, spec, settings),
+            *discovery.routes(service_description(for_agents, settings), documents, settings),
             *SITE.assets("icon.svg", *SIGN_OUT_SCRIPTS),
         ],
         caches=[ring.forgetting, credentials.forgetting],
@@ -134,6 +135,14 @@ def service(database: Database) -> Service:
         drain_seconds=settings.drain_seconds,
         metrics_token=settings.metrics_token,
     )
+
+
+@lru_cache(4)
+def openapi_json(base_url: str) -> str:
+    """The OpenAPI document as JSON. As objects it would take ten times the memory."""
+    problems = (*COMMON_PROBLEMS, *ALL)
+    spec = openapi.document(TITLE, VERSION, DESCRIPTION, base_url, OPERATIONS, problems, MESSAGES)
+    return msgspec.json.encode(spec).decode()
 
 
 def signed_in_pages(database: Database) -> SignedInPages:

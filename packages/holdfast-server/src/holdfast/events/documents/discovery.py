@@ -32,6 +32,7 @@ from holdfast.kit.process.discovery import (
 from holdfast.kit.running.operation import Operations
 
 CATALOG_PATH = "/.well-known/api-catalog"
+OPENAPI_PATH = "/openapi.json"
 
 HERE = Path(__file__).parent
 
@@ -40,19 +41,23 @@ Documents = Mapping[str, Document]
 """Documents by their path."""
 
 
-def routes(described: ServiceDescription, documents: Documents, spec: Spec, settings: Settings) -> list[Route]:
+def routes(described: ServiceDescription, documents: Documents, settings: Settings) -> list[Route]:
     """The routes of all discovery documents, and of the reference for people."""
     catalog = {"Link": f'<{described.base_url}{CATALOG_PATH}>; rel="api-catalog"'}
     return [
         *discovery.routes(described, protected_resource(described, settings), llms(described)),
         *(document(path, doc.text.encode(), doc.entry.mime_type, catalog) for path, doc in documents.items()),
         document(CATALOG_PATH, discovery.json(api_catalog(described.base_url)), LINKSET, catalog),
-        *page.routes(spec),
+        *page.routes(documents[OPENAPI_PATH].text),
     ]
 
 
-def documents(operations: Operations, spec: Spec, settings: Settings) -> Documents:
-    """The documents that are also resources of `/mcp`: the instructions, the documentation, the catalog, OpenAPI."""
+def documents(operations: Operations, openapi: str, settings: Settings) -> Documents:
+    """The documents that are also resources of `/mcp`: the instructions, the documentation, the catalog, OpenAPI.
+
+    openapi    the OpenAPI document as JSON
+    """
+    spec: Spec = msgspec.json.decode(openapi)
     return {
         "/agents.md": Document(
             ResourceEntry(
@@ -69,9 +74,9 @@ def documents(operations: Operations, spec: Spec, settings: Settings) -> Documen
             discovery.json(catalog(operations, spec, settings)).decode(),
         ),
         # It is not indented: only programs read it, and indentation would double its length.
-        "/openapi.json": Document(
+        OPENAPI_PATH: Document(
             ResourceEntry("holdfast://openapi", "openapi", "OpenAPI", "The operations as OpenAPI 3.1.", JSON),
-            msgspec.json.encode(spec).decode(),
+            openapi,
         ),
     }
 
@@ -187,7 +192,7 @@ def catalog(operations: Operations, spec: Spec, settings: Settings) -> dict[str,
         "documentation": {
             "agents": f"{base}/agents.md",
             "docs": f"{base}/docs.md",
-            "openapi": f"{base}/openapi.json",
+            "openapi": f"{base}{OPENAPI_PATH}",
             "reference": f"{base}/docs",
             "site_map": f"{base}/llms.txt",
         },
@@ -216,7 +221,7 @@ def api_catalog(base_url: str) -> dict[str, Any]:
         "linkset": [
             {
                 "anchor": f"{base_url}/api",
-                "service-desc": links(("/openapi.json", JSON)),
+                "service-desc": links((OPENAPI_PATH, JSON)),
                 "service-doc": links(("/docs", "text/html"), ("/docs.md", MARKDOWN), ("/agents.md", MARKDOWN)),
                 "service-meta": links(("/api", JSON)),
                 "status": links(("/readyz", "text/plain")),

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, cast
 
 import msgspec
@@ -13,7 +12,6 @@ from holdfast.kit.running.operation import Operation, Operations
 from holdfast.kit.webhooks.model import MessageType, subject_of
 
 
-@lru_cache(4)
 def document(
     title: str,
     version: str,

@@ -11,6 +11,7 @@ from functools import cache, partial
 from typing import Any
 from urllib.parse import urlencode
 
+import msgspec
 from markupsafe import Markup, escape
 from msgspec import Struct
 
@@ -183,15 +184,25 @@ class DocumentedOperation(Struct):
 Nouns = Mapping[str, Sequence[DocumentedOperation]]
 
 
-def routes(spec: Spec) -> list[Route]:
-    """The routes of the pages, their style sheet and their script. `copy.js` is an asset of the site."""
-    # Their examples take a tenth of what it takes to build the service: they are made when a visitor opens a page.
-    nouns = cache(partial(operations_by_noun, spec))
-    names = dict.fromkeys(entry["tags"][0] for methods in spec["paths"].values() for entry in methods.values())
+def routes(openapi: str) -> list[Route]:
+    """The routes of the pages, their style sheet and their script. `copy.js` is an asset of the site.
+
+    openapi    the OpenAPI document as JSON
+    """
+    paths: Spec = msgspec.json.decode(openapi)["paths"]
+    names = dict.fromkeys(entry["tags"][0] for methods in paths.values() for entry in methods.values())
+
+    # The document as objects takes 2 MB, and examples a tenth of what it takes to build the service: both are made when
+    # a visitor opens a page.
+    @cache
+    def reference() -> tuple[Spec, Nouns]:
+        spec: Spec = msgspec.json.decode(openapi)
+        return spec, operations_by_noun(spec)
+
     return [
-        document_page("/docs", lambda language: _page(spec, nouns(), language, "documents/docs_index.html")),
+        document_page("/docs", lambda language: _page(*reference(), language, "documents/docs_index.html")),
         *(
-            document_page(f"/docs/{noun}", partial(_noun_page, spec, nouns, [*names, OBJECTS_PAGE], noun))
+            document_page(f"/docs/{noun}", partial(_noun_page, reference, [*names, OBJECTS_PAGE], noun))
             for noun in (*names, OBJECTS_PAGE)
         ),
         *SITE.assets(*ASSETS),
@@ -207,12 +218,11 @@ def operations_by_noun(spec: Spec) -> Nouns:
     return nouns
 
 
-def _noun_page(spec: Spec, nouns: Callable[[], Nouns], names: Sequence[str], noun: str, language: Language) -> str:
+def _noun_page(reference: Callable[[], tuple[Spec, Nouns]], names: Sequence[str], noun: str, language: Language) -> str:
     """The page of a noun, with the names of the pages before and after it."""
     number = names.index(noun)
     return _page(
-        spec,
-        nouns(),
+        *reference(),
         language,
         "documents/docs.html",
         noun=noun,
