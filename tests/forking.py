@@ -156,6 +156,8 @@ def _fork_for(connection: socket.socket, modules: Sequence[str]) -> None:
                 wakeups.recv(PART)
                 _report_ends(clients)
             elif not (command := _receive(connection)):
+                for pid in clients:  # their user has ended, and may have been killed
+                    os.kill(pid, signal.SIGKILL)
                 return
             else:
                 pid = os.fork()

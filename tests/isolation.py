@@ -3,16 +3,21 @@
 Commands read the data directory `.holdfast` and the file `.env` of their working directory, and settings from their
 environment. So `make run PORT=9000`, a file `.env` or a setting in the shell would change what they see. They run in an
 empty directory, without settings, and what opens these files of the checkout fails.
+
+What a test configures of the logs ends with it.
 """
 
+import contextlib
+import logging
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 
 from holdfast.events.settings import Settings as EventsSettings
 from holdfast.inventory.settings import Settings as InventorySettings
@@ -43,12 +48,18 @@ def settings_in(environment: Mapping[str, str]) -> Iterator[str]:
             yield name
 
 
+GUARDED = frozenset(("open", "os.mkdir", "os.listdir", "os.scandir", "os.rename", "subprocess.Popen"))
+"""The events of the interpreter that can use the checkout. Most of its events are others, and many in each test."""
+
+
 def _guard(event: str, arguments: tuple[Any, ...]) -> None:
+    if event not in GUARDED:
+        return
     match event, arguments:
-        case (("open" | "os.mkdir" | "os.listdir" | "os.scandir" | "os.rename"), (str() | bytes() as path, *_)):
-            use = f"{event} {file}" if (file := _left_behind(os.fsdecode(path))) else ""
         case "subprocess.Popen", (_, arguments, cwd, env):
             use = command_in_checkout(arguments, cwd, os.environ if env is None else env)
+        case _, (str() | bytes() as path, *_):
+            use = f"{event} {file}" if (file := _left_behind(os.fsdecode(path))) else ""
         case _:
             return
     if use:
@@ -93,6 +104,27 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         os.chdir(directory.name)
         session.config.add_cleanup(directory.cleanup)
         session.config.add_cleanup(lambda: os.chdir(before))
+
+
+@contextlib.contextmanager
+def restored_logs() -> Generator[None]:
+    """Restore the configuration of the logs after the block.
+
+    What configures them writes to the output of the present test, which is closed when the next test logs something.
+    """
+    root = logging.getLogger()
+    handlers, level, configuration = [*root.handlers], root.level, structlog.get_config()
+    yield
+    if root.handlers != handlers:
+        root.handlers = handlers
+        root.setLevel(level)
+        structlog.configure(**configuration)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    with restored_logs():
+        return (yield)
 
 
 @pytest.hookimpl(trylast=True)

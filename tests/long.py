@@ -45,6 +45,7 @@ LONG = {
     "test_benchmarks.py": "runs benchmarks",
     "test_cli.py": "starts services with worker processes",
     "test_distribution.py": "builds the distribution, and runs it in an empty environment",
+    "test_killed_runs.py": "starts PostgreSQL, and kills the process that started it",
     "test_wire.py": "starts both services twice, and reads every public page",
 }
 """Directories and files of tests that are marked `long`, and what takes so long."""

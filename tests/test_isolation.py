@@ -1,17 +1,20 @@
-"""Tests see nothing of the checkout's data directory and of the settings of the shell that starts them."""
+"""Tests see nothing of the checkout's data directory, of the settings of the shell, and of the logs of other tests."""
 
+import logging
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import structlog
 
 from holdfast.events.service import EVENTS
 from tests import isolation
 from tests.command_line import run_holdfast
-from tests.isolation import LEFT_BEHIND, ROOT, CheckoutUsed, command_in_checkout
+from tests.isolation import LEFT_BEHIND, ROOT, CheckoutUsed, command_in_checkout, restored_logs
 
 
 @pytest.fixture(autouse=True)
@@ -33,6 +36,21 @@ def test_commands_of_tests_run_in_an_empty_directory() -> None:
     assert not Path.cwd().is_relative_to(ROOT)
     assert EVENTS.configured().data_dir.resolve() == Path.cwd() / ".holdfast"
     assert run_holdfast("events", "address").stdout == "http://127.0.0.1:8002\n"
+
+
+def log_configuration() -> tuple[list[logging.Handler], int, dict[str, Any]]:
+    root = logging.getLogger()
+    return [*root.handlers], root.level, structlog.get_config()
+
+
+def test_a_configuration_of_the_logs_by_a_test_ends_with_the_test() -> None:
+    before = log_configuration()
+
+    with restored_logs():
+        EVENTS.configured()
+        assert log_configuration() != before
+
+    assert log_configuration() == before
 
 
 def test_a_command_in_the_checkout_needs_a_data_directory_of_its_own() -> None:

@@ -1,5 +1,6 @@
 """Processes that use the embedded database of a data directory, and the server in it."""
 
+import atexit
 import contextlib
 import os
 import signal
@@ -17,6 +18,7 @@ import psycopg
 from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.bundled_server import Cluster
 from holdfast.kit.process.service_process import ServiceProcess
+from tests.helpers import data_directory_watcher
 from tests.support import pause_after
 
 MEMORY = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
@@ -105,8 +107,9 @@ def start_users(data_dir: Path, *names: str) -> Generator[list[User]]:
 
 
 def scratch_directory() -> Path:
-    """A data directory that is removed when this process ends, after the server in it has stopped."""
-    return bundled.scratch_directory(MEMORY)
+    """A data directory that is removed when this process ends in any way, after the server in it has stopped."""
+    watcher = _watcher()  # made first: at the end of this process it has the last turn
+    return _watched(bundled.scratch_directory(MEMORY), watcher)
 
 
 def migrated_database(product: ServiceProcess[Any, Any], directory: Path | None = None) -> str:
@@ -121,12 +124,28 @@ def data_directory() -> Generator[Path]:
     """A data directory whose server is stopped in the end, come what may."""
     # Not pytest's own: the server runs as a user of its own when tests run as root, and must be able to get there.
     with tempfile.TemporaryDirectory(prefix="holdfast-tests-", dir=MEMORY, ignore_cleanup_errors=True) as name:
-        directory = Path(name)
+        directory = _watched(Path(name), _watcher())
         directory.chmod(0o755)
         yield directory
         with contextlib.suppress(OSError, IndexError, ValueError, ProcessLookupError):
             if Path(f"/proc/{postmaster(directory)}/comm").read_text().strip() == "postgres":
                 os.kill(postmaster(directory), signal.SIGQUIT)
+
+
+@cache
+def _watcher() -> subprocess.Popen[bytes]:
+    """The process that does what this one cannot do if it is killed."""
+    command = [sys.executable, "-IS", data_directory_watcher.__file__]
+    watcher = subprocess.Popen(command, stdin=subprocess.PIPE, bufsize=0, start_new_session=True)
+    atexit.register(watcher.communicate)
+    return watcher
+
+
+def _watched(directory: Path, watcher: subprocess.Popen[bytes]) -> Path:
+    """The directory, of which the watcher was told."""
+    assert watcher.stdin
+    watcher.stdin.write(f"{directory}\n".encode())
+    return directory
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ import structlog
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
 from holdfast.kit.environment import logs
 from holdfast.kit.environment.logs import INTERVAL_SECONDS, OutageFilter
+from tests.isolation import restored_logs
 
 
 class Clock:
@@ -28,16 +29,14 @@ def clock() -> Clock:
 @pytest.fixture
 def written(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
     """What the log gets."""
-    root, text = logging.getLogger(), io.StringIO()
-    before, level, configuration = root.handlers, root.level, structlog.get_config()
-    with monkeypatch.context() as patch:
-        patch.setattr("sys.stderr", text)
-        logs.configure()
-    [handler] = root.handlers
-    handler.filters = [OutageFilter(clock)]
-    yield text
-    root.handlers, root.level = before, level
-    structlog.configure(**configuration)
+    text = io.StringIO()
+    with restored_logs():
+        with monkeypatch.context() as patch:
+            patch.setattr("sys.stderr", text)
+            logs.configure()
+        [handler] = logging.getLogger().handlers
+        handler.filters = [OutageFilter(clock)]
+        yield text
 
 
 def outage() -> Exception:
