@@ -16,7 +16,7 @@ from tests.support import Service
 async def page(draw: EventDraw, path: str, language: str = "en") -> str:
     answer = await draw.service.http.get(f"{path}?lang={language}")
     assert answer.status_code == 200, answer.text
-    return html.unescape(answer.text)
+    return html.unescape(answer.text).replace("\N{NON-BREAKING HYPHEN}", "-")
 
 
 async def sign_up(draw: EventDraw, name: str) -> str:

@@ -300,4 +300,6 @@ async def test_the_page_of_the_sync_is_in_german_too(place: Settings | Place) ->
         question = await merchant.send(PATH, do="resync", pool_id=str(merchant.at_platform.pool_id))
 
     assert text.startswith("Abgleich mit Ihrem Shop Ihr Shop ist verbunden.")
-    assert main_text(question).startswith("Abgleich Die Zahlen von „<b>Honey</b>“ im Shop neu setzen? Das passiert dann")
+    assert main_text(question).startswith(
+        "Abgleich Die Zahlen von „<b>Honey</b>“ im Shop neu setzen? Das passiert dann"
+    )
