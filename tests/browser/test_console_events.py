@@ -63,7 +63,9 @@ async def test_a_mail_is_previewed_in_the_console_and_then_saved(chromium: Brows
     await page.goto(f"{stage.base_url}/console/events/{event['id']}")
     await page.get_by_role("navigation", name="This event").get_by_role("link", name="E-mails").click()
     await page.locator("#of-seat summary").click()
-    await page.get_by_label("Your words in the e-mail “Seat confirmed”").fill("Bring a <b>pencil</b>.\nNow.")
+    await page.get_by_label("Your words in the e\N{NON-BREAKING HYPHEN}mail “Seat confirmed”").fill(
+        "Bring a <b>pencil</b>.\nNow."
+    )
 
     await page.get_by_role("button", name="Preview: Seat confirmed").click()
 

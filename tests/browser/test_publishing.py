@@ -53,7 +53,7 @@ async def test_an_event_with_a_photo_is_published_from_one_screen_in_a_minute(ch
         await expect(preview.get_by_text("Pottery evening")).to_be_visible()
         await expect(preview).to_contain_text("Saturday, July 12, 2036")
         await expect(preview).to_contain_text("CEST")
-        await expect(preview).to_contain_text("12 seats left of 12")
+        await expect(preview).to_contain_text("0 of 12 taken 12 seats left")
         photo = preview.get_by_role("img", name="Photo of the event")
         await expect(photo).to_have_css("object-fit", "cover")
         assert await photo.evaluate("(image) => image.naturalWidth > 0")

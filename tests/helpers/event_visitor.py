@@ -73,6 +73,6 @@ def field_value(page: httpx2.Response, field: str) -> str:
 
 
 def page_text(page: httpx2.Response) -> str:
-    """The text of a page, as people read it."""
-    [main] = re.findall(r"<main.*</main>", page.text, re.DOTALL)
+    """The text of a page, as people read it, with plain hyphens."""
+    [main] = re.findall(r"<main.*</main>", page.text.replace("\N{NON-BREAKING HYPHEN}", "-"), re.DOTALL)
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", main)).split())

@@ -73,6 +73,6 @@ def token(page: httpx2.Response) -> str:
 
 
 def main_text(page: httpx2.Response) -> str:
-    """The text of a page's main part, without tags and needless spaces."""
-    main = page.text.partition("<main")[2].partition("</main>")[0]
+    """The text of a page's main part, with plain hyphens, without tags and needless spaces."""
+    main = page.text.replace("\N{NON-BREAKING HYPHEN}", "-").partition("<main")[2].partition("</main>")[0]
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", f"<main{main}")).split())

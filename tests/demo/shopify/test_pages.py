@@ -39,6 +39,23 @@ async def test_a_newcomer_opens_a_shop_and_finds_honey_in_it() -> None:
     assert '<a href="/my-shop.myshopify.com">' in listed.text
 
 
+async def test_orders_are_found_by_their_number_and_by_what_was_sold(stage: Stage) -> None:
+    for variant in stage.variants[:2]:
+        await press(stage, "sell", variant=variant.id)
+
+    async def numbers(sought: str) -> list[str]:
+        page = await stage.http.get(SHOP, params={"tab": "orders", "q": sought})
+        return re.findall(r"<h2>(#\d+)", page.text)
+
+    assert await numbers("") == ["#1002", "#1001"]
+    assert await numbers("1001") == ["#1001"]
+    assert await numbers(" 6-PACK ") == ["#1002"]
+    assert await numbers("honey jars") == ["#1002", "#1001"]
+    nothing = await stage.http.get(SHOP, params={"tab": "orders", "q": "<soap>"})
+    assert "No order found." in nothing.text
+    assert 'value="&lt;soap&gt;"' in nothing.text
+
+
 async def test_a_pack_is_sold_and_the_page_shows_the_rest_and_the_sent_webhooks(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CREATE")
 

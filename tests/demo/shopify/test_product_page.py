@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from holdfast_demo.shopify.shops import NewVariant
 from tests.demo.shopify.stage import DOMAIN, Stage
 from tests.node import ROOT
@@ -37,6 +39,25 @@ async def test_a_variant_is_bought_and_shown_again(stage: Stage) -> None:
     assert f'name="id" value="{six.id}" checked>' in page.text
     assert '<html lang="de">' in page.text
     assert 'data-out="Ausverkauft"' in page.text
+
+
+@pytest.mark.parametrize("quantity", ["0", "-1", "2.5", "12345678", "many"])
+async def test_a_quantity_that_is_none_is_refused_and_shown_again(stage: Stage, quantity: str) -> None:
+    refused = await stage.http.post(f"/{DOMAIN}/cart/add", data={"id": str(stage.variants[1].id), "quantity": quantity})
+
+    assert refused.status_code == 422
+    assert "A quantity is a whole number from 1 to 9999999." in refused.text
+    assert f'required value="{quantity}">' in refused.text
+    assert stage.double.orders(DOMAIN) == []
+
+
+async def test_several_of_a_variant_are_bought_at_once(stage: Stage) -> None:
+    six = stage.variants[1]
+
+    bought = await stage.http.post(f"/{DOMAIN}/cart/add", data={"id": str(six.id), "quantity": "3"})
+
+    assert bought.status_code == 303
+    assert stage.double.available(DOMAIN, six.id) == 5
 
 
 async def test_a_theme_shows_the_number_of_the_shop_until_the_app_is_installed(stage: Stage) -> None:

@@ -25,10 +25,10 @@ class Desk:
     bob: Client
 
     async def page(self, path: str) -> str:
-        """The text of a page."""
+        """The text of a page, with plain hyphens."""
         page = await self.browser.get(path)
         assert page.status_code == 200, page.text
-        return page.text
+        return page.text.replace("\N{NON-BREAKING HYPHEN}", "-")
 
     async def post(self, path: str, **fields: str) -> httpx2.Response:
         """Send a form that was not shown: with the token of another one."""

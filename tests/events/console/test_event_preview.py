@@ -39,7 +39,7 @@ async def test_a_new_event_is_shown_as_it_will_look_and_not_stored(service: Serv
     assert "Life drawing When Saturday, July 12, 2036 7:30 PM" in text
     assert "9:30 PM CEST Where" in text
     assert "Studio Studio Street 1 €12.50" in text
-    assert "between €8.00 and €20.00. 12 seats left of 12" in text
+    assert "between €8.00 and €20.00. 0 of 12 taken 12 seats left" in text
     assert "Free" in preview(await draw(browser, **event_form(pricing_mode="free", price="")))
     assert "3 places on the waiting list" in text
     assert "40 places on the waiting list" in preview(
@@ -106,7 +106,7 @@ async def test_the_preview_of_an_edited_event_shows_the_places_left(service: Ser
         path, data={"token": token(page), "version": version, "title": "", "do": "preview"}
     )
 
-    assert "€9.00 19 seats left of 20" in part
+    assert "€9.00 1 of 20 taken 19 seats left" in part
     full = preview(await draw(browser, path, title="Pottery", capacity="1", price="9"))
     assert "€9.00 All seats are taken." in full
     assert "seats left" not in full

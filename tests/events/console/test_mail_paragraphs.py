@@ -12,7 +12,7 @@ from holdfast.events.settings import Settings
 from tests.events.console.event_scene import event_form, foreign_event, stored_events
 from tests.events.console.organizer_scene import FOREIGN, hidden_field
 from tests.events.console.organizing import sign_in_organizer
-from tests.helpers.form_browser import Browser, token
+from tests.helpers.form_browser import Browser, main_text, token
 from tests.support import Service, running
 
 EMPTY = dict.fromkeys(PARAGRAPH_KINDS, "")
@@ -75,7 +75,7 @@ async def test_the_form_of_paragraphs_shows_above_each_field_what_the_mail_says_
     assert "You have a seat at “…”." in page.text
     assert "<b>Life" not in page.text
     assert page.text.count("<textarea") == page.text.count('<details class="editing"') == 9
-    assert "Ihr Text in der E-Mail „Platz bestätigt“" in german.text
+    assert "Ihr Text in der E-Mail „Platz bestätigt“" in main_text(german)
     assert "Sie haben einen Platz bei „…“." in german.text
 
 

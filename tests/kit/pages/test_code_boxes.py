@@ -3,6 +3,7 @@
 import pytest
 
 from holdfast.kit.pages.site import Site
+from tests.translations import SOURCE
 
 SITE = Site("Holdfast")
 
@@ -24,3 +25,17 @@ def test_a_code_box_keeps_its_lines_and_can_be_focused_by_its_kind() -> None:
 @pytest.mark.parametrize(("lines", "kind", "is_folded"), [(18, "JSON", False), (19, "JSON", True), (19, "", False)])
 def test_a_long_program_ends_early_until_it_is_opened(lines: int, kind: str, is_folded: bool) -> None:
     assert ("<span>Show all</span>" in box(lines, kind)) == is_folded
+
+
+def test_a_text_without_a_label_has_no_button() -> None:
+    environment = SITE._environments["en"]  # pyright: ignore[reportPrivateUsage] - a page shows it among others
+    template = environment.from_string('{% from "components.html" import copyable %}{{ copyable("x", "a") }}')
+
+    assert "<button" not in template.render()
+
+
+def test_all_code_boxes_are_the_component() -> None:
+    templates = SOURCE.rglob("*.html")
+    with_boxes = {path.name for path in templates if "<pre" in path.read_text(encoding="utf-8")}
+
+    assert with_boxes == {"components.html", "mail_paragraphs.html"}, "The latter shows a mail as text."

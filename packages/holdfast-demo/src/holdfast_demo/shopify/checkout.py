@@ -132,3 +132,10 @@ async def buy(world: PlatformState, domain: str, sold: Sequence[SaleLine], *, la
         if messages := await check.errors(cart):
             raise CheckoutStopped(*messages)
     return orders.sell(world, domain, sold)
+
+
+def quantity_of(text: str) -> int | None:
+    """The quantity in a field; an empty field has none of it. None: it is no number that a cart can have."""
+    if not text:
+        return 0
+    return int(text) if text.isdecimal() and text.isascii() and len(text) <= 7 else None

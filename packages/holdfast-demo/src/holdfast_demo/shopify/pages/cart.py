@@ -50,7 +50,7 @@ def _cart_page(world: PlatformState, request: Request, form: dict[str, str], err
     chosen: list[tuple[Variant, int]] = []
     for variant in variants:
         text = form.get(f"variant-{variant.id}", "")
-        quantity = _quantity(text) or 0
+        quantity = checkout.quantity_of(text) or 0
         chosen.append((variant, quantity))
         address = storefront.of_variant(domain, variant)
         product = products.setdefault(
@@ -86,7 +86,7 @@ def _cart_lines(form: dict[str, str]) -> list[SaleLine]:
     """The lines that a form orders. Raises `ShopifyRefusal`."""
     sold: list[SaleLine] = []
     for name, text in form.items():
-        variant, quantity = name.removeprefix("variant-"), _quantity(text)
+        variant, quantity = name.removeprefix("variant-"), checkout.quantity_of(text)
         if not variant.isdecimal() or not variant.isascii() or quantity is None:
             raise ShopifyRefusal("A whole number up to 9999999 is expected for each variant.")
         if quantity:
@@ -94,10 +94,3 @@ def _cart_lines(form: dict[str, str]) -> list[SaleLine]:
     if not sold:
         raise ShopifyRefusal("The cart is empty: choose how many of a pack.")
     return sold
-
-
-def _quantity(text: str) -> int | None:
-    """The quantity in a field; an empty field has none of it. None: it is no number that a cart can have."""
-    if not text:
-        return 0
-    return int(text) if text.isdecimal() and text.isascii() and len(text) <= 7 else None

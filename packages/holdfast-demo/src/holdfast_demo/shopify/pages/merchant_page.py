@@ -120,7 +120,7 @@ class _MerchantPages:
         shop = self._world.find_shop(domain)
         if shop is None:
             return site.page(request, "gone.html", 404, why=f"There is no shop {domain}.")
-        newest, language = ThingQuery(reverse=True, max_count=MAX_ROWS), site.language_of(request)
+        language, sought = site.language_of(request), request.query_params.get("q", "").strip()
         return site.page(
             request,
             "shop.html",
@@ -131,13 +131,17 @@ class _MerchantPages:
             shop=shop,
             app=self._world.app,
             products=self._products(domain, language),
-            orders=[
-                order_page.summary_of(order, language) for order in self._world.store.select(Order, domain, newest)
-            ],
+            orders=[order_page.summary_of(order, language) for order in self._newest_orders(domain, sought)],
+            q=sought,
             deliveries=self._webhooks.newest(domain, MAX_ROWS),
             scripts=["times.js", "live.js"],
             moment_of=partial(dt.datetime.fromtimestamp, tz=dt.UTC),
         )
+
+    def _newest_orders(self, domain: str, sought: str) -> list[Order]:
+        """The newest orders whose number, or a product or variant of which, has a text."""
+        newest = self._world.store.select(Order, domain, ThingQuery(reverse=True))
+        return [order for order in newest if sought.casefold() in order_page.search_text(order).casefold()][:MAX_ROWS]
 
     def _products(self, domain: str, language: Language) -> list[dict[str, Any]]:
         """The products of a shop, each with a row for each of its variants."""

@@ -80,6 +80,11 @@ def _summary_of_line(line: LineItem, language: Language) -> LineSummary:
     return LineSummary(picture, line.title, line.variant_title, line.quantity, line.quantity - line.current, total)
 
 
+def search_text(order: Order) -> str:
+    """The text in which an order is searched for: its number, its products and their variants."""
+    return " ".join((order.name, *(f"{line.title} {line.variant_title}" for line in order.lines)))
+
+
 def address_of(domain: str, order: Order) -> str:
     """The path of the page that confirms an order."""
     return f"/{domain}/orders/{order.id}"

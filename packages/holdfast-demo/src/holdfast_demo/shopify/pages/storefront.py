@@ -54,7 +54,7 @@ class _Storefront:
         return self._product_page(request, product, request.query_params.get("variant", ""), language)
 
     async def buy(self, request: Request) -> Response:
-        """Sell one of a variant, and show its product again."""
+        """Sell a variant, and show its product again."""
         domain, form = request.path_params["shop"], await serving.form_fields(request)
         language, chosen = _language(request, form.get("locale", "")), form.get("id", "")
         try:
@@ -64,15 +64,24 @@ class _Storefront:
         [product] = [
             candidate for candidate in self._world.store.select(Product, domain) if candidate.id == variant.product
         ]
+        quantity = form.get("quantity", "1")
         try:
-            order = await checkout.buy(self._world, domain, [SaleLine(variant.id, 1)], language=language.code.upper())
+            line = SaleLine(variant.id, _quantity_in(quantity))
+            order = await checkout.buy(self._world, domain, [line], language=language.code.upper())
         except (checkout.CheckoutStopped, ShopifyRefusal) as refused:
-            return self._product_page(request, product, chosen, language, " ".join(map(str, refused.args)))
+            error = " ".join(map(str, refused.args))
+            return self._product_page(request, product, chosen, language, error, quantity)
         address = f"{of_variant(domain, variant)}&locale={language.code}&order={order.id}"
         return serving.to_response(redirect(address))
 
     def _product_page(
-        self, request: Request, product: Product, chosen: str, language: Language, error: str = ""
+        self,
+        request: Request,
+        product: Product,
+        chosen: str,
+        language: Language,
+        error: str = "",
+        quantity: str = "1",
     ) -> Response:
         domain = request.path_params["shop"]
         variants = shops.variants_of(self._world, domain, product.id)
@@ -88,6 +97,7 @@ class _Storefront:
             language=language,
             description=seed.DESCRIPTIONS.get(product.title, ""),
             error=error,
+            quantity=quantity,
             order=self._order(domain, request.query_params.get("order", "")),
             order_address=order_page.address_of,
             shop=self._world.shop(domain),
@@ -106,6 +116,13 @@ class _Storefront:
     def _order(self, domain: str, id: str) -> Order | None:
         """The order that was just placed on the page."""
         return self._world.store.find(Order, domain, int(id)) if re.fullmatch("[0-9]{1,18}", id) else None
+
+
+def _quantity_in(text: str) -> int:
+    """The quantity to sell. Raises `ShopifyRefusal`."""
+    if quantity := checkout.quantity_of(text):
+        return quantity
+    raise ShopifyRefusal("A quantity is a whole number from 1 to 9999999.")
 
 
 def _language(request: Request, code: str) -> Language:

@@ -233,11 +233,16 @@ def _facts(kind: Kind, known: MailFacts, language: Language, amount: str) -> lis
 
 def _money_back(known: MailFacts, language: Language) -> str:
     """What goes back after a cancellation, and until when."""
-    _ = FRAME.texts(language).gettext
+    texts = FRAME.texts(language)
     if known.refund_until <= known.now:
-        return _("none: it is too late for that")
+        if not (days := known.refund_days):
+            return texts.gettext("none any more")
+        text = texts.ngettext(
+            "only until %(number)s day before the event", "only until %(number)s days before the event", days
+        )
+        return text % {"number": language.number(days)}
     until = language.moment(known.refund_until, known.timezone or "UTC")
-    return _("in full if you cancel by %(until)s, none after that") % {"until": until}
+    return texts.gettext("in full if you cancel by %(until)s, none after that") % {"until": until}
 
 
 def _order(known: MailFacts, language: Language) -> str:

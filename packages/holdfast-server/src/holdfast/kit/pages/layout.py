@@ -172,8 +172,15 @@ class Frame:
         environment = TemplateEnvironment(jinja2.FileSystemLoader(self._folders), TemplateTexts)
         environment.policies["ext.i18n.trimmed"] = True
         texts: Any = self.texts(language)
-        environment.extend(translate=texts.gettext)
-        environment.install_gettext_translations(texts, newstyle=True)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - the extension adds it
+
+        def translate(text: str) -> str:
+            return _unbroken(texts.gettext(text))
+
+        def translate_plural(singular: str, plural: str, count: int) -> str:
+            return _unbroken(texts.ngettext(singular, plural, count))
+
+        environment.extend(translate=translate)
+        environment.install_gettext_callables(translate, translate_plural, newstyle=True)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - the extension adds it
         environment.filters.update(self._filters)
         environment.filters["worded"] = partial(_messages_text, texts, language)
         known: dict[str, Any] = environment.globals
@@ -184,6 +191,11 @@ class Frame:
         known["style"] = Markup(STYLE)  # noqa: S704 - ours
         known["console_style"] = Markup(CONSOLE_STYLE)  # noqa: S704 - ours
         return environment
+
+
+def _unbroken(text: str) -> str:
+    """A text whose lines do not end within the word "e-mail"."""
+    return text.replace("e-mail", "e\N{NON-BREAKING HYPHEN}mail").replace("E-Mail", "E\N{NON-BREAKING HYPHEN}Mail")
 
 
 @cache
@@ -218,4 +230,4 @@ def _messages_text(
                 text = f"{texts.gettext('“%(label)s”') % {'label': label}} {text}"
             text = f"{text[0].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
         sentences.append(text)
-    return ("; " if not subject else " ").join(sentences)
+    return _unbroken(("; " if not subject else " ").join(sentences))

@@ -83,6 +83,7 @@ class Form(Struct):
     notice         the reason why the form is shown again
     price          what a seat costs now, as a text; None: nothing
     hold_minutes   the minutes for which an unpaid seat is held
+    refund_days    the days before the event until which the organizer refunds cancellations
     refund_until   until when a cancellation is refunded in full; None: a cancellation now would not be refunded
     retry_after    seconds to wait before the form is sent again
     queue          the waiting room before the event; None: it has none
@@ -103,6 +104,7 @@ class Form(Struct):
     notice: Notice | None
     price: str | None
     hold_minutes: int
+    refund_days: int
     refund_until: dt.datetime | None
     retry_after: int | None
     queue: EventQueue | None
@@ -164,6 +166,7 @@ def form_of(
         notice,
         price_text(event, language),
         settings.hold_minutes,
+        refund_days,
         refund_until if refund_until > now else None,
         retry_after,
         queue,

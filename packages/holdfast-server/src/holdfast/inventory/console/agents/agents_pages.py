@@ -329,7 +329,7 @@ class AgentPages:
         return self._page(
             session,
             request,
-            "agents/new_key.html",
+            "agents/replace_key.html" if key else "agents/new_key.html",
             refusal.status,
             chosen=present if scopes is None else scopes,
             key=key,

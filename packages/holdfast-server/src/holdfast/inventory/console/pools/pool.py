@@ -271,6 +271,9 @@ class UndoPage:
                 return self._console.redirect(request, f"{HOME}/pools/{pool.id}")
             refusal = done
         would = await try_form(lambda: self._undo(session, entry_id, entry), *WHY_NOT)
+        if isinstance(would, FormRefusal):
+            values = {"pool": pool, "code": would.code}
+            return self._console.page(session, request, "pools/not_undone.html", refusal.status, **values)
         return self._console.page(
             session,
             request,
@@ -280,10 +283,9 @@ class UndoPage:
             entry_id=entry_id,
             row=(await self._rows.rows_of(session, request, [entry]))[0] if entry else None,
             actors=ACTORS,
-            effects=[] if isinstance(would, FormRefusal) else _effects(would),
-            preview=None if isinstance(would, FormRefusal) else preview_of(would, pool),
+            effects=_effects(would),
+            preview=preview_of(would, pool),
             is_connected=await self._is_connected(merchant(session), GetConnection()),
-            code=would.code if isinstance(would, FormRefusal) else "",
             values=fields,
             errors=refusal.errors,
             once=forms.new_token(),

@@ -29,6 +29,53 @@ CAUSES = {
 }
 
 
+class DifferenceHandling(NamedTuple):
+    """How the policy of a pool handles numbers that are different.
+
+    question, keep, button    what the page asks, and its two answers
+    concerns, meaning         what changes, and how
+
+    All are in English, as they are in the catalogues.
+    """
+
+    question: str
+    keep: str
+    button: str
+    icon: str
+    concerns: str
+    meaning: str
+
+
+HANDLING_BY_POLICY = {
+    "adopt": DifferenceHandling(
+        translatable("Use the numbers of your shop for “%(name)s”?"),
+        translatable("Keep the stock of the pool"),
+        translatable("Use the numbers of your shop"),
+        "package",
+        translatable("Stock"),
+        translatable("The pool takes over the numbers of your shop."),
+    ),
+    "enforce": DifferenceHandling(
+        translatable("Put the numbers of “%(name)s” back in your shop?"),
+        translatable("Keep the numbers of your shop"),
+        translatable("Put the numbers back"),
+        "store",
+        translatable("Your shop"),
+        translatable("Your shop gets the numbers of the pool again."),
+    ),
+    "flag": DifferenceHandling(
+        translatable("List the differences of “%(name)s”?"),
+        translatable("Back to the sync"),
+        translatable("List the differences"),
+        "list",
+        translatable("Sync"),
+        translatable(
+            "Nothing is changed. The page Sync lists the differences, and you say there which numbers are right."
+        ),
+    ),
+}
+
+
 class FindDrawnPools(Command):
     """Find the pools that variants draw on."""
 

@@ -11,8 +11,8 @@ from holdfast.inventory.console.frame import Console, merchant, shop_of
 from holdfast.inventory.console.pools.stock_preview import preview_of
 from holdfast.inventory.console.sync.differences import (
     CAUSES,
+    HANDLING_BY_POLICY,
     MAX_DIFFERENCES,
-    Difference,
     DrawnPool,
     FindDrawnPools,
     by_pools,
@@ -44,11 +44,6 @@ from holdfast.kit.pages.language import language_of
 
 SYNC = "/console/sync"
 
-POLICIES = {
-    "adopt": translatable("The pool takes over the numbers of your shop."),
-    "enforce": translatable("Your shop gets the numbers of the pool again."),
-    "flag": translatable("Nothing is changed; the differences stay, and are shown."),
-}
 RULES = {
     "all": translatable("Each location of your shop shows the whole stock."),
     "one": translatable("One location of your shop shows the whole stock."),
@@ -105,12 +100,21 @@ class SyncPage:
             if not done.waits_for:
                 return self._console.redirect(request, SYNC)
         comparison: Reconciled = await self._reconcile(merchant(session), Reconcile(pool_id=pool_id))
-        return await self._confirm(
+        pool = await self._pool_of(session, pool_id)
+        if not comparison.drift:
+            return await self._page(session, request, "sync/no_differences.html", 200, [], pool=pool)
+        differences = [difference_of(level) for level in comparison.drift[:MAX_DIFFERENCES]]
+        return await self._page(
             session,
             request,
-            pool_id,
-            "reconcile",
-            differences=[difference_of(level) for level in comparison.drift[:MAX_DIFFERENCES]],
+            "sync/differences_question.html",
+            200,
+            [difference.variant_gid for difference in differences],
+            pool=pool,
+            does="reconcile",
+            once=forms.new_token(),
+            handling=HANDLING_BY_POLICY[pool.policy],
+            differences=differences,
             count=len(comparison.drift),
             waits_for=comparison.waits_for,
         )
@@ -123,7 +127,17 @@ class SyncPage:
             await forms.run_once(self._resync, merchant(session), command, fields, Resynced)
             return self._console.redirect(request, SYNC)
         preview: Resynced = await self._resync(merchant(session), command)
-        return await self._confirm(session, request, pool_id, "resync", count=preview.levels)
+        return await self._page(
+            session,
+            request,
+            "sync/resync_question.html",
+            200,
+            [],
+            pool=await self._pool_of(session, pool_id),
+            does="resync",
+            once=forms.new_token(),
+            count=preview.levels,
+        )
 
     async def _keep(self, session: Session, request: Request, fields: Mapping[str, str]) -> Reply:
         """Show what a pool has if the number of the shop is right; after confirmation, correct the pool.
@@ -139,33 +153,22 @@ class SyncPage:
             await forms.run_once(self._keep_number, caller, command, fields, StockChange)
             return self._console.redirect(request, SYNC)
         change: StockChange = await self._keep_number(caller, msgspec.structs.replace(command, dry_run=True))
-        return await self._confirm(session, request, pool_id, "keep", change=change, delta=command.delta)
-
-    async def _confirm(
-        self,
-        session: Session,
-        request: Request,
-        pool_id: int,
-        does: str,
-        *,
-        differences: Sequence[Difference] = (),
-        change: StockChange | None = None,
-        **values: Any,
-    ) -> Reply:
-        pool: PoolWithMembers = await self._pool(merchant(session), GetPool(pool_id=pool_id))
+        pool = await self._pool_of(session, pool_id)
         return await self._page(
             session,
             request,
-            "sync/sync_sure.html",
+            "sync/keep_question.html",
             200,
-            [difference.variant_gid for difference in differences],
+            [],
             pool=pool,
-            preview=change and preview_of(change, pool),
-            differences=differences,
-            does=does,
+            does="keep",
             once=forms.new_token(),
-            **values,
+            preview=preview_of(change, pool),
+            delta=command.delta,
         )
+
+    async def _pool_of(self, session: Session, pool_id: int) -> PoolWithMembers:
+        return await self._pool(merchant(session), GetPool(pool_id=pool_id))
 
     async def _status_page(self, session: Session, request: Request, refusal: FormRefusal = NOT_REFUSED) -> Reply:
         caller = merchant(session)
@@ -194,7 +197,7 @@ class SyncPage:
     async def _page(
         self, session: Session, request: Request, template: str, status_code: int, gids: Sequence[str], **values: Any
     ) -> Reply:
-        more = {"causes": CAUSES, "policies": POLICIES, "rules": RULES, **values}
+        more = {"causes": CAUSES, "rules": RULES, **values}
         names = await names_of(self._console, session, request, gids)
         return self._console.page(session, request, template, status_code, here=SYNC, names=names, **more)
 

@@ -6,10 +6,16 @@ const pageLanguage = document.documentElement.lang;
 // The page is in one language. Of the languages of the browser, the one for it may write times in another way.
 const timeLocale = navigator.languages.find((candidate) => candidate.split("-")[0] === pageLanguage) ?? pageLanguage;
 const clockStyle = { hour: "numeric", minute: "2-digit" };
-const exactStyle = { day: "numeric", month: "long", year: "numeric", ...clockStyle, timeZoneName: "short" };
+const exactStyle = { day: "numeric", month: "long", year: "numeric", ...clockStyle };
 
 function written(moment, style) {
   return new Intl.DateTimeFormat(timeLocale, style).format(moment);
+}
+
+// A moment in full, with its zone: "EST", or "Germany Time" where the language has only an offset, such as GMT+1.
+function exact(moment) {
+  const text = written(moment, { ...exactStyle, timeZoneName: "short" });
+  return /(GMT|UTC)[-+−]/.test(text) ? written(moment, { ...exactStyle, timeZoneName: "shortGeneric" }) : text;
 }
 
 // Days from today to the day of a moment: -1 for yesterday.
@@ -35,10 +41,10 @@ function localize(time) {
   if (time.dataset.local === "clock") {
     text = written(moment, { ...clockStyle, second: "2-digit" });
   } else if (time.dataset.local === "exact") {
-    text = written(moment, exactStyle);
+    text = exact(moment);
   } else {
     text = inWords(moment, time.dataset.local);
-    time.title = written(moment, exactStyle);
+    time.title = exact(moment);
   }
   if (time.textContent !== text) time.textContent = text;
 }
