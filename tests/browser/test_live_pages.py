@@ -127,7 +127,7 @@ async def test_a_form_in_a_frame_closes_when_registration_is_not_possible_any_mo
 
     await sign_up(stage.service, stage.event, *(f"p{number}" for number in range(5)))
 
-    await expect(frame.get_by_text("If a registration is cancelled, the form appears here at once.")).to_be_visible()
+    await expect(frame.get_by_text("If a registration is cancelled, you can register here.")).to_be_visible()
     await expect(frame.get_by_role("button")).to_have_count(0)
 
 

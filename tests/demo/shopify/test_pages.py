@@ -207,7 +207,7 @@ async def test_pages_of_nothing_say_so(stage: Stage) -> None:
 async def test_the_pages_of_a_shop_are_in_the_language_of_the_browser(stage: Stage) -> None:
     sold = stage.double.sell(DOMAIN, SaleLine(stage.variants[0].id, 1))
     words_by_path = {
-        "/": "Demoshops",
+        "/": "Demo-Shops",
         SHOP: "Live ansehen",
         ORDERS: "Noch zu versenden",
         f"{SHOP}?tab=developers": "Nachrichten an Holdfast",

@@ -198,8 +198,8 @@ async def test_changes_of_others_to_an_event_are_shown_and_not_overwritten(servi
         "location_name": "empty",
         "recurrence_frequency": "weekly",
         "timezone": "America/New York",
-        "datetime": "July 13, 2036, 1:30\u202fPM EDT",
-        "ends_at": "July 13, 2036, 3:30\u202fPM EDT",
+        "datetime": "July 13, 2036, 1:30\u202fPM\u00a0EDT",
+        "ends_at": "July 13, 2036, 3:30\u202fPM\u00a0EDT",
     }
 
     done = await browser.http.post(path, data={**again, "capacity": "40"})

@@ -77,7 +77,7 @@ async def test_a_program_that_follows_the_link_or_a_form_of_another_site_confirm
     address = await own_page_address(draw, "ann")
     http = Visitor(draw.service).http
     before = await show(draw, address)
-    assert "Please confirm your address by" in before
+    assert "Please confirm your entry. Confirm by" in before
     assert "Confirm my entry" in before
     assert (await http.get(f"{address}/confirm")).status_code == 303
     foreign = await http.post(f"{address}/confirm", headers={"sec-fetch-site": "cross-site"})

@@ -36,11 +36,11 @@ async def test_a_mail_about_a_seat_has_the_details_of_the_day(post: Post) -> Non
 
     text = body(arrived.mail)
     assert arrived.mail["Subject"] == "You have a seat: Life drawing"
-    assert text.startswith("Hello Ann,\n\nYou have a seat at “Life drawing”.\n\nYou have paid $25.00.\n\nYour code")
-    assert "Date: Thursday, May 1, 2031, 8:00\u202fPM CEST\n" in text
+    assert text.startswith("Hello Ann,\n\nYou have a seat at “Life drawing”.\n\nYour code")
+    assert "Date: Thursday, May 1, 2031, 8:00\u202fPM\u00a0CEST\n" in text
     assert "Place: The hall, Main street 1\n" in text
     assert "Paid: $25.00\n" in text
-    cancelling = "Can't come? Please cancel by April 30, 2031, 8:00\u202fPM CEST:\nhttp://events.test/registrations/"
+    cancelling = "Can't come? Please cancel by April 30, 2031, 8:00\u202fPM\u00a0CEST. Cancel your registration:\nhttp://events.test/registrations/"
     assert re.search(rf"{re.escape(cancelling)}\S+/cancel\?lang=en\n", text)
     assert "\nhttp://events.test/registrations/" in text
     assert event["public_url"] in text
@@ -71,13 +71,15 @@ async def test_a_mail_has_the_code_for_the_entrance_first_and_the_order_last(pos
         "<dl>",
         f"http://events.test/events/{event['id']}/calendar.ics",
         "cancel by",
-        "You were number 1",
+        "You registered as number 1",
     ]
     assert sorted(parts, key=html.index) == parts
-    assert sorted(("You were number 1", "View your registration", "cancel by"), key=body(arrived.mail).index) == [
+    assert sorted(
+        ("You registered as number 1", "View your registration", "cancel by"), key=body(arrived.mail).index
+    ) == [
         "View your registration",
         "cancel by",
-        "You were number 1",
+        "You registered as number 1",
     ]
 
 
@@ -117,9 +119,10 @@ async def test_a_mail_about_a_cancelled_registration_says_if_the_organizer_cance
 
     assert "The organizer has cancelled your registration for “Life drawing”." in texts[ANN]
     assert "Your registration for “Life drawing” was cancelled." in texts[BOB]
-    for text in texts.values():
-        assert f"Register again:\n{event['public_url']}" in text
-        assert f"To the organizer:\nhttp://events.test/organizers/{post.organizer.slug}" in text
+    assert f"To the organizer:\nhttp://events.test/organizers/{post.organizer.slug}" in texts[ANN]
+    assert f"About the event:\n{event['public_url']}" in texts[ANN]
+    assert f"Register again:\n{event['public_url']}" in texts[BOB]
+    assert f"To the organizer:\nhttp://events.test/organizers/{post.organizer.slug}" in texts[BOB]
 
 
 async def test_a_mail_asks_to_confirm_the_entry_of_a_draw_and_says_until_when(post: Post) -> None:
@@ -133,7 +136,7 @@ async def test_a_mail_asks_to_confirm_the_entry_of_a_draw_and_says_until_when(po
     text = body(english)
     assert english["Subject"] == "Please confirm your entry: Life drawing"
     assert text.startswith("Hello Ann,\n\nPlease confirm your entry in the draw for “Life drawing”.\n")
-    assert "Open the page below before April 1, 2031, 12:00\u202fPM CEST, and press its button." in text
+    assert "Confirm by April 1, 2031, 12:00\u202fPM\u00a0CEST that this address is yours." in text
     assert "Confirm your entry:\nhttp://events.test/registrations/" in text.partition("Date: ")[0]
     assert german["Subject"] == "Bitte bestätigen Sie Ihr Los: Life drawing"
 
@@ -166,12 +169,14 @@ async def test_a_mail_about_the_outcome_says_the_number_and_the_signed_head_of_t
     root = f"{digits[:4]} {digits[4:8]}"
     assert size == "8"
     assert (
-        "You were number 3 of 3. The organizer has removed 1 of them. Check it yourself:\n"
+        "You registered as number 3 of 3. The organizer has removed 1 of them. Check it yourself:\n"
         f"http://events.test/verify?lang=en#/log/events/{event['id']}/proofs/3\n"
         f"Keep this line to prove the order later: 8 entries, {root}\n"
     ) in body(mails[CY])
     for part in ("plain", "html"):
-        assert "Sie waren Nummer 2 von 3. Der Veranstalter hat 1 davon entfernt." in body(mails[BOB], part)
+        assert "Sie haben sich als Nummer 2 von 3 angemeldet. Der Veranstalter hat 1 davon entfernt." in body(
+            mails[BOB], part
+        )
         assert f"bitte aufheben: 8 Einträge, {root}" in body(mails[BOB], part)
     assert "/log/" not in body(mails[ANN])
 
@@ -200,7 +205,7 @@ async def test_a_mail_and_its_calendar_file_say_until_when_the_event_lasts(post:
 
     [arrived] = await post.deliver()
 
-    expected = "Date: Thursday, May 1, 2031, 8:00\u202fPM \u2013 10:30\u202fPM CEST\n"
+    expected = "Date: Thursday, May 1, 2031, 8:00\u202fPM \u2013 10:30\u202fPM\u00a0CEST\n"
     assert expected in body(arrived.mail)
     assert entry(arrived.mail)["DTEND"] == datetime(2031, 5, 1, 20, 30, tzinfo=UTC)
 
@@ -230,8 +235,8 @@ async def test_people_get_mails_in_the_language_in_which_they_registered(post: P
     text = body(arrived.mail)
     assert arrived.mail["Subject"] == "Sie haben einen Platz: Life drawing"
     assert "Sie haben einen Platz bei „Life drawing“." in text
-    assert "Termin: Donnerstag, 1. Mai 2031, 20:00 MESZ" in text
-    assert "Sie haben 25,00\u00a0€ bezahlt." in text
+    assert "Termin: Donnerstag, 1. Mai 2031, 20:00\u00a0MESZ" in text
+    assert "Bezahlt: 25,00\u00a0€" in text
     assert "?lang=de" in text
     assert '<html lang="de">' in body(arrived.mail, "html")
 
@@ -276,7 +281,7 @@ async def test_a_moment_in_utc_names_the_zone_once(post: Post) -> None:
 
     [arrived] = await post.deliver()
 
-    assert "Date: Thursday, May 1, 2031, 6:00\u202fPM UTC\n" in body(arrived.mail)
+    assert "Date: Thursday, May 1, 2031, 6:00\u202fPM\u00a0UTC\n" in body(arrived.mail)
 
 
 async def test_a_mail_to_a_person_who_moves_up_late_allows_to_cancel_until_the_event_begins(post: Post) -> None:
@@ -288,7 +293,7 @@ async def test_a_mail_to_a_person_who_moves_up_late_allows_to_cancel_until_the_e
     [promoted] = [received for received in await post.deliver() if received.recipient == BOB]
 
     assert "Please cancel by " in body(promoted.mail)
-    assert "you have moved up from the waiting list" in body(promoted.mail)
+    assert "You have moved up from the waiting list." in body(promoted.mail)
 
 
 async def test_a_mail_after_the_deadline_does_not_say_how_to_cancel(post: Post) -> None:

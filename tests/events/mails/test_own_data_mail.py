@@ -21,7 +21,7 @@ async def test_the_link_in_the_mail_opens_the_own_data(post: Post) -> None:
     assert (mail.recipient, mail.mail["Subject"]) == (ANN, "Your data at Holdfast Events")
     for kind in ("plain", "html"):
         assert links(body(mail.mail, kind)) == [f"http://events.test{path}?lang=en"]
-    assert "The link works once, for an hour." in body(mail.mail)
+    assert "The link works once, within one hour." in body(mail.mail)
     assert (await Reader(post.service, path).open()).status_code == 200
 
 

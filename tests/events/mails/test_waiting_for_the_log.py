@@ -69,7 +69,7 @@ async def test_a_mail_waits_ten_seconds_for_a_log_that_cannot_be_sealed_and_then
     await let_time_pass(post, "5 seconds")
     result = (await rendered(post))[ANN]
     assert isinstance(result, Envelope)
-    assert b"You were number 1 of 1." in result.content
+    assert b"You registered as number 1 of 1." in result.content
     assert b"Keep this line" not in result.content
 
 

@@ -20,12 +20,11 @@ async def test_a_seated_visitor_reads_the_masked_address_and_what_happens_next(s
 
     assert "What happens next" not in readable_text(pending)
     for sentence in (
-        "You get an e-mail with this code at a•••@example.com .",
-        "Show the code at the entrance.",
+        "You get an e-mail with this code at a•••@example.com . Show the code at the entrance.",
         "Cancel by July 1, 2031, 8:00 PM CEST with the link in the e-mail.",
         "Not a•••@example.com ? Change it",
     ):
-        assert sentence in readable_text(page).replace("\N{NARROW NO-BREAK SPACE}", " ")
+        assert sentence in readable_text(page)
     assert "ann.lee" not in page.text
     assert f'action="{outcome}/address"' in page.text
     assert re.search(r'<div class="picture">\s*<svg class="cover"', page.text)

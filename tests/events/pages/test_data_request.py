@@ -110,5 +110,5 @@ async def test_the_page_that_sends_a_link_to_the_data_is_in_german_too(service: 
 
     page = await ask_for_own_data(service, await own_path(service, event["id"], "ann@example.com"), language="de")
 
-    assert "Sehen Sie in Ihrem Postfach nach" in page_text(page)
+    assert "Postfach prüfen" in page_text(page)
     assert await service.run_sql("select arguments->>'language' from mails where kind = 'own_data'") == [("de",)]

@@ -92,12 +92,12 @@ async def test_a_page_shows_every_change_at_the_next_request(service: Service) -
 
     assert "0 of 2 taken 2 seats left" in seen[0]
     assert "1 of 2 taken 1 seat left" in seen[1]
-    assert "All seats are taken. 1 person is waiting. You would be number 2." in seen[2]
+    assert "All seats are taken. Free 1 person is waiting. You would be number 2." in seen[2]
     assert "Watercolours" in seen[3]
     assert "This event is cancelled." in seen[4]
 
 
-async def test_the_event_page_has_the_links_to_the_log_and_to_the_order_after_the_form(
+async def test_the_event_page_says_once_how_the_order_is_fair_and_a_framed_form_leads_there(
     service: Service,
 ) -> None:
     event = await (await service.organizer()).create_event()
@@ -106,7 +106,7 @@ async def test_the_event_page_has_the_links_to_the_log_and_to_the_order_after_th
 
     before, _, after = page.partition("</form>")
     assert [part.count('href="/log/') for part in (before, after)] == [0, 1]
-    assert [part.count('href="#order"') for part in (before, after)] == [0, 1]
+    assert [part.count("How is this fair?") for part in (before, after)] == [0, 1]
     before, _, after = frame.partition("</form>")
     assert [part.count(f'href="/events/{event["id"]}#order" target="_top"') for part in (before, after)] == [0, 1]
     assert 'href="/log/' not in frame
@@ -120,7 +120,7 @@ async def test_a_full_event_without_a_waiting_list_says_so_and_leads_to_other_ev
     await service.settle()
 
     for page in [await service.http.get(event[name]) for name in ("public_url", "embed_url")]:
-        assert "All seats are taken. This event has no waiting list." in readable_text(page)
-        assert "If a registration is cancelled, the form appears here at once." in page.text
+        assert "All seats are taken. Free This event has no waiting list." in readable_text(page)
+        assert "If a registration is cancelled, you can register here." in page.text
         assert f'<a class="button" href="/organizers/{ada.slug}"' in page.text
     assert "Other events of the organizer" not in while_open.text

@@ -68,7 +68,7 @@ async def test_rss_has_what_is_to_come_the_newest_first(service: Service) -> Non
     assert [item.findtext("title") for item in feed.iter("item")] == ["Life drawing", "Ink & <b>paper</b>"]
     [newest, _] = feed.iter("item")
     assert newest.findtext("link") == newest.findtext("guid") == events["Life drawing"]["public_url"]
-    assert newest.findtext("description") == "Fr., 1. Juni 2040, 19:00 MESZ · Studio, 4"
+    assert newest.findtext("description") == "Fr., 1. Juni 2040, 19:00\u00a0MESZ · Studio, 4"
     assert (await service.http.get("/organizers/nobody/events.rss")).status_code == 404
 
 

@@ -42,7 +42,7 @@ async def test_the_page_of_a_seat_shows_the_event_and_how_to_cancel(service: Ser
         "You have a seat.",
     ):
         assert part in text
-    assert "You can cancel until June 30, 2031, 8:00" in text
+    assert "Cancel by Mon, Jun 30, 2031, 8:00" in text
     assert '<svg viewBox="0 0' in page.text
     assert f'href="/events/{event["id"]}/calendar.ics"' in page.text
     assert "noindex" in page.text
@@ -255,6 +255,7 @@ async def test_a_guessed_link_to_a_registration_is_answered_with_404(service: Se
             assert page.headers["content-type"] == "text/html; charset=utf-8"
             assert page_state(page) == "wrong_link"
             assert "Open the link in the e-mail again." in page_text(page)
+    assert 'href="/events/1">Go to the event</a>' in page.text
     assert (await http.get(f"/registrations/{write(secret, OWN_PAGE, link)}/outcome")).status_code == 404
 
 

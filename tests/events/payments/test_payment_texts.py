@@ -335,9 +335,9 @@ async def test_a_fully_refunded_person_does_not_read_that_nothing_comes_back(sho
 @pytest.mark.parametrize(
     ("days", "terms"),
     [
-        (0, "in full if you cancel by {moment}, none after that"),
-        (12, "in full if you cancel by {moment}, none after that"),
-        (40, "only until 40 days before the event"),
+        (0, "If you cancel by {moment}, you get all of it back. After that, you get nothing back."),
+        (12, "If you cancel by {moment}, you get all of it back. After that, you get nothing back."),
+        (40, "You get nothing back: the organizer gives money back only until 40 days before the event."),
     ],
 )
 async def test_mails_to_people_who_pay_say_what_goes_back(shop: PaymentScene, days: int, terms: str) -> None:

@@ -69,10 +69,10 @@ async def test_moments_are_written_as_in_the_language(service: Service) -> None:
     english, in_german = await Browser(queue).line_up(), await german(queue).line_up()
 
     moment = 'datetime="2099-03-01T17:30:00Z"'
-    assert re.search(rf"people are let in on <time {moment}>March 1, 2099, 5:30\sPM UTC</time>\.", english.text)
-    assert f"Die ersten werden am <time {moment}>1. März 2099, 17:30 UTC</time> eingelassen." in in_german.text
-    assert re.search(r"Last updated</dt><dd><time [^>]*>\d+:\d\d:\d\d\s[AP]M UTC</time>", english.text)
-    assert re.search(r"Aktualisiert</dt><dd><time [^>]*>\d\d:\d\d:\d\d UTC</time>", in_german.text)
+    assert re.search(rf"people are let in on <time {moment}>March 1, 2099, 5:30\sPM\sUTC</time>\.", english.text)
+    assert f"Der Einlass beginnt am <time {moment}>1. März 2099, 17:30\u00a0UTC</time>." in in_german.text
+    assert re.search(r"Last updated</dt><dd><time [^>]*>\d+:\d\d:\d\d\s[AP]M\sUTC</time>", english.text)
+    assert re.search(r"Aktualisiert</dt><dd><time [^>]*>\d\d:\d\d:\d\d\sUTC</time>", in_german.text)
 
 
 async def test_the_chosen_language_is_kept_when_a_place_is_taken_again(queue: QueueScene) -> None:
@@ -99,7 +99,7 @@ async def test_the_other_language_is_a_link_on_the_page_itself_and_in_a_frame(qu
         page = await queue.service.http.get(f"{path}?lang=en", headers={"Accept-Language": GERMAN})
         queue.service.http.cookies.clear()
         assert '<a href="?lang=de" hreflang="de" lang="de">Deutsch</a>' in page.text
-        assert "One moment, we are keeping you a place." in page.text
+        assert "One moment: you are getting your place in line." in page.text
 
 
 async def test_a_german_visitor_is_sent_to_the_target_without_a_language_parameter(queue: QueueScene) -> None:
@@ -138,12 +138,12 @@ async def test_a_visitor_without_a_place_reads_the_reason_in_german(settings: Se
     answers = (arriving, waiting, full, paused, closed, crowded, ended, gone, busy)
     pages = {room_state(page): page_text(page) for page in answers}
     texts = {
-        "arriving": "Einen Moment, wir halten Ihnen einen Platz frei.",
+        "arriving": "Einen Moment: Sie bekommen Ihren Platz in der Reihe.",
         "waiting": "Sie sind gleich an der Reihe.",
         "full": "Der Warteraum ist voll.",
         "crowded": "Aus Ihrem Netz kommen gerade viele Leute.",
         "paused": "Der Veranstalter hat den Warteraum am ",
-        "closed": "Sobald es weitergeht, bekommen Sie eine Stelle.",
+        "closed": "Sobald es weitergeht, bekommen Sie einen Platz.",
         "ended": "Dieser Warteraum ist beendet.",
         "gone": "Diesen Warteraum gibt es nicht.",
         "busy": "Hier ist gerade sehr viel los.",

@@ -50,7 +50,7 @@ async def test_an_organizer_gets_a_mail_when_an_endpoint_is_switched_off(service
 
     [mail] = await written(service)
 
-    assert mail.startswith("ada@example.com: Your program at 127.0.0.1 gets no messages any more\n")
+    assert mail.startswith("ada@example.com: Your webhook to 127.0.0.1 is switched off\n")
     assert f"/console/webhooks/{failing.endpoint['id']}" in mail
 
 

@@ -128,5 +128,7 @@ def test_a_moment_of_a_component_is_in_the_language_of_the_page(tmp_path: Path) 
     page = Frame("Site", tmp_path)
     moment = datetime(2026, 11, 21, 19, 30, tzinfo=UTC)
 
-    assert "21. November 2026, 19:30 UTC" in page.render("page.html", language=GERMAN, moment=moment)
-    assert "November 21, 2026, 7:30\N{NARROW NO-BREAK SPACE}PM UTC" in page.render("page.html", moment=moment)
+    assert "21. November 2026, 19:30\N{NO-BREAK SPACE}UTC" in page.render("page.html", language=GERMAN, moment=moment)
+    assert "November 21, 2026, 7:30\N{NARROW NO-BREAK SPACE}PM\N{NO-BREAK SPACE}UTC" in page.render(
+        "page.html", moment=moment
+    )

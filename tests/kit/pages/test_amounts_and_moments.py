@@ -81,7 +81,7 @@ def test_the_hour_that_comes_twice_is_distinguished_by_its_zone() -> None:
 
     for zone_of_input in (UTC, ZoneInfo("Europe/Berlin")):
         times = [GERMAN.time(moment.astimezone(zone_of_input), "Europe/Berlin") for moment in moments]
-        assert times == ["02:30 MESZ", "02:30 MEZ"]
+        assert times == ["02:30\u00a0MESZ", "02:30\u00a0MEZ"]
 
 
 def test_a_moment_has_its_day_which_may_be_another_one_than_in_utc() -> None:

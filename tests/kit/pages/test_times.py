@@ -1,6 +1,7 @@
 """Moments as people say them, with the exact one beside them."""
 
 import datetime as dt
+import re
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,8 @@ def frame(tmp_path_factory: pytest.TempPathFactory) -> Frame:
 
 def written(frame: Frame, days: int, language: Language = ENGLISH, zone: str = "", *, inside: bool = False) -> str:
     moment = dt.datetime.now(dt.UTC).replace(hour=12, minute=5) + dt.timedelta(days=days)
-    return frame.render("page.html", language=language, moment=moment, zone=zone, inside=inside).replace("\u202f", " ")
+    html = frame.render("page.html", language=language, moment=moment, zone=zone, inside=inside)
+    return re.sub("[\u202f\u00a0]", " ", html)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +45,8 @@ def test_the_exact_moment_is_in_the_title_and_for_programs(frame: Frame) -> None
     html = written(frame, 0)
 
     today = dt.datetime.now(dt.UTC)
-    assert f'title="{ENGLISH.moment(today.replace(hour=12, minute=5), "UTC")}"'.replace("\u202f", " ") in html
+    exact = re.sub("[\u202f\u00a0]", " ", ENGLISH.moment(today.replace(hour=12, minute=5), "UTC"))
+    assert f'title="{exact}"' in html
     assert f'datetime="{today:%Y-%m-%d}T12:05:' in html
 
 

@@ -1,5 +1,6 @@
 """The site of the events service: the layout of the kit with the templates of this folder."""
 
+import re
 from pathlib import Path
 
 from holdfast import accounts
@@ -49,10 +50,20 @@ SITE = Site(
     filters={"page_title": page_title},
 )
 
+_EVENT_OF_LINK = re.compile(r"([1-9][0-9]{0,17})-")
+"""The event in the address of a link, even if the rest of the address is missing."""
+
 
 def refuse_link(problem: Problem, request: Request, *, framed: bool = False) -> Reply:
-    """The page for a problem of a link of an e-mail. If the link is not ours, it says how people get the right one."""
+    """The page for a problem of a link of an e-mail. If the link is not ours, it leads to the event, for a new e-mail."""
     refusal = SITE.refuse(problem, request, framed=framed)
     if refusal.status != 404:
         return refusal
-    return SITE.page("pages/wrong_link.html", 404, language=language_of(request), framed=framed)
+    language, event = language_of(request), _EVENT_OF_LINK.match(request.fields.get("link", ""))
+    return SITE.page(
+        "pages/wrong_link.html",
+        404,
+        language=language,
+        framed=framed,
+        event_path=language.at(f"/events/{event[1]}{'/embed' if framed else ''}") if event else "",
+    )

@@ -23,5 +23,5 @@ def message(mail: SignInMail, frame: Frame) -> MailMessage:
         first=_("Open the link within %(minutes)s minutes, in the browser in which you asked for it.")
         % {"minutes": MINUTES},
         button=_("Sign in"),
-        rest=_("It works once. If you did not ask for it, ignore this e-mail: without the link nobody is signed in."),
+        rest=_("It works once. If you did not ask for it, ignore this e-mail: nobody can sign in without the link."),
     )

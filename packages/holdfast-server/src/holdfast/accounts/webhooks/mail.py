@@ -25,11 +25,11 @@ def message(mail: WebhookMail, frame: Frame) -> MailMessage:
     return link_message(
         mail,
         frame,
-        subject=_("Your program at %(host)s gets no messages any more") % {"host": header_text(mail.host)},
+        subject=_("Your webhook to %(host)s is switched off") % {"host": header_text(mail.host)},
         first=_(
-            "For five days no message could be delivered to it, so we have stopped trying. Mend the program, and then "
-            "make its address active again."
+            "For five days, no message could be delivered to it. So we have stopped trying. Repair the program that "
+            "receives the messages, and then make the webhook active again."
         ),
         button=_("See what went wrong"),
-        rest=_("Messages wait up to 30 days. When the address is active again, they are sent, the oldest first."),
+        rest=_("Messages wait up to 30 days. When the webhook is active again, they are sent, the oldest first."),
     )

@@ -75,8 +75,8 @@ class MailKind(Struct, frozen=True, kw_only=True):
     code            whether it has the code for the entrance
     numbered        whether it says the number of the registration in the public order of arrivals
     calendar        PUBLISH: it puts the event into the calendar of a person with a seat; CANCEL: it takes it out
-    next_step       where its button leads if the person has no registration: to the form of the event, or to the
-                    other events of the organizer
+    next_step       where its button leads if the person has no registration: to the form of the event, unless the
+                    organizer has removed the person, or to the other events of the organizer
     sentences       by reason, in English; None: for all other reasons, and for none
     """
 
@@ -119,11 +119,8 @@ KINDS: Mapping[Kind, MailKind] = {
                 translatable("Please confirm your entry: %(title)s"),
                 translatable("Please confirm your entry in the draw for “%(title)s”."),
                 (
-                    translatable(
-                        "Open the page below before %(until)s, and press its button. So we know that this address is"
-                        " yours."
-                    ),
-                    translatable("Entries without a confirmed address come last in the draw."),
+                    translatable("Confirm by %(until)s that this address is yours."),
+                    translatable("Without that, your entry comes last in the draw."),
                 ),
             )
         },
@@ -164,7 +161,8 @@ KINDS: Mapping[Kind, MailKind] = {
         sentences={
             None: MailSentences(
                 translatable("You have a seat now: %(title)s"),
-                translatable("You have a seat at “%(title)s” now: you have moved up from the waiting list."),
+                translatable("You have a seat at “%(title)s” now."),
+                (translatable("You have moved up from the waiting list."),),
             )
         },
     ),
@@ -179,7 +177,7 @@ KINDS: Mapping[Kind, MailKind] = {
                 *_WAITLISTED,
                 (
                     translatable(
-                        "All seats are taken. When a seat becomes free, the first person on the list gets it, and an"
+                        "All seats are taken. Each time a seat becomes free, you move up. When it is yours, you get an"
                         " e-mail at once."
                     ),
                 ),
@@ -255,7 +253,10 @@ KINDS: Mapping[Kind, MailKind] = {
             "by_organizer": MailSentences(
                 translatable("Your registration was cancelled: %(title)s"),
                 translatable("The organizer has cancelled your registration for “%(title)s”."),
-                (translatable("If you do not know why, please ask the organizer."),),
+                (
+                    translatable("You no longer have a seat or a place on the waiting list."),
+                    translatable("If you do not know why, please ask the organizer."),
+                ),
             ),
         },
     ),

@@ -38,12 +38,10 @@ def own_data_message(mail: DataMail, frame: Frame) -> MailMessage:
         mail,
         frame,
         subject=_("Your data at %(site)s") % {"site": frame.title},
-        first=_(
-            "Somebody wants to download or erase the data that is stored about you. If that was you, open this page:"
-        ),
+        first=_("Somebody wants to download or erase your data. If that was you, open this page:"),
         button=_("Go to your data"),
         rest=_(
-            "The link works once, for an hour. Do not forward this e-mail. If that was not you, ignore it: nothing "
+            "The link works once, within one hour. Do not forward this e-mail. If that was not you, ignore it: nothing "
             "happens then."
         ),
     )
@@ -78,6 +76,8 @@ class RegistrationMailContent(Struct):
     entrance_code      the short code for the entrance
     button_label       the label of the first button
     button_url         where it leads: to the page of the registration, or else to the next step
+    cancel_question    the sentence before the way to cancel the registration; empty: it is too late for that
+    cancel_label       what that way is called
     cancel_url         where the person can cancel the registration
     organizer_url      the page of the organizer; empty: it has none
     order_sentences    the sentences about its number in the public order of arrivals; empty: it has none
@@ -101,7 +101,8 @@ class RegistrationMailContent(Struct):
     event_url: str
     organizer_url: str
     calendar_url: str
-    cancel_until: str
+    cancel_question: str
+    cancel_label: str
     organizer: str
     stop_url: str
     order_sentences: str
@@ -132,14 +133,12 @@ def message(
     has_registration, has_code = KINDS[kind].registration, KINDS[kind].code
     sentences = sentences_of(kind, caused.reason, FRAME.texts(language))
     title = header_text(known.title)
-    zone = known.timezone or "UTC"
     values = {"amount": _amount(kind, caused, known, language), "until": _until(kind, known, language)}
     content = RegistrationMailContent(
         language=language,
         asks=KINDS[kind].asks,
         opening=sentences.first % (values | {"title": title}),
-        further_sentences=" ".join((*_place(mail, language), *_paid(kind, values["amount"], language), *sentences.rest))
-        % values,
+        further_sentences=" ".join((*_place(mail, language), *sentences.rest)) % values,
         paragraph_lines=content_lines(known.paragraph or ""),
         title=title,
         greeting=header_text(caused.name or ""),
@@ -151,7 +150,8 @@ def message(
         event_url=url_in_language(mail.page, language),
         organizer_url=url_in_language(_organizer_url(mail, batch), language) if known.organizer_name else "",
         calendar_url=_calendar_url(mail, batch, language),
-        cancel_until=language.moment(known.until, zone) if has_registration and known.now < known.until else "",
+        cancel_question=_cancel_question(known, language) if has_registration and known.now < known.until else "",
+        cancel_label=_cancel_label(known, language),
         organizer=header_text(known.organizer_name or FRAME.texts(language).gettext("Unconfirmed organizer")),
         stop_url=url_in_language(mail.stop, language),
         order_sentences=_order(known, language) if KINDS[kind].numbered else "",
@@ -209,11 +209,6 @@ def _until(kind: Kind, known: MailFacts, language: Language) -> str:
     return language.moment(end, known.timezone or "UTC") if end else ""
 
 
-def _paid(kind: Kind, amount: str, language: Language) -> tuple[str, ...]:
-    """The sentence about the payment for a seat, before its code; empty if nothing was paid."""
-    return (FRAME.texts(language).gettext("You have paid %(amount)s."),) if KINDS[kind].code and amount else ()
-
-
 def _facts(kind: Kind, known: MailFacts, language: Language, amount: str) -> list[Fact]:
     _ = FRAME.texts(language).gettext
     zone = known.timezone or "UTC"
@@ -236,13 +231,35 @@ def _money_back(known: MailFacts, language: Language) -> str:
     texts = FRAME.texts(language)
     if known.refund_until <= known.now:
         if not (days := known.refund_days):
-            return texts.gettext("none any more")
+            return texts.gettext("You get nothing back any more.")
         text = texts.ngettext(
-            "only until %(number)s day before the event", "only until %(number)s days before the event", days
+            "You get nothing back: the organizer gives money back only until %(number)s day before the event.",
+            "You get nothing back: the organizer gives money back only until %(number)s days before the event.",
+            days,
         )
         return text % {"number": language.number(days)}
     until = language.moment(known.refund_until, known.timezone or "UTC")
-    return texts.gettext("in full if you cancel by %(until)s, none after that") % {"until": until}
+    text = texts.gettext("If you cancel by %(until)s, you get all of it back. After that, you get nothing back.")
+    return text % {"until": until}
+
+
+def _cancel_question(known: MailFacts, language: Language) -> str:
+    """The sentence before the way to cancel. It names a deadline only to a person who has a seat."""
+    _ = FRAME.texts(language).gettext
+    if known.status == "in_draw":
+        return _("You do not want to take part any more?")
+    if known.status != "registered":
+        return _("You do not want a seat any more?")
+    until = language.moment(known.until, known.timezone or "UTC")
+    return _("Can't come? Please cancel by %(until)s.") % {"until": until}
+
+
+def _cancel_label(known: MailFacts, language: Language) -> str:
+    """What the page calls it that a person gives up."""
+    _ = FRAME.texts(language).gettext
+    if known.status == "in_draw":
+        return _("Withdraw from the draw")
+    return _("Leave the waiting list") if known.status == "waitlisted" else _("Cancel your registration")
 
 
 def _order(known: MailFacts, language: Language) -> str:
@@ -252,7 +269,7 @@ def _order(known: MailFacts, language: Language) -> str:
     _, number = FRAME.texts(language).gettext, language.number
     numbers = {"number": number(known.log_number), "total": number(known.arrivals)}
     if known.drawn_place is None or known.draw_entries is None:
-        sentences = [_("You were number %(number)s of %(total)s.") % numbers]
+        sentences = [_("You registered as number %(number)s of %(total)s.") % numbers]
     else:
         drawn = {"entries": number(known.draw_entries), "place": number(known.drawn_place)}
         sentence = _("Your entry was number %(number)s of %(entries)s. In the draw it came to rank %(place)s.")
@@ -286,7 +303,9 @@ def _button_label(mail: RegistrationMail, amount: str, language: Language) -> st
     _ = FRAME.texts(language).gettext
     kind = mail.kind
     if not KINDS[kind].registration:
-        return _("Register again") if _leads_to_form(mail) else _("Other events of the organizer")
+        if _leads_to_form(mail):
+            return _("Register again")
+        return _("To the organizer") if kind == "removed" else _("Other events of the organizer")
     if kind == "confirm":
         return _("Confirm your entry")
     if kind == "payment_due":
@@ -309,8 +328,9 @@ def _leads_to_form(mail: RegistrationMail) -> bool:
 
     An organizer without a name has no page with other events.
     """
-    can_try_again = KINDS[mail.kind].next_step == "form" or mail.caused.reason == "payment_expired"
-    return can_try_again or mail.known.organizer_name is None
+    reason = mail.caused.reason
+    can_try_again = KINDS[mail.kind].next_step == "form" and reason != "by_organizer"
+    return can_try_again or reason == "payment_expired" or mail.known.organizer_name is None
 
 
 def _place(mail: RegistrationMail, language: Language) -> tuple[str, ...]:
@@ -338,9 +358,8 @@ def _text(content: RegistrationMailContent) -> str:
         # The paragraph is marked like a quotation, so that no line of it looks like ours.
         quoted = "\n".join(f"> {line}".rstrip() for line in content.paragraph_lines)
         parts.append(_("%(organizer)s writes:") % {"organizer": content.organizer} + f"\n{quoted}")
-    if content.cancel_until:
-        sentence = _("Can't come? Please cancel by %(until)s:") % {"until": content.cancel_until}
-        parts.append(f"{sentence}\n{content.cancel_url}")
+    if content.cancel_question:
+        parts.append(f"{content.cancel_question} {content.cancel_label}:\n{content.cancel_url}")
     if content.button_url != content.event_url:
         parts.append(_("About the event:") + f"\n{content.event_url}")
     elif content.organizer_url:

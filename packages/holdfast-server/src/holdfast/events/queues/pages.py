@@ -271,13 +271,12 @@ def show_room(
     """The page of a waiting room, or the part of it that is the same for all who wait."""
     language = language_of(request)
     numbers = (
-        {name: f"{{{name}}}" for name in ("position", "behind", "wait", "opens", "progress", "number", "ticket")}
+        {name: f"{{{name}}}" for name in ("position", "behind", "wait", "progress", "number", "ticket")}
         if view.is_shared
         else {
             "position": language.number(view.position),
             "behind": language.number(view.behind),
             "wait": room.wait_in_words(view.wait, language),
-            "opens": room.wait_in_words(view.until_start, language),
             "progress": str(view.progress),
             "number": language.number(view.ticket),
             "ticket": str(view.ticket),

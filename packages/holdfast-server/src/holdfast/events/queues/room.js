@@ -92,12 +92,11 @@ async function fetchShared() {
     position: number.format(position),
     behind: number.format(Math.max(0, tickets - place.ticket)),
     wait: inWords(wait),
-    opens: inWords(Number(start)),
     number: number.format(place.ticket),
     ticket: place.ticket,
     progress: Math.min(99, Math.max(1, Math.floor((100 * waited) / Math.max(1, waited + wait)))),
   };
-  const fresh = parse(html.replace(/\{(position|behind|wait|opens|progress|number|ticket)\}/g, (_, name) => values[name]));
+  const fresh = parse(html.replace(/\{(position|behind|wait|progress|number|ticket)\}/g, (_, name) => values[name]));
   const main = fresh.querySelector("main");
   main.querySelector("#position")?.classList.toggle("long", position > 99_999);
   for (const note of main.querySelectorAll("[data-late]")) note.hidden = note.dataset.late !== place.late;

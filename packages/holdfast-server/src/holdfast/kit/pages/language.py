@@ -193,7 +193,8 @@ def _skeleton(moment: dt.datetime, zone: str, skeleton: str, locale: str) -> str
 @lru_cache(1_000)
 def _time(moment: dt.datetime, zone: str, width: Literal["medium", "short"], locale: str) -> str:
     local = local_time(moment, zone)
-    return f"{format_time(local, width, locale=locale)} {_zone(moment, zone, locale)}"
+    # No line ends before the zone.
+    return f"{format_time(local, width, locale=locale)}\N{NO-BREAK SPACE}{_zone(moment, zone, locale)}"
 
 
 @lru_cache(1_000)
