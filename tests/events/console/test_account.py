@@ -40,7 +40,7 @@ async def test_one_button_ends_keys_apps_password_and_sessions_of_this_account_o
 
     done = await at.browser.send("/account/secure")
 
-    assert "All your API keys end." in question
+    assert "All your API keys stop working." in question
     assert "All access has ended." in done.text
     assert "session" not in at.browser.http.cookies
     assert [await browser.is_signed_in() for browser in (at.browser, thief, bob)] == [False, False, True]

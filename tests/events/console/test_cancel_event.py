@@ -55,9 +55,9 @@ async def test_the_first_choice_keeps_the_event_and_the_date_can_be_changed_inst
 
     page = main_text(await browser.get(f"{path}/cancel"))
 
-    assert "nobody is registered" in page
+    assert "Nobody is registered, so nobody loses a seat." in page
     assert "Nobody gets an e-mail." in page
-    assert "Does only the date or the place change? Change the date" in page
+    assert "Does only the date or the place change? Edit the event" in page
     assert page.endswith("Keep the event Cancel the event")
 
 

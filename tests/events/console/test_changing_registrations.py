@@ -57,14 +57,15 @@ async def test_the_form_of_a_move_names_changes_of_the_order_before_and_the_page
     await browser.send(f"{ben}?do=remove", ben, do="remove")
     assert logged in main_text(await browser.get(ann))
 
-    assert "Fair order 3 people so far, numbered in order of arrival. Moved by you: 1. Removed by you: 1." in main_text(
-        await browser.get(page)
+    assert (
+        "Fair order 3 people so far, numbered in order of arrival. You moved 1 person. You removed 1 person."
+        in main_text(await browser.get(page))
     )
     await ada.patch(f"/api/events/{event['id']}", {"event": {"public_log": False}})
     for path in (f"{ann}?do=remove", f"{page}/edit", f"{page}/cancel"):
         assert logged not in main_text(await browser.get(path)), path
     # What was published stays, and so does its count.
-    assert "Moved by you: 1. Removed by you: 1." in main_text(await browser.get(page))
+    assert "You moved 1 person. You removed 1 person." in main_text(await browser.get(page))
 
 
 async def test_a_person_added_by_the_organizer_can_have_a_name(service: Service) -> None:

@@ -163,7 +163,7 @@ async def test_the_form_of_an_event_says_how_many_people_get_a_mail_if_the_date_
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=4)
     path = f"/console/events/{event['id']}/edit"
-    sentence = "If you change the date or the place, 2 people get an e-mail ten minutes later."
+    sentence = "If you change the date or the place, 2 people get an e-mail 10 minutes after you save."
     before = await browser.get(path)
     for name, notify in (("ann", True), ("bob", True), ("cleo", False)):
         await ada.register(event["id"], email=f"{name}@example.com", notify=notify)
@@ -171,7 +171,7 @@ async def test_the_form_of_an_event_says_how_many_people_get_a_mail_if_the_date_
 
     after = await browser.get(path)
 
-    assert "ten minutes later" not in main_text(before)
+    assert "10 minutes after you save" not in main_text(before)
     assert sentence in main_text(after)
 
 

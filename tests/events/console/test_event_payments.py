@@ -18,7 +18,7 @@ async def test_the_list_of_payments_has_totals_and_links_to_people_of_deleted_re
     page = f"/console/events/{ann.event_id}/payments"
     assert page in (await browser.get(f"/console/events/{ann.event_id}")).text
     assert (
-        "Yours €11.40 after refunds and the fee Paid by card €12.00 €12.00 in 1 payment "
+        "You get €11.40 after refunds and the fee Paid by card €12.00 €12.00 in 1 payment "
         "Fee of the platform €0.60 part of each payment All times in UTC"
     ) in page_text(await browser.get(page))
 
@@ -28,7 +28,7 @@ async def test_the_list_of_payments_has_totals_and_links_to_people_of_deleted_re
     payments_page = await browser.get(page)
     text = page_text(payments_page)
     assert "Paid by card €0.00 €12.00 in 1 payment, €12.00 refunded" in text
-    assert "ann@example.com Refunded Paid: €12.00 Refunded: €12.00 Fee: €0.00 Yours: €0.00" in text
+    assert "ann@example.com Refunded Paid: €12.00 Refunded: €12.00 Fee: €0.00 You get: €0.00" in text
     assert "The payment processor refuses to give money back." in text
     [link] = re.findall(r'<a href="([^"]+)"><bdi>ann@example.com</bdi>', payments_page.text)
     assert link == person
@@ -49,11 +49,11 @@ async def test_the_rest_of_a_partly_refunded_payment_is_shown_and_exported(shop:
     text = page_text(await browser.get(page))
     header, row = csv_cells(await browser.get(f"{page}.csv"))
 
-    assert "Yours €8.55" in text
+    assert "You get €8.55" in text
     assert "Paid by card €9.00 €12.00 in 1 payment, €3.00 refunded Fee of the platform €0.45" in text
-    assert "ann@example.com Partly refunded Paid: €12.00 Refunded: €3.00 Fee: €0.45 Yours: €8.55" in text
+    assert "ann@example.com Partly refunded Paid: €12.00 Refunded: €3.00 Fee: €0.45 You get: €8.55" in text
     assert "Paid by card €9.00" in page_text(await browser.get(page.removesuffix("/payments")))
-    assert header[:6] == ["E-mail address", "Status", "Paid", "Refunded", "Fee of the platform", "Yours"]
+    assert header[:6] == ["E-mail address", "Status", "Paid", "Refunded", "Fee of the platform", "You get"]
     assert row[:7] == ["ann@example.com", "Paid", "12.00", "3.00", "0.45", "8.55", "EUR"]
 
 

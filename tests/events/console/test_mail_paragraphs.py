@@ -72,11 +72,11 @@ async def test_the_form_of_paragraphs_shows_above_each_field_what_the_mail_says_
     page = await browser.get(f"/console/events/{event['id']}/mails")
     german = await browser.get(f"/console/events/{event['id']}/mails?lang=de")
 
-    assert "You have a seat at “…”." in page.text
+    assert "You have a seat at “&lt;b&gt;Life&lt;/b&gt; %s drawing”." in page.text
     assert "<b>Life" not in page.text
     assert page.text.count("<textarea") == page.text.count('<details class="editing"') == 9
     assert "Ihr Text in der E-Mail „Platz bestätigt“" in main_text(german)
-    assert "Sie haben einen Platz bei „…“." in german.text
+    assert "Sie haben einen Platz bei „&lt;b&gt;Life&lt;/b&gt; %s drawing“." in german.text
 
 
 async def test_previews_of_payments_say_what_is_to_be_paid_and_what_goes_back(service: Service) -> None:
@@ -128,7 +128,7 @@ async def test_every_kind_of_paragraph_has_a_preview(service: Service, kind: str
     assert page.text.count("<iframe") == page.text.count("&gt; A word of ours.") == 2
     first = re.findall(r"<pre>Hello Kim,\n\n(.*)", page.text)[0]
     above = page.text.partition(f'<textarea id="{kind}"')[0].rpartition("<summary>")[2]
-    assert first.replace("Life drawing", "…") in re.sub("</?bdi>", "", above)
+    assert first in re.sub("</?bdi>", "", above)
 
 
 async def test_the_policy_allows_the_style_of_the_mail_only_where_a_mail_is_shown(service: Service) -> None:

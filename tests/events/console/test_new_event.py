@@ -181,7 +181,7 @@ async def test_the_waiting_list_has_a_place_for_every_tenth_seat_unless_a_number
     page = await browser.get(PAGE)
     done = await browser.send(PAGE, **event_form(capacity=seats, waitinglist_capacity=typed))
 
-    assert "leave it empty for a tenth of the seats, at least 5. Enter 0 for no waiting list." in main_text(page)
+    assert "Without a number, the waiting list has a place for every ten seats, at least 5." in main_text(page)
     assert done.status_code == 303, done.text
     assert (await ada.get("/api/events")).json()["data"][0]["waitinglist_capacity"] == places
 
@@ -291,6 +291,15 @@ async def test_a_free_event_does_not_change_the_currency_of_the_next_one_nor_of_
 
     for path in (PAGE, f"{PAGE}?copy={free['id']}"):
         assert '<option value="EUR" selected>' in (await browser.get(path)).text
+
+
+async def test_without_a_price_so_far_the_currency_is_that_of_the_country_of_the_last_event(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
+    await ada.create_event(pricing_mode="free", price=0, timezone="Europe/Zurich")
+
+    page = await browser.http.get(PAGE, headers={"Accept-Language": "en-US"})
+
+    assert '<option value="CHF" selected>' in page.text
 
 
 @pytest.mark.parametrize(

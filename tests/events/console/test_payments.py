@@ -37,7 +37,7 @@ async def test_a_part_of_a_payment_is_refunded_and_the_person_keeps_the_seat(sho
     browser, ann, page = await pay_for_seat(shop)
     text = page_text(await browser.get(page))
     assert "€12.00 Paid" in text
-    assert "Paid by card €12.00 Fee of the platform -€0.60 Yours €11.40" in text
+    assert "Paid by card €12.00 Fee of the platform -€0.60 You get €11.40" in text
     assert page in (await browser.get(page.removesuffix("/payments"))).text
 
     assert await give_back(browser, page, "4,50") == 303
@@ -45,7 +45,7 @@ async def test_a_part_of_a_payment_is_refunded_and_the_person_keeps_the_seat(sho
 
     after = page_text(await browser.get(page))
     assert "€12.00 Partly refunded" in after
-    assert "Refunded: by you -€4.50 Fee of the platform -€0.37 Yours €7.13" in after
+    assert "Refunded: by you -€4.50 Fee of the platform -€0.37 You get €7.13" in after
     assert shop.moved("refund") == 450
     assert await shop.counts(ann.event_id) == {"registered": 1}
 

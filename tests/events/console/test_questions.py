@@ -43,7 +43,7 @@ async def renew_a_secret(at: Desk) -> tuple[str, str]:
 
 
 async def end_all_access(at: Desk) -> tuple[str, str]:
-    return "/account/secure", "All your API keys end."
+    return "/account/secure", "All your API keys stop working."
 
 
 async def registered(at: Desk) -> tuple[str, str]:

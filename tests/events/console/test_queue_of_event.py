@@ -38,7 +38,7 @@ async def test_a_room_is_made_for_an_event_that_is_chosen(service: Service) -> N
     made = (await make(at, str(event["id"]))).headers["location"]
     room = await at.browser.get(made)
     assert "For your event Night of the lamps" in page_text(room)
-    assert "people register on the page of the event, one person a turn" in page_text(room)
+    assert "people register on the page of the event. Each turn is for one person." in page_text(room)
     assert "Connect your site" not in room.text
     assert "for Night of the lamps" in page_text(await at.browser.get("/console/queues"))
 
@@ -113,7 +113,7 @@ async def test_the_first_step_says_why_no_event_can_be_chosen(service: Service) 
     await make(at, str(event["id"]))
     all_guarded = await at.page("/console/queues/new")
 
-    assert "You have no upcoming event yet." in no_event
+    assert "You have no upcoming event yet. Create an event first." in no_event
     assert "All your upcoming events have one already." in all_guarded
 
 

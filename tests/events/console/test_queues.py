@@ -158,7 +158,7 @@ async def test_the_picture_shows_length_pace_and_wait(service: Service) -> None:
     assert "of 500 at most" in text
     assert "<dt>Let in during the last minute</dt><dd><strong>1</strong>" in text
     assert "at most 1 a minute" in text
-    assert "<dt>Longest wait if you join now</dt><dd><strong>4 minutes</strong>" in text
+    assert "<dt>Longest wait now</dt><dd><strong>4 minutes</strong>" in text
     assert "M295 60V2.0" in text
     assert "At most 6 minutes." in text
 

@@ -29,7 +29,7 @@ async def test_the_timeline_of_a_person_lists_stored_events_in_order(shop: Payme
         re.sub(r"(today|yesterday|tomorrow), \S+ [AP]M", "at", " ".join(re.sub(r"<[^>]*>", " ", entry).split()))
         for entry in re.findall(r"<li>(<svg.*?)</li>", page.text, re.DOTALL)
     ]
-    assert entries[:2] == ["Registered at", "Got a seat that has to be paid at"]
+    assert entries[:2] == ["Registered at", "Seat reserved, payment due at"]
     assert "Paid €12.00 at" in entries
     [failed] = [entry for entry in entries if entry.startswith("E-mail failed: Seat confirmed at")]
     assert "The mail server does not know this address" in failed

@@ -9,7 +9,7 @@ async def test_a_merchant_sets_the_limit_of_the_key_of_the_shop_and_sees_it_in_t
     await admin.open()
     [(key_id,)] = await run_sql(admin.inventory.database, "select id from api_keys where active")
     path = f"/console/agents/limit?key={key_id}"
-    assert "So many units the agent may move in a day" in main_text(await admin.get(path))
+    assert "How many units the agent may sell" in main_text(await admin.get(path))
 
     saved = await admin.send(path, daily_limit="20")
 

@@ -49,7 +49,7 @@ def message(mail: RequestMail, frame: Frame) -> MailMessage:
         ],
         button=_("Approve or decline"),
         rest=_(
-            "After 24 hours a request ends by itself. You get at most one of these e-mails an hour for each agent. You "
-            "can turn them off where you set its limits."
+            "A request expires after 24 hours. You get at most one of these e-mails an hour for each agent. To get "
+            "none, open the limits of the agent."
         ),
     )

@@ -86,11 +86,20 @@ def currency_of(header: bytes) -> str:
             locale = Locale.parse(get_global("likely_subtags").get(tag, tag))
         except (ValueError, UnknownLocaleError):
             continue
-        # The newest currency of a region stands last.
-        in_use = get_territory_currencies(locale.territory) if locale.territory else []
-        if currency := next((code for code in reversed(in_use) if code in CURRENCIES), None):
+        if currency := _currency_in(locale.territory):
             return currency
     return FALLBACK
+
+
+def currency_of_zone(zone: str) -> str | None:
+    """The currency of the country of a time zone, such as `Europe/Berlin`. None: cards cannot pay it."""
+    return _currency_in(get_global("zone_territories").get(zone))
+
+
+def _currency_in(territory: str | None) -> str | None:
+    """The currency in use in a territory. The newest stands last."""
+    in_use = get_territory_currencies(territory) if territory else []
+    return next((code for code in reversed(in_use) if code in CURRENCIES), None)
 
 
 class CopyEvent(Command):
@@ -262,5 +271,6 @@ class NewEventPage:
 
 
 def _currency(usual: EventDefaults, request: Request) -> str:
-    """The currency of the organizer's last event with a price; else that of the region of the browser."""
-    return usual.currency or currency_of(request.headers.get(b"accept-language", b""))
+    """The currency of the last event with a price; else that of where the last event was; else that of the browser."""
+    by_events = usual.currency or currency_of_zone(usual.timezone or "")
+    return by_events or currency_of(request.headers.get(b"accept-language", b""))

@@ -95,7 +95,7 @@ class PaymentsFile:
 def _columns(language: Language) -> Sequence[str]:
     _ = SITE.texts(language).gettext
     return (
-        *(_("E-mail address"), _("Status"), _("Paid"), _("Refunded"), _("Fee of the platform"), _("Yours")),
+        *(_("E-mail address"), _("Status"), _("Paid"), _("Refunded"), _("Fee of the platform"), _("You get")),
         *(_("Currency"), _("When (UTC)"), _("Id")),
     )
 
