@@ -55,7 +55,7 @@ _EVENT_OF_LINK = re.compile(r"([1-9][0-9]{0,17})-")
 
 
 def refuse_link(problem: Problem, request: Request, *, framed: bool = False) -> Reply:
-    """The page for a problem of a link of an e-mail. If the link is not ours, it leads to the event, for a new e-mail."""
+    """The page for a problem of a link of an e-mail. If it is not ours, it leads to the event."""
     refusal = SITE.refuse(problem, request, framed=framed)
     if refusal.status != 404:
         return refusal
