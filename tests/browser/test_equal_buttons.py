@@ -36,7 +36,7 @@ async def test_buttons_of_a_row_have_one_width_and_one_height(chromium: Browser,
     assert width / 2 - 10 < of_buttons[0][0] < width / 2
 
 
-async def test_of_an_odd_number_of_buttons_the_first_is_as_wide_as_the_row(chromium: Browser) -> None:
+async def test_the_first_of_an_odd_number_of_buttons_is_as_wide_as_the_row(chromium: Browser) -> None:
     width, [first, *others] = await sizes(chromium, SHORT + LONG + MENU)
 
     assert first[0] == round(width)

@@ -166,6 +166,15 @@ async def test_a_parked_level_is_shown_with_its_reason_and_set_again_after_a_que
     assert (await pooled.shop.call("get_sync_status"))["parked"] == 0
 
 
+async def test_a_pool_without_packs_has_no_numbers_to_set_again(pooled: Stocking) -> None:
+    empty = await pooled.shop.pool(5, name="Empty")
+
+    page = main_text(await pooled.send(PATH, do="resync", pool_id=str(empty["id"])))
+
+    assert page.startswith("Sync “Empty” is in sync")
+    assert "There is nothing to do." in page
+
+
 async def test_a_number_that_was_changed_in_the_shop_can_be_kept_with_a_correction_of_the_pool(
     pooled: Stocking,
 ) -> None:

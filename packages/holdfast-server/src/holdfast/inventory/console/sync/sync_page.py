@@ -127,13 +127,16 @@ class SyncPage:
             await forms.run_once(self._resync, merchant(session), command, fields, Resynced)
             return self._console.redirect(request, SYNC)
         preview: Resynced = await self._resync(merchant(session), command)
+        pool = await self._pool_of(session, pool_id)
+        if not preview.levels:
+            return await self._page(session, request, "sync/no_differences.html", 200, [], pool=pool)
         return await self._page(
             session,
             request,
             "sync/resync_question.html",
             200,
             [],
-            pool=await self._pool_of(session, pool_id),
+            pool=pool,
             does="resync",
             once=forms.new_token(),
             count=preview.levels,
