@@ -75,7 +75,7 @@ async def test_a_new_address_can_have_a_public_key_which_stays_on_its_page(at: D
     assert not re.search("(old|new|both) secret", question)
 
 
-async def test_another_way_to_sign_is_refused(at: Desk) -> None:
+async def test_an_unknown_signature_is_refused(at: Desk) -> None:
     form = await at.browser.get(f"{PAGE}/new")
     fields = {"url": "https://shop.example/hooks", "which": "all", "signature": "v2"}
 

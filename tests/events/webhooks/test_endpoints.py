@@ -289,7 +289,7 @@ async def test_endpoints_of_a_stranger_are_deleted_when_the_owner_of_the_address
 
 
 @pytest.mark.parametrize("ending", ["delete", "pause"])
-async def test_nothing_more_is_sent_to_an_endpoint_that_ends_during_its_turn(
+async def test_an_endpoint_that_ends_during_its_turn_gets_nothing_more(
     service: Service, ada: Client, program: Program, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
     """The messages that were read before still come: here one."""
