@@ -59,7 +59,7 @@ async def test_an_organizer_is_told_in_the_language_of_the_endpoint(service: Ser
 
     [mail] = await written(service)
 
-    assert mail.startswith("ada@example.com: Ihr Programm ")
+    assert mail.startswith("ada@example.com: Ihr Webhook ")
 
 
 async def test_an_endpoint_that_was_activated_again_is_not_mailed(service: Service, failing: Program) -> None:
