@@ -272,8 +272,9 @@ class UndoPage:
             refusal = done
         would = await try_form(lambda: self._undo(session, entry_id, entry), *WHY_NOT)
         if isinstance(would, FormRefusal):
-            values = {"pool": pool, "code": would.code}
-            return self._console.page(session, request, "pools/not_undone.html", refusal.status, **values)
+            return self._console.page(
+                session, request, "pools/not_undone.html", refusal.status, pool=pool, code=would.code
+            )
         return self._console.page(
             session,
             request,
