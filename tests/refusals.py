@@ -36,17 +36,11 @@ def declared() -> set[Refusal]:
 
 
 def operations() -> Operations:
-    """Every operation that the services run."""
+    """Every operation that the services run, also if both have one with the same name."""
     from holdfast.events import service as events
     from holdfast.inventory import service as inventory
 
-    # People sign in to both services in the same way.
-    return tuple(
-        {
-            operation.name: operation
-            for operation in (*inventory.TENANTLESS_OPERATIONS, *inventory.ALL_OPERATIONS, *events.ALL_OPERATIONS)
-        }.values()
-    )
+    return (*inventory.TENANTLESS_OPERATIONS, *inventory.ALL_OPERATIONS, *events.ALL_OPERATIONS)
 
 
 def differences(names: Collection[str], declared: set[Refusal], seen: set[Refusal]) -> Iterable[str]:

@@ -2,7 +2,7 @@
 
 Nothing is run: the command of a request is read, without the rules that span fields. These exceptions are documented:
 a text with a pattern or a format says in its description what it must be, and for a tool, null means an absent member,
-and an update takes back what was read.
+and an update takes back what was read. That ids are positive and pages are not negative goes without saying there.
 """
 
 import json
@@ -28,8 +28,9 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.index import field_names
 from holdfast.kit.http.rest import CommandReader
 from holdfast.kit.mcp.jsonrpc import RpcError
-from holdfast.kit.mcp.tools import CLEAR, ArgumentReader, clearable, definition
+from holdfast.kit.mcp.tools import CLEAR, ArgumentReader, clearable, definition, has_unsaid_minimum
 from holdfast.kit.running.operation import Operation
+from tests.events.routed import ROUTED
 from tests.generated import Schema, fits, from_schema
 
 SPEC = openapi.document("Events", "1", "", "https://events.example", events.OPERATIONS, ())
@@ -88,10 +89,10 @@ def _of_query(operation: Operation) -> Published:
     )
 
 
-def _of_tool(operation: Operation) -> Published:
+def _of_tool(service: str, operation: Operation) -> Published:
     schema = definition(operation)["inputSchema"]
     return Published(
-        f"tool {operation.name}",
+        f"tool {operation.name} of {service}",
         operation,
         operation.tool_command,
         schema,
@@ -116,13 +117,18 @@ def _path_fields(operation: Operation) -> dict[str, str]:
     return {name: PATH[name] for name in field_names(operation.path)}
 
 
-BODIES = [_of_body(operation) for operation in events.OPERATIONS if operation.has_body_fields]
+BODIES = [_of_body(operation) for operation in ROUTED if operation.has_body_fields]
 QUERIES = [
     _of_query(operation)
-    for operation in events.OPERATIONS
+    for operation in ROUTED
     if not operation.method_has_body and {*operation.command.__struct_fields__} - {*operation.path_fields}
 ]
-TOOLS = [_of_tool(operation) for operation in (*events.OPERATIONS, *inventory.OPERATIONS) if operation.tool]
+TOOLS = [
+    _of_tool(service, operation)
+    for service, operations in (("events", events.OPERATIONS), ("inventory", inventory.OPERATIONS))
+    for operation in operations
+    if operation.tool
+]
 each_of_them = pytest.mark.parametrize("published", [*BODIES, *QUERIES, *TOOLS], ids=lambda published: published.name)
 
 ODD = st.sampled_from(
@@ -276,6 +282,9 @@ def test_a_published_schema_accepts_exactly_what_the_command_accepts(
         if published.lenient:
             # The schemas of tools leave out the bounds of the database's integers.
             assume(all(abs(number) < 2**31 for number in _numbers(value)))
+            # They leave out that ids are positive, and that pages are not negative.
+            members = [member for inside in _objects(value) for member in inside.items()]
+            assume(all(number >= 1 for name, item in members if has_unsaid_minimum(name) for number in _numbers(item)))
             assume(all(_fits_type(read_only[name], value[name]) for name in read_only.keys() & value.keys()))
             # That a member is not both given and emptied is a rule over two members.
             cleared = value.get(CLEAR)
@@ -304,13 +313,13 @@ def _wants_integer(published: Published, name: str) -> bool:
 
 @pytest.mark.parametrize("number", [5.0, 9_007_199_254_740_992.0])
 def test_a_whole_number_may_be_written_with_a_decimal_point(number: float) -> None:
-    [get] = [published for published in TOOLS if published.name == "tool get_event"]
+    [get] = [published for published in TOOLS if published.name == "tool get_event of events"]
     assert getattr(get.read({"event_id": number}), "event_id") == int(number)  # noqa: B009
 
 
 @pytest.mark.parametrize("number", [5.5, 1e16, -5.0, math.pi])
 def test_a_number_that_is_not_whole_or_not_exact_is_refused(number: float) -> None:
-    [get] = [published for published in TOOLS if published.name == "tool get_event"]
+    [get] = [published for published in TOOLS if published.name == "tool get_event of events"]
     with pytest.raises(Problem) as refused:
         get.read({"event_id": number})
     assert refused.value.errors.keys() == {"event_id"}

@@ -50,8 +50,14 @@ def run_demonstration(**settings: str) -> Generator[Demonstration]:
         links = re.findall(r"^  (\S.*?)  +(http://\S+)$", output.partition("To look at in a browser")[2], re.MULTILINE)
         [console] = re.findall(r"^Inventory .*?^  console +(http://\S+)$", output, re.MULTILINE | re.DOTALL)
         [key] = re.findall(r"^  organizer key +(\S+)$", output, re.MULTILINE)
-        addresses = map(address_of, ("Events", "Inventory", "Demo shops"))
-        yield Demonstration(data_dir, {**dict(links), "console": console}, *addresses, key)
+        yield Demonstration(
+            data_dir,
+            {**dict(links), "console": console},
+            address_of("Events"),
+            address_of("Inventory"),
+            address_of("Demo shops"),
+            key,
+        )
 
 
 class SentMails:

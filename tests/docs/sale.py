@@ -102,8 +102,10 @@ async def _unfolding(sale: Sale) -> AsyncIterator[Row]:
                 case "cancel", int():
                     for _ in range(how):
                         await sale.ada.delete(polls.pop())
-                case _, Mapping():
+                case "edit", Mapping():
                     await sale.patch(**how)
+                case _:
+                    raise ValueError(f"{what} is not a step of the sale")
             for row in await news(day - 0.5):
                 yield row
         await sale.days(0.5)

@@ -9,11 +9,11 @@ import httpx2
 import jsonschema
 import pytest
 
-from holdfast.events.api import OPERATIONS
 from holdfast.events.documents.examples import BODIES
 from holdfast.events.problems import ALL
 from holdfast.kit.contract.problems import COMMON_PROBLEMS
 from holdfast.kit.running.operation import Operation
+from tests.events.routed import ROUTED
 from tests.support import Client, Service
 
 in_one_loop = pytest.mark.asyncio(loop_scope="module")
@@ -105,11 +105,11 @@ def named(operations: list[Operation]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("operation", operations, ids=[operation.name for operation in operations])
 
 
-every_operation = named(list(OPERATIONS))
-with_a_body = named([operation for operation in OPERATIONS if operation.has_body_fields])
-with_a_query = named([operation for operation in OPERATIONS if not operation.has_body_fields])
-with_a_path = named([operation for operation in OPERATIONS if operation.path_fields])
-with_a_key = named([operation for operation in OPERATIONS if not operation.public])
+every_operation = named(ROUTED)
+with_a_body = named([operation for operation in ROUTED if operation.has_body_fields])
+with_a_query = named([operation for operation in ROUTED if not operation.has_body_fields])
+with_a_path = named([operation for operation in ROUTED if operation.path_fields])
+with_a_key = named([operation for operation in ROUTED if not operation.public])
 
 HUGE = b"9" * 5000
 DEEP = 100_000

@@ -5,7 +5,6 @@ from urllib.parse import quote
 
 import pytest
 
-from holdfast.events.api import OPERATIONS
 from holdfast.kit.running.operation import Operation
 from tests.events.refusal_scene import (
     DEEP,
@@ -16,6 +15,7 @@ from tests.events.refusal_scene import (
     with_a_path,
     with_a_query,
 )
+from tests.events.routed import ROUTED
 
 WRONG_QUERIES = (
     *("no_such_option=1", "Offset=1", "offset[]=1", "offset", "=", "%00=1", "%F0%9F%94%91=1"),
@@ -87,7 +87,7 @@ async def test_a_caller_without_a_valid_key_learns_nothing_about_any_path(
 async def test_a_method_the_path_does_not_know_is_refused(
     scene: RefusalScene, operation: Operation, subtests: pytest.Subtests
 ) -> None:
-    known = {other.method for other in OPERATIONS if other.path == operation.path}
+    known = {other.method for other in ROUTED if other.path == operation.path}
     known |= {"HEAD"} if "GET" in known else set()
     for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "X"} - known:
         with subtests.test(method=method):

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from schemathesis import GenerationMode, checks
 from schemathesis.specs.openapi import checks as openapi_checks
 
-from holdfast.events.api import OPERATIONS
 from holdfast.kit.running.operation import Operation
 from tests.databases import scratch_database
 from tests.events.refusal_scene import failures_in
+from tests.events.routed import ROUTED
 from tests.support import event_fields, queue_fields
 
 
@@ -121,7 +121,7 @@ REFUSED: list[Any] = [*KEPT, PROMISES.negative_data_rejection]
 UNHURRIED: list[Any] = list(hypothesis.HealthCheck)
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+@pytest.mark.parametrize("operation", ROUTED, ids=lambda operation: operation.name)
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 def test_a_request_generated_from_the_document_is_answered_as_documented(
     served: Served, operation: Operation, mode: GenerationMode

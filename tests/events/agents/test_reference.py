@@ -4,15 +4,13 @@ import re
 
 import httpx2
 
-from holdfast.events.api import OPERATIONS
 from holdfast.events.problems import ALL
 from holdfast.kit.contract.problems import COMMON_PROBLEMS
 from holdfast.kit.mcp.endpoint import VERSIONS
 from tests.events.agents.documents import BASE_URL, document
 from tests.events.agents.handbook import Handbook
 from tests.events.agents.samples import TOOLS
-
-ROUTED = [operation for operation in OPERATIONS if operation.route]
+from tests.events.routed import ROUTED
 
 
 async def test_the_documentation_names_every_operation_every_field_and_every_error(http: httpx2.AsyncClient) -> None:

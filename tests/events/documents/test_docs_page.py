@@ -22,9 +22,9 @@ from holdfast.kit.contract.problems import COMMON_PROBLEMS
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.webhooks.signing import new_secret, signed_headers
 from holdfast.kit.webhooks.verifying import VERIFYING
+from tests.events.routed import ROUTED
 from tests.support import Service
 
-ROUTED = [operation for operation in OPERATIONS if operation.route]
 TAKING_A_BODY = [operation for operation in ROUTED if operation.has_body_fields]
 IDS = examples.PARAMETERS
 SPEC = openapi.document("Events", "1", "", examples.BASE, OPERATIONS, (*COMMON_PROBLEMS, *ALL))

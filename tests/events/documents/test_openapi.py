@@ -18,12 +18,11 @@ from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.contract.problems import COMMON_PROBLEMS
 from holdfast.kit.running.operation import Operation
 from tests.events.refusal_scene import PROCESSOR_KEY
+from tests.events.routed import ROUTED
 from tests.helpers.photos import upload
 from tests.helpers.pictures import picture
 from tests.helpers.webhook_receiver import deliver
 from tests.support import Client, Service, event_fields, queue_fields
-
-ROUTED = [operation for operation in OPERATIONS if operation.route]
 
 
 class Document:

@@ -33,8 +33,8 @@ STORE_MESSAGES = """
 """
 
 
-async def seconds_until_told(program: Program, event_id: int, title: str) -> float:
-    """Change an event, and wait until the program of its organizer is told."""
+async def seconds_until_delivery(program: Program, event_id: int, title: str) -> float:
+    """Change an event, and wait until the program of its organizer has the message."""
     count, began = len(program.receiver.received), time.monotonic()
     await program.organizer.patch(f"/api/events/{event_id}", {"event": {"title": title}})
     await eventually(lambda: len(program.receiver.received) > count)
@@ -54,14 +54,16 @@ async def test_the_messages_about_one_cancelled_event_delay_no_other_organizer(
     memory, began = process.memory_info().rss, time.monotonic()
     loops = (FAN_OUT_LOOP.run(service.database), row_work.run(service.database, DeliveryWork(service.database)))
     async with at_work(*loops):
-        delays = [await seconds_until_told(calm, event["id"], f"Evening {number}") for number in range(MEASUREMENTS)]
-        told_meanwhile = len(busy.receiver.received)
+        delays = [
+            await seconds_until_delivery(calm, event["id"], f"Evening {number}") for number in range(MEASUREMENTS)
+        ]
+        delivered_meanwhile = len(busy.receiver.received)
         while SOAK and await service.run_sql("select from webhook_messages where not is_fanned_out limit 1"):
-            delays.append(await seconds_until_told(calm, event["id"], f"Evening {len(delays)}"))
+            delays.append(await seconds_until_delivery(calm, event["id"], f"Evening {len(delays)}"))
     print(
         f"{MESSAGES} messages: fanned out in {time.monotonic() - began:.0f} s,"
         f" of which {len(busy.receiver.received)} were delivered meanwhile; others waited {median(delays):.2f} s"
         f" (median of {len(delays)}), {max(delays):.2f} s at most;"
         f" memory grew by {(process.memory_info().rss - memory) / 2**20:.0f} MB, with what the receiver keeps"
     )
-    assert told_meanwhile < MESSAGES
+    assert delivered_meanwhile < MESSAGES

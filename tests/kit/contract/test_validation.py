@@ -132,7 +132,14 @@ def types(info: inspect.Type) -> Iterator[inspect.Type]:
             pass
 
 
-@pytest.mark.parametrize("operation", [*INVENTORY, *EVENTS], ids=lambda operation: operation.name)
+@pytest.mark.parametrize(
+    "operation",
+    [*INVENTORY, *EVENTS],
+    ids=[
+        *(f"inventory {operation.name}" for operation in INVENTORY),
+        *(f"events {operation.name}" for operation in EVENTS),
+    ],
+)
 def test_every_pattern_is_described_by_a_noun(operation: Operation) -> None:
     all_types = [*types(inspect.type_info(operation.command))]
     named_types: list[inspect.Type] = []

@@ -6,9 +6,9 @@ import re
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.events.api import OPERATIONS
 from holdfast.events.site import SITE
 from holdfast.kit.contract.client import address
+from tests.events.routed import ROUTED
 from tests.kit.raw_requests import code_of, request_directly, with_key
 from tests.support import Client, Service
 
@@ -187,7 +187,7 @@ async def test_a_misspelt_parameter_is_never_left_out_by_a_redirect(ada: Client,
 
 
 async def test_no_redirect_of_an_operation_drops_a_part_of_the_query(service: Service) -> None:
-    for operation in OPERATIONS:
+    for operation in ROUTED:
         path = re.sub(r"\{[^}]*\}", "4711", operation.path)
         redirected = await service.http.request(operation.method, f"{path}/?limit=1&lang=de", follow_redirects=False)
         refused = await service.http.request(operation.method, f"{path}/?limit=1&limt=2", follow_redirects=False)

@@ -46,7 +46,7 @@ def test_a_schema_of_arguments_has_bounds_and_descriptions_only() -> None:
     assert command_schema(Preserve) == {
         "type": "object",
         "properties": {
-            "jar_id": {"description": "Id, from list_jars.", "type": "integer", "minimum": 1},
+            "jar_id": {"description": "Id, from list_jars.", "type": "integer"},
             "lids": {
                 "description": "One or two. Up to 2 items.",
                 "type": "array",

@@ -219,7 +219,7 @@ async def change(tx: Tx, caller: Caller, command: UpdateEvent, html: RenderedTex
 
 @refuses(NOT_FOUND, FORBIDDEN)
 async def cancel(tx: Tx, caller: Caller, command: CancelEvent) -> Event:
-    """Cancel an event, for good. Its data is kept; it leaves public listings and takes no more registrations.
+    """Cancel an event for good. It leaves public listings, keeps its data, and takes no registrations.
 
     Pending ones are rejected.
     """

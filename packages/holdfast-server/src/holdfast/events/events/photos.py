@@ -115,9 +115,9 @@ async def presign(steps: Steps, caller: Caller, command: PresignUpload) -> Concl
 
 @refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, TOO_MANY_PHOTOS, TOO_MANY_UPLOADS, QUOTA_EXCEEDED, RATE_LIMITED)
 async def add(steps: Steps, caller: Caller, command: AddPhoto) -> Conclusion[AddedPhoto]:
-    """Add a photo to an event, from a public address or from an upload.
+    """Add a photo to an event, from a public address or an upload.
 
-    At most 5 MB and 40 million pixels, as JPEG, PNG, WebP or GIF. The first photo of an event is primary.
+    At most 5 MB and 40 million pixels, as JPEG, PNG, WebP or GIF.
     """
     event = await steps.read(lambda reader: events.find(reader, caller, command.event_id))
     _require_room(event)
@@ -137,7 +137,7 @@ async def add(steps: Steps, caller: Caller, command: AddPhoto) -> Conclusion[Add
 
 @refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED)
 async def set_primary(tx: Tx, caller: Caller, command: SetPrimaryPhoto) -> EventPhotos:
-    """Make a photo of an event its primary one: it moves to the front."""
+    """Move a photo of an event to the front: it is the primary one."""
     event = await events.lock(tx, caller, command.event_id)
     if command.key not in event.image_keys:
         raise invalid({"key": [message("is not one of the event's image_keys")]})

@@ -201,9 +201,9 @@ class Onboarding(Struct):
 
 @refuses(FORBIDDEN, PAYMENTS_NOT_CONFIGURED)
 async def create_link(steps: Steps, caller: Caller, command: CreateOnboardingLink) -> Conclusion[Onboarding]:
-    """Make a link at which a human signs in, and gives the payment processor an identity and a bank account.
+    """Make a link for a human, who gives the payment processor an identity and a bank account.
 
-    Events can be paid for as soon as `onboarding_complete` is true.
+    Events can be paid for once `onboarding_complete` is true.
     """
     if caller.tenant_id is None:
         raise FORBIDDEN("An admin key has no payouts of its own.", hint="Use a key of the organizer.")

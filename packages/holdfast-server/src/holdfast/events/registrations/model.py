@@ -73,7 +73,7 @@ class AddPerson(Command):
 class UpdateRegistration(Command):
     event_id: EventId
     user_id: PublicId
-    status: Annotated[AcceptedStatus | UnsetType, Meta(description="A seat, or a place on the waiting list.")] = UNSET
+    status: Annotated[AcceptedStatus | UnsetType, Meta(description="A seat or the waiting list.")] = UNSET
     amount_paid: Minor | UnsetType = UNSET
 
 

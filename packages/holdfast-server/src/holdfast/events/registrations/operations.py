@@ -76,8 +76,8 @@ async def list_registrations(reader: Reader, caller: Caller, command: ListRegist
 async def get(reader: Reader, batch: Batch[GetRegistration]) -> Sequence[Registration | Problem]:
     """Read one registration: poll it after registering.
 
-    Until it is registered or waitlisted it is refused: `registration_pending` while it waits to be settled or
-    drawn, or a held seat to be paid; `registration_rejected` when there was no place.
+    It is refused with `registration_pending` until it is settled, drawn or paid, and with `registration_rejected` when
+    there was no place.
     """
     matches = await sql.find_registrations(reader, [_lookup_key(call.caller, call.command) for call in batch.calls])
     base_url = reader.resources.settings.base_url
@@ -123,8 +123,7 @@ async def add(tx: Tx, batch: Batch[AddPerson]) -> Sequence[Accepted | Problem | 
 async def update(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registration:
     """Set a registration's status or the amount paid.
 
-    Putting a person on the waiting list gives the seat to the first there; the person stays until you set the status to
-    registered.
+    The seat of a person put on the waiting list goes to the first there. The person stays there until you change it.
     """
     before = await _find_settled(tx, caller, command)
     status = before.status if command.status is UNSET else command.status
@@ -145,7 +144,7 @@ async def update(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registr
 async def delete(tx: Tx, caller: Caller, command: DeleteRegistration) -> None:
     """Remove a registration, also a pending one.
 
-    A seat it held goes to the first on the waiting list.
+    Its seat goes to the first on the waiting list.
     """
     await seats.lock_event_of(tx, command.event_id)
     [match] = await sql.find_registrations(tx, [_lookup_key(caller, command)])

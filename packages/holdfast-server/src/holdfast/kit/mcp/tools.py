@@ -1,8 +1,8 @@
 """Operations as MCP tools: the list of tools with JSON Schemas, arguments as commands, answers and refusals as results.
 
 Schemas are as short as possible: an agent reads all of them before its first call. The schema of arguments has every
-bound that may be met, and its description says it too, since some clients drop the bounds. A pattern is explained by
-the description alone. The schema of an answer is an outline: its members. The answer shows the rest.
+bound but the minimum of ids and pages, and its description says it too, since some clients drop the bounds. A pattern
+is explained by the description alone. The schema of an answer is an outline: its members. The answer shows the rest.
 
 Some vendors refuse all tools if one of their schemas has a keyword that they do not know. So each member has one type;
 a list of types, a choice with null and `uniqueItems` are left out. A member that can be emptied is named by `clear`.
@@ -38,13 +38,11 @@ Schema = dict[str, Any]
 REF = "#/$defs/"
 TYPES = {str: "string", bool: "boolean", int: "integer"}
 LEFT_OUT = {"title", "examples", "pattern", "uniqueItems"}
-UNSAID_BOUNDS = [
-    *(("minimum", -(2**63)), ("maximum", 2**63 - 1), ("maximum", 2**31 - 1), ("maximum", 10**12 - 1)),
-    *(("minimum", 0), ("minimum", 1), ("minLength", 1)),
-]
-"""Bounds that are left out because they do not help an agent: what the database stores at most, and what goes without
-saying, such as that a text is not empty.
-"""
+STORED_BOUNDS = [("minimum", -(2**63)), ("maximum", 2**63 - 1), ("maximum", 2**31 - 1), ("maximum", 10**12 - 1)]
+"""The bounds of what the database stores, which are left out because they do not help an agent."""
+
+PAGE_FIELDS = {"offset", "limit"}
+"""The arguments that say which page of a list is meant."""
 
 CLEAR = "clear"
 """The argument of a tool that names the members to be emptied. The command has null for them."""
@@ -90,17 +88,30 @@ def _object(schema: Schema, shared: dict[str, Schema]) -> Schema:
     required = {"required": schema["required"]} if schema["required"] else {}
     return {
         "type": "object",
-        "properties": {name: _argument(member, shared) for name, member in schema["properties"].items()},
+        "properties": {
+            name: _argument(_without_minimum(member) if has_unsaid_minimum(name) else member, shared)
+            for name, member in schema["properties"].items()
+        },
         **required,
         "additionalProperties": False,
     }
+
+
+def has_unsaid_minimum(name: str) -> bool:
+    """Whether a member is an id, or says which page of a list is meant: that it is not negative goes without saying."""
+    return name == "id" or name.endswith("_id") or name in PAGE_FIELDS
+
+
+def _without_minimum(schema: Schema) -> Schema:
+    choices = {"anyOf": [_without_minimum(choice) for choice in schema["anyOf"]]} if "anyOf" in schema else {}
+    return {name: value for name, value in schema.items() if name != "minimum"} | choices
 
 
 def _argument(schema: Schema, shared: dict[str, Schema]) -> Schema:
     if "$ref" in schema:
         return _object(shared[schema["$ref"].removeprefix(REF)], shared)
     short = {
-        name: value for name, value in schema.items() if name not in LEFT_OUT and (name, value) not in UNSAID_BOUNDS
+        name: value for name, value in schema.items() if name not in LEFT_OUT and (name, value) not in STORED_BOUNDS
     }
     if "anyOf" in short:
         [inner] = [choice for choice in short.pop("anyOf") if choice != {"type": "null"}]
@@ -300,8 +311,9 @@ def definition(operation: Operation) -> Schema:
     assert hints
     annotations = {"title": operation.title, "readOnlyHint": hints.read_only}
     if not hints.read_only:
-        # The protocol gives these two no meaning for a tool that only reads.
-        annotations |= {"destructiveHint": hints.destructive, "idempotentHint": hints.idempotent}
+        # The protocol gives these two no meaning for a tool that only reads. Absent, the second is false.
+        annotations |= {"destructiveHint": hints.destructive}
+        annotations |= {"idempotentHint": True} if hints.idempotent else {}
     annotations["openWorldHint"] = hints.open_world
     return {
         "name": operation.name,

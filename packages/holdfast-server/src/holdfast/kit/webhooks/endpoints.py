@@ -97,7 +97,7 @@ class EndpointOperations:
     async def list_webhooks(
         self, reader: Reader[Any], caller: Caller, command: ListWebhooks
     ) -> Sequence[WebhookEndpoint]:
-        """List the webhook endpoints: addresses that are told what happens."""
+        """List the webhook endpoints."""
         endpoints = await self.list(reader, caller, ListWebhookEndpoints())
         return [endpoint for endpoint in endpoints if command.endpoint_id in {None, endpoint.id}]
 
@@ -189,7 +189,7 @@ class EndpointOperations:
     async def list_attempts(
         self, reader: Reader[Any], caller: Caller, command: ListWebhookAttempts
     ) -> Sequence[WebhookAttempt]:
-        """List each attempt to send a message to an endpoint, and what came back."""
+        """List the attempts to send a message, with answers."""
         row = await self._find(reader, caller, command.endpoint_id)
         return await sql.list_attempts(reader, row.id, id_of(command.message_id))
 

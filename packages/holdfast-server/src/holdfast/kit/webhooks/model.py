@@ -26,7 +26,7 @@ MessageId = Annotated[
     str,
     Meta(
         pattern=r"^msg_[1-9][0-9]{0,17}$",
-        description="From list_webhook_deliveries.",
+        description="Such as msg_1.",
         examples=["msg_1"],
         extra={"noun": message("the id of a message such as msg_1")},
     ),
@@ -133,9 +133,9 @@ class ListWebhookAttempts(Command):
 
 class ResendWebhookMessages(Command):
     endpoint_id: EndpointId
-    since: Annotated[Timestamp, Meta(description="Messages from then on.")]
-    until: Annotated[Timestamp | None, Meta(description="Messages up to then.")] = None
-    only_failed: Annotated[bool, Meta(description="Not the delivered ones.")] = True
+    since: Annotated[Timestamp, Meta(description="From then on.")]
+    until: Annotated[Timestamp | None, Meta(description="Up to then.")] = None
+    only_failed: Annotated[bool, Meta(description="No delivered ones.")] = True
     dry_run: Annotated[bool, Meta(description="Only count them.")] = False
     after: Annotated[MessageId | None, Meta(description="The `next_after` of the answer before.")] = None
 
