@@ -1,6 +1,8 @@
 """Money that goes back: by the organizer's rule, by hand, and also when the processor makes trouble."""
 
+import os
 import re
+import time
 
 import pytest
 
@@ -10,6 +12,9 @@ from holdfast.kit.contract.problems import Problem
 from holdfast_demo.stripe.errors import Fault
 from tests.helpers.event_visitor import Visitor, field_value, page_text
 from tests.helpers.payments import ANN, Buyer, PaymentScene, handle_of, own_page_path, pay_for_seat
+
+MANY_PAYMENTS = max(int(os.environ.get("HOLDFAST_SOAK", "0")), 100)
+"""`HOLDFAST_SOAK=20000 pytest -s` cancels an event with so many, and prints how long it takes."""
 
 
 async def payment(shop: PaymentScene, caller: Caller, ann: Buyer) -> PaymentView:
@@ -146,3 +151,31 @@ async def test_no_more_than_was_paid_can_be_stored_as_given_back(shop: PaymentSc
         await shop.service.run_sql(
             "insert into refunds (payment_id, amount, reason) select id, 1201, 'by_organizer' from payments"
         )
+
+
+async def test_a_cancelled_event_gives_all_of_its_payments_back(shop: PaymentScene) -> None:
+    ada = await shop.organizer()
+    ann = await pay_for_seat(shop, ada)
+    await shop.service.run_sql(
+        """
+        insert into payments (event_id, user_id, arrival, amount, fee, currency, account_id, state, session_id,
+                              intent_id, ends_at, paid_at)
+        select event_id, user_id, arrival + number, amount + number, fee, currency, account_id, state,
+               session_id || number, intent_id || number, ends_at, paid_at
+          from payments, generate_series(1, %(more)s::bigint) as number
+        """,
+        more=MANY_PAYMENTS - 1,
+    )
+
+    began = time.monotonic()
+    await ada.delete(f"/api/events/{ann.event_id}")
+    print(f"{MANY_PAYMENTS} payments: given back in {time.monotonic() - began:.1f} s")
+
+    assert await shop.service.run_sql(
+        "select count(*), bool_and(refunded = payments.amount), bool_and(refunds.amount = payments.amount)"
+        "  from payments join refunds on payment_id = payments.id"
+    ) == [(MANY_PAYMENTS, True, True)]
+    assert await shop.service.run_sql(
+        "select count(distinct thread), bool_and((arguments ->> 'amount')::int = refunds.amount)"
+        "  from mails join refunds on thread = 'refund ' || refunds.id where kind = 'refund'"
+    ) == [(MANY_PAYMENTS, True)]

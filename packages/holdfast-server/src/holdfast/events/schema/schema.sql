@@ -761,30 +761,46 @@ CREATE FUNCTION mail_kind(before text, after text) RETURNS text
            when 'waitlisted removed' then 'removed' end
 $$;
 
+CREATE FUNCTION mail_new_refunds() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform mail_refunds(array(select id from inserted), true);
+    return null;
+end $$;
+
 CREATE FUNCTION mail_refund() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 begin
+    perform mail_refunds(array[new.id], false);
+    return null;
+end $$;
+
+CREATE FUNCTION mail_refunds(refund_ids bigint[], are_new boolean) RETURNS void
+    LANGUAGE sql
+    AS $$
     insert into mails (kind, thread, recipient, arguments)
-    select 'refund', 'refund ' || new.id, person.email,
+    select 'refund', 'refund ' || refunds.id, person.email,
            jsonb_build_object('organizer_id', organizer_id, 'event_id', event_id, 'user_id', person.public_id,
-                              'arrival', arrival, 'amount', new.amount, 'currency', payments.currency,
+                              'arrival', arrival, 'amount', refunds.amount, 'currency', payments.currency,
                               'language', language, 'reason', news.reason)
-      from payments
+      from refunds
+      join payments on payments.id = payment_id
       join events on events.id = event_id
       join users as person on person.id = user_id
      cross join lateral (select blocked_by_dispute(intent_id) as blocked_by) as dispute
      cross join lateral (
-        select case when new.state = 'refused' then 'dispute_lost'
-                    when new.state = 'made' then 'dispute_won'
-                    when new.awaits_dispute then 'dispute_open'
-                    else new.reason end as reason) as news
-     where payments.id = new.payment_id and person.email is not null
-       and case when tg_op = 'INSERT' then blocked_by is distinct from 'lost'
-                when new.state = 'refused' then blocked_by is not distinct from 'lost'
-                else true end;
-    return null;
-end $$;
+        select case when refunds.state = 'refused' then 'dispute_lost'
+                    when refunds.state = 'made' then 'dispute_won'
+                    when refunds.awaits_dispute then 'dispute_open'
+                    else refunds.reason end as reason) as news
+     where refunds.id = any (refund_ids) and person.email is not null
+       and case when are_new then blocked_by is distinct from 'lost'
+                when refunds.state = 'refused' then blocked_by is not distinct from 'lost'
+                else true end
+     order by refunds.id
+$$;
 
 CREATE FUNCTION mail_registrations() RETURNS trigger
     LANGUAGE plpgsql
@@ -1073,8 +1089,12 @@ CREATE FUNCTION sum_refunds() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 begin
-    update payments set refunded = refunded + new.amount where id = new.payment_id;
-    perform pg_notify('holdfast', 'payments ');
+    update payments set refunded = refunded + amounts.amount
+      from (select payment_id, sum(amount) as amount from inserted group by payment_id) as amounts
+     where id = payment_id;
+    if found then
+        perform pg_notify('holdfast', 'payments ');
+    end if;
     return null;
 end $$;
 
@@ -2766,10 +2786,10 @@ ALTER TABLE ONLY refunds
     ADD CONSTRAINT refunds_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(id);
 CREATE INDEX refunds_due ON refunds USING btree (due_at) WHERE (due_at IS NOT NULL);
 CREATE INDEX refunds_of_payment ON refunds USING btree (payment_id);
-CREATE TRIGGER mail_refund AFTER INSERT ON refunds FOR EACH ROW EXECUTE FUNCTION mail_refund();
+CREATE TRIGGER mail_refund AFTER INSERT ON refunds REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION mail_new_refunds();
 CREATE TRIGGER mail_refund_news AFTER UPDATE OF state, awaits_dispute ON refunds FOR EACH ROW WHEN ((((old.state = 'wanted'::refund_state) AND ((new.state = 'refused'::refund_state) OR ((new.state = 'made'::refund_state) AND new.awaits_dispute))) OR ((new.state = 'wanted'::refund_state) AND new.awaits_dispute AND (NOT old.awaits_dispute)))) EXECUTE FUNCTION mail_refund();
 CREATE TRIGGER note_dispute_of_refund BEFORE INSERT ON refunds FOR EACH ROW EXECUTE FUNCTION note_dispute_of_refund();
-CREATE TRIGGER sum_refunds AFTER INSERT ON refunds FOR EACH ROW EXECUTE FUNCTION sum_refunds();
+CREATE TRIGGER sum_refunds AFTER INSERT ON refunds REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION sum_refunds();
 CREATE TRIGGER tell_of_refunds AFTER UPDATE ON refunds REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_refunds();
 CREATE TRIGGER tell_webhooks_of_refund AFTER UPDATE OF state ON refunds FOR EACH ROW WHEN (((new.state = 'made'::refund_state) AND (old.state <> 'made'::refund_state))) EXECUTE FUNCTION tell_webhooks_of_refund();
 

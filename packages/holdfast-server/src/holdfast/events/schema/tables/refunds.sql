@@ -1,7 +1,7 @@
 -- What a change of a row causes:
 --
 -- * insert: waits for a dispute of the payment (note_dispute_of_refund); is counted in its payment (sum_refunds); the
---   person gets a mail (mail_refund)
+--   person gets a mail (mail_new_refunds)
 -- * update of state to `made`: webhooks are told (tell_webhooks_of_refund)
 -- * update: tells the pages of organizers (tell_of_refunds)
 -- * update of state or awaits_dispute: the person gets a mail, if that is news (mail_refund)
@@ -19,44 +19,64 @@ end $$;
 create or replace trigger note_dispute_of_refund before insert on refunds
     for each row execute function note_dispute_of_refund();
 
--- Refunds are summed up by the database itself, so that the CHECK of payments holds whatever the code does.
+-- Refunds are summed up by the database itself, so that the CHECK of payments holds whatever the code does. Each trigger
+-- on new refunds runs once a statement: an event that is cancelled gives all of its payments back in one.
 create or replace function sum_refunds() returns trigger language plpgsql as $$
 begin
-    update payments set refunded = refunded + new.amount where id = new.payment_id;
-    perform pg_notify('holdfast', 'payments ');
+    update payments set refunded = refunded + amounts.amount
+      from (select payment_id, sum(amount) as amount from inserted group by payment_id) as amounts
+     where id = payment_id;
+    if found then
+        perform pg_notify('holdfast', 'payments ');
+    end if;
     return null;
 end $$;
 
-create or replace trigger sum_refunds after insert on refunds for each row execute function sum_refunds();
+create or replace trigger sum_refunds after insert on refunds referencing new table as inserted
+    for each statement execute function sum_refunds();
 
 -- mail ----------------------------------------------------------------------------------------------------------------
 
--- The mail about a refund: why the money goes back, whether it waits for a dispute, and how it was decided. Its
+-- The mails about refunds: why the money goes back, whether it waits for a dispute, and how it was decided. Their
 -- currency is that of the payment.
-create or replace function mail_refund() returns trigger language plpgsql as $$
-begin
+create or replace function mail_refunds(refund_ids bigint[], are_new boolean) returns void language sql as $$
     insert into mails (kind, thread, recipient, arguments)
-    select 'refund', 'refund ' || new.id, person.email,
+    select 'refund', 'refund ' || refunds.id, person.email,
            jsonb_build_object('organizer_id', organizer_id, 'event_id', event_id, 'user_id', person.public_id,
-                              'arrival', arrival, 'amount', new.amount, 'currency', payments.currency,
+                              'arrival', arrival, 'amount', refunds.amount, 'currency', payments.currency,
                               'language', language, 'reason', news.reason)
-      from payments
+      from refunds
+      join payments on payments.id = payment_id
       join events on events.id = event_id
       join users as person on person.id = user_id
      cross join lateral (select blocked_by_dispute(intent_id) as blocked_by) as dispute
      cross join lateral (
-        select case when new.state = 'refused' then 'dispute_lost'
-                    when new.state = 'made' then 'dispute_won'
-                    when new.awaits_dispute then 'dispute_open'
-                    else new.reason end as reason) as news
-     where payments.id = new.payment_id and person.email is not null
-       and case when tg_op = 'INSERT' then blocked_by is distinct from 'lost'
-                when new.state = 'refused' then blocked_by is not distinct from 'lost'
-                else true end;
+        select case when refunds.state = 'refused' then 'dispute_lost'
+                    when refunds.state = 'made' then 'dispute_won'
+                    when refunds.awaits_dispute then 'dispute_open'
+                    else refunds.reason end as reason) as news
+     where refunds.id = any (refund_ids) and person.email is not null
+       and case when are_new then blocked_by is distinct from 'lost'
+                when refunds.state = 'refused' then blocked_by is not distinct from 'lost'
+                else true end
+     order by refunds.id
+$$;
+
+create or replace function mail_new_refunds() returns trigger language plpgsql as $$
+begin
+    perform mail_refunds(array(select id from inserted), true);
     return null;
 end $$;
 
-create or replace trigger mail_refund after insert on refunds for each row execute function mail_refund();
+create or replace trigger mail_refund after insert on refunds referencing new table as inserted
+    for each statement execute function mail_new_refunds();
+
+create or replace function mail_refund() returns trigger language plpgsql as $$
+begin
+    perform mail_refunds(array[new.id], false);
+    return null;
+end $$;
+
 create or replace trigger mail_refund_news after update of state, awaits_dispute on refunds
     for each row when (
         old.state = 'wanted' and (new.state = 'refused' or new.state = 'made' and new.awaits_dispute)
