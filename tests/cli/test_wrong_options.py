@@ -77,7 +77,7 @@ def test_no_value_of_any_option_is_refused_in_the_words_of_a_library() -> None:
         ("events serve --workers 0", "Invalid value for '--workers': It must be at least 1, not '0'."),
         ("inventory jobs --retry x", "Invalid value for '--retry': It must be a whole number, not 'x'."),
         ("events mail retry x", "Invalid value for 'ID': It must be a whole number, not 'x'."),
-        ("check --service all", "Invalid value for '--service': 'all' is not one of 'events', 'inventory'."),
+        ("check --service all", "Invalid value for '--service': 'all' is not one of 'inventory', 'events'."),
         ("events payments reconcile --days -1", "Invalid value for '--days': It must be at least 1, not '-1'."),
         ("events mail list --limit 0", "Invalid value for '--limit': It must be at least 1, not '0'."),
     ],

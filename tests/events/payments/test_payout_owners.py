@@ -95,7 +95,9 @@ async def test_the_page_of_payouts_names_their_organizer(shop: PaymentScene) -> 
     browser = Browser(shop.service)
     await browser.sign_in(OWNER)
 
-    assert "people pay for the events of Ada Events is paid out to you" in page_text(await browser.get(PAYOUTS))
+    page = await browser.get(PAYOUTS)
+
+    assert "What people pay for the events of Ada Events goes to your bank account." in page_text(page)
 
 
 async def test_the_link_of_one_organizer_connects_no_other(shop: PaymentScene) -> None:
@@ -157,7 +159,7 @@ async def test_a_payout_account_made_before_the_proof_counts_only_when_its_owner
     assert (await ask_for_link(ada))["onboarding_complete"] is False
 
     browser = await signed_in(shop)
-    assert "may be somebody else's" in page_text(await browser.get(PAYOUTS))
+    assert "Is the bank account of this account yours?" in page_text(await browser.get(PAYOUTS))
     await browser.send(PAYOUTS, f"{PAYOUTS}/confirm", account=known)
 
     assert "People can pay for your events" in page_text(await browser.get(PAYOUTS))
