@@ -81,6 +81,7 @@ OPERATIONS = (
     Operation("delete_webhook_endpoint", "DELETE /api/webhook_endpoints/{endpoint_id}", single(ENDPOINTS.delete), scope="manage_keys", status=204, group="webhooks"),
     Operation("rotate_webhook_secret",   "POST   /api/webhook_endpoints/{endpoint_id}/rotate_secret", single(ENDPOINTS.rotate), scope="manage_keys", limit="keys", group="webhooks"),
     Operation("ping_webhook_endpoint",   "POST   /api/webhook_endpoints/{endpoint_id}/ping", single(ENDPOINTS.ping), scope="manage_keys", status=204, limit="keys", group="webhooks"),
+    # Agents have fewer tools, which do more. The routes above and below are those of programs.
     Operation("list_webhooks",  None, read(ENDPOINTS.list_webhooks), READS, scope="manage_keys", group="webhooks"),
     Operation("set_webhook",    None, single(webhooks.set), REWRITES, scope="manage_keys", limit="keys", group="webhooks"),
     Operation("delete_webhook", None, single(ENDPOINTS.delete), OVERWRITES, scope="manage_keys", group="webhooks"),

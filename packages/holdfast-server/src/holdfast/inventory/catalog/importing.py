@@ -260,9 +260,9 @@ async def store_progress(
 
 
 async def finish(tx: Tx, shop_id: int, import_id: int) -> bool:
-    """End an import, and delete rows that neither it nor a webhook since its start has named. False: it has ended."""
+    """End an import, and delete rows that neither it nor a webhook since its start named. False: it ended before."""
     await announce_sync_status(tx, shop_id)
-    has_ended = await tx.value(
+    ended_now = await tx.value(
         """
         with finished as (
             update catalogs
@@ -279,7 +279,7 @@ async def finish(tx: Tx, shop_id: int, import_id: int) -> bool:
         """,
         {"shop_id": shop_id, "import_id": import_id},
     )
-    if not has_ended:
+    if not ended_now:
         return False
     rows = await tx.tuples(
         """

@@ -1,8 +1,9 @@
 """Operations as MCP tools: the list of tools with JSON Schemas, arguments as commands, answers and refusals as results.
 
 Schemas are as short as possible: an agent reads all of them before its first call. The schema of arguments has every
-bound but the minimum of ids and pages, and its description says it too, since some clients drop the bounds. A pattern
-is explained by the description alone. The schema of an answer is an outline: its members. The answer shows the rest.
+bound that may be met, but the minimum of ids and pages, and its description says it too, since some clients drop the
+bounds. A pattern is explained by the description alone. The schema of an answer is an outline: its members. The answer
+shows the rest.
 
 Some vendors refuse all tools if one of their schemas has a keyword that they do not know. So each member has one type;
 a list of types, a choice with null and `uniqueItems` are left out. A member that can be emptied is named by `clear`.
@@ -123,6 +124,7 @@ def _argument(schema: Schema, shared: dict[str, Schema]) -> Schema:
     if "enum" in short:
         short["type"] = TYPES[type(short["enum"][0])]
     if not short.get("default", True):
+        # False, zero or an empty text: as good as absent.
         del short["default"]
     if description := " ".join(filter(None, [short.get("description"), bounds_in_words(short)])):
         short["description"] = description
@@ -283,10 +285,10 @@ def definitions(operations: Operations) -> list[Schema]:
     explained: set[tuple[str, str]] = set()
     schemas: list[Schema] = []
     for operation in operations:
-        alike = first.setdefault(operation.answer, operation.name)
-        outlined = alike == operation.name or operation.answer is None
+        first_alike = first.setdefault(operation.answer, operation.name)
+        is_outlined = first_alike == operation.name or operation.answer is None
         tool = definition(operation)
-        output = tool["outputSchema"] if outlined else {"type": "object", "description": f"As {alike}."}
+        output = tool["outputSchema"] if is_outlined else {"type": "object", "description": f"As {first_alike}."}
         schemas.append(
             {**tool, "inputSchema": _without_repeats(tool["inputSchema"], explained), "outputSchema": output}
         )

@@ -70,7 +70,7 @@ class EndpointOperations:
 
     types           the types of messages that the service sends
     require_room    locks a tenant, and raises a problem if it has as many endpoints as it may have
-    has_approvals   whether a person approves what agents that ask first do here; else these may not change endpoints
+    has_approvals   whether the console shows what agents that ask first want to change; else they cannot
     """
 
     def __init__(
@@ -98,6 +98,7 @@ class EndpointOperations:
         self, reader: Reader[Any], caller: Caller, command: ListWebhooks
     ) -> Sequence[WebhookEndpoint]:
         """List the webhook endpoints."""
+        # As a tool: `list` and `get` in one.
         endpoints = await self.list(reader, caller, ListWebhookEndpoints())
         return [endpoint for endpoint in endpoints if command.endpoint_id in {None, endpoint.id}]
 
@@ -259,7 +260,7 @@ class EndpointOperations:
 def _tenant_of(caller: Caller) -> int:
     """The tenant of a caller. Raises `forbidden` for an admin, who has none."""
     if caller.tenant_id is None:
-        raise FORBIDDEN("An admin has no webhooks.", hint="Use a key of the organizer whose programs are to be told.")
+        raise FORBIDDEN("An admin has no webhooks.", hint="Use a key of the organizer whose program gets them.")
     return caller.tenant_id
 
 

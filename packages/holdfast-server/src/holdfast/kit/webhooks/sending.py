@@ -66,8 +66,7 @@ RETRY_SECONDS = (5.0, 300.0, 1_800.0, 7_200.0, 18_000.0, 36_000.0, 50_400.0, 72_
 MAX_RETRY_AFTER_SECONDS = 86_400.0
 
 OVERLOAD_STATUSES = {429, 502, 503, 504}
-"""Statuses after which an endpoint gets nothing for a moment, also if it took other messages (the specification,
-"Delivery success and failure")."""
+"""Statuses after which an endpoint gets nothing for a moment, also if it took other messages (of the specification)."""
 
 MAX_BROUGHT_FORWARD = MAX_CONNECTIONS // 2
 """Messages that one batch brings forward. They fail again if the fault is theirs, so other messages have as many
