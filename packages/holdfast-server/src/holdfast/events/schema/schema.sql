@@ -1302,7 +1302,7 @@ begin
          order by arrival;
     end if;
     if found then
-        -- The name of the channel and a space: it must match CHANNEL in kit/webhooks/fan_out.py.
+        -- The name of the channel and a space: it must match MESSAGES_CHANNEL in kit/webhooks/endpoints.py.
         perform pg_notify('holdfast', 'webhook_messages ');
     end if;
     return null;

@@ -11,7 +11,7 @@ begin
     select new.shop_id, 'key.revoked', 'key ' || new.id, jsonb_build_object('key_id', new.id, 'scopes', to_jsonb(new.scopes))
      where wants_webhook(new.shop_id, 'key.revoked');
     if found then
-        -- The name of the channel and a space: it must match CHANNEL in kit/webhooks/endpoints.py.
+        -- The name of the channel and a space: it must match MESSAGES_CHANNEL in kit/webhooks/endpoints.py.
         perform pg_notify('holdfast', 'webhook_messages ');
     end if;
     return null;

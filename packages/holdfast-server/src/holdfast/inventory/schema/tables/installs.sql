@@ -11,7 +11,7 @@ begin
     select new.shop_id, 'app.connected', 'app', jsonb_build_object('shop', domain, 'scopes', to_jsonb(new.scopes))
       from shops where id = new.shop_id and wants_webhook(new.shop_id, 'app.connected');
     if found then
-        -- The name of the channel and a space: it must match CHANNEL in kit/webhooks/endpoints.py.
+        -- The name of the channel and a space: it must match MESSAGES_CHANNEL in kit/webhooks/endpoints.py.
         perform pg_notify('holdfast', 'webhook_messages ');
     end if;
     return null;
