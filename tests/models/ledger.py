@@ -14,7 +14,6 @@ from tests.models.keys import Keys
 Answer = dict[str, Any]
 Amounts = Mapping[int, int]
 NONE: Amounts = {}
-COMPARED_OF_POOLS = ("on_hand", "held", "buffer", "available", "version")
 
 
 class LedgerRefusal(Exception):
@@ -179,33 +178,5 @@ class Ledger:
             raise LedgerRefusal(f"not_enough_stock in {id}: {max(0, most)}, not {needed}")
 
     def _pool_answer(self, id: int) -> Answer:
-        return {"id": id, **{name: getattr(self.pools[id], name) for name in COMPARED_OF_POOLS}}
-
-
-def change_answer(answer: Answer) -> Answer:
-    """What is compared of a change that the service answers."""
-    return {
-        "version": answer["version"],
-        "entries": [entry(made) for made in answer["entries"]],
-        "pools": [pool_now(pool) for pool in answer["pools"]],
-        "affected": [[variant["variant_gid"], variant["before"], variant["after"]] for variant in answer["affected"]],
-        "hold": answer["hold"] and answer["hold"]["id"],
-    }
-
-
-def refusal(body: Answer) -> str:
-    """A refusal in the words of the model."""
-    if body["code"] == "not_enough_stock":
-        return f"{body['code']} in {body['pool_id']}: {body['available']}, not {body['requested']}"
-    return body["code"]
-
-
-def entry(data: Answer) -> Answer:
-    """What is compared of an entry of the ledger."""
-    names = "id version hold_id pool_id kind delta held_delta reverts_id balance_after held_after".split()
-    return {name: data[name] for name in names}
-
-
-def pool_now(pool: Answer) -> Answer:
-    """What is compared of a pool."""
-    return {name: pool[name] for name in ("id", *COMPARED_OF_POOLS)}
+        names = ("on_hand", "held", "buffer", "available", "version")
+        return {"id": id, **{name: getattr(self.pools[id], name) for name in names}}

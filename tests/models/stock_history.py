@@ -15,7 +15,8 @@ from holdfast.kit.security.http_client import HttpClient
 from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK
 from tests.models.crowd_client import AnyClient
 from tests.models.history import Exchange, History, agree, never_inverted
-from tests.models.ledger import Answer, Ledger, Pool, change_answer, entry, refusal
+from tests.models.ledger import Answer, Ledger, Pool
+from tests.models.ledger_answers import change_answer, entry, refusal
 from tests.serving import PLAIN
 
 DRAWS = [{SINGLE: 1, TWELVE_PACK: 2}, {SIX_PACK: 3, TWELVE_PACK: 1}, {SINGLE: 2}, {}]

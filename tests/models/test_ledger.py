@@ -8,7 +8,8 @@ from hypothesis.stateful import initialize, rule
 
 from holdfast.inventory.stock import expiry
 from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, ToolRefusal, running, unlimited
-from tests.models.ledger import Answer, Ledger, Pool, change_answer, entry, pool_now, refusal
+from tests.models.ledger import Answer, Ledger, Pool
+from tests.models.ledger_answers import change_answer, entry, pool_now, refusal
 from tests.models.machine import SOAK, Machine, Stage, explore, open_stage
 
 OPERATIONS = 350_000 if SOAK else 1_500
