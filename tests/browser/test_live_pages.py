@@ -112,7 +112,7 @@ async def test_a_form_that_is_being_filled_in_stays_and_says_that_the_last_seat_
     await sign_up(stage.service, stage.event, "ann", "bob", "cleo")
 
     await expect(page.get_by_role("button", name="Join the waiting list")).to_be_visible()
-    await expect(page.get_by_text("When a seat becomes free, the first person")).to_be_visible()
+    await expect(page.get_by_text("When a seat becomes free, the next person")).to_be_visible()
     await expect(page.get_by_label("E-mail address")).to_have_value("zoe@example.com")
     await expect(page.get_by_label("E-mail address")).to_be_focused()
 
@@ -247,14 +247,14 @@ async def test_changes_of_one_organizer_appear_on_the_open_pages_of_another_pers
     for name in ("ann", "cleo"):
         await desk.locator(f"[name=p-{ids[name]}]").check()
     await submit(desk.locator("button[name=do][value=in]"))
-    await submit(desk.locator(".answers button"))
+    await submit(desk.locator(".question form button"))
 
     await expect(person.locator(".timeline li")).to_have_count(entries + 1)
     await expect(no_shows.locator("#live dd").first).to_have_text("1")
     await expect(table.locator("tbody td time")).to_have_count(4)
     await expect(table.locator(f"[name=p-{ids['bob']}]")).to_be_checked()
     await desk.goto(f"{people}/{ids['cleo']}?do=remove")
-    await submit(desk.locator(".answers button"))
+    await submit(desk.locator(".question form button"))
     await expect(table.locator("tbody tr")).to_have_count(3)
     await desk.goto(f"{console}/queues/new?site=")
     await desk.locator("[name=title]").fill("Spring sale")
