@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.events import api as events
 from holdfast.inventory import api as inventory
-from holdfast.kit.mcp.tools import definition
+from holdfast.kit.mcp.tools import definition, definitions
 from holdfast.kit.running.operation import Operation
 from tests.kit.mcp.portable_schemas import unportable, unsaid_bounds
 
@@ -27,6 +27,20 @@ def test_the_arguments_of_a_tool_need_no_more_of_json_schema_than_every_vendor_t
 @every_tool
 def test_the_descriptions_of_arguments_say_their_bounds(operation: Operation) -> None:
     assert [*unsaid_bounds(definition(operation)["inputSchema"])] == []
+
+
+@pytest.mark.parametrize("service", [events, inventory], ids=["events", "inventory"])
+def test_an_argument_without_a_description_means_what_the_last_tool_that_describes_it_says(service: Any) -> None:
+    """Also for agents that see the tools of one scope alone."""
+    tools = [operation for operation in service.OPERATIONS if operation.tool]
+    for scope in (None, *{operation.scope for operation in tools}):
+        visible = tuple(operation for operation in tools if scope in {None, operation.scope})
+        meanings: dict[str, str] = {}
+        for operation, listed in zip(visible, definitions(visible), strict=True):
+            for name, member in definition(operation)["inputSchema"]["properties"].items():
+                description = listed["inputSchema"]["properties"][name].get("description")
+                meanings[name] = description or meanings.get(name, "")
+                assert meanings[name] == member.get("description", ""), (scope, operation.name, name)
 
 
 @pytest.mark.parametrize("service", [events, inventory], ids=["events", "inventory"])

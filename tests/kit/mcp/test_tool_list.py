@@ -50,7 +50,7 @@ async def test_schemas_are_sound_and_have_an_object_at_their_root(agent: Agent) 
         assert tool["inputSchema"]["additionalProperties"] is False
 
 
-async def test_an_argument_is_explained_by_the_first_tool_that_has_it(agent: Agent) -> None:
+async def test_an_argument_is_described_once_for_tools_that_say_the_same_of_it(agent: Agent) -> None:
     tools = {tool["name"]: tool["inputSchema"] for tool in (await agent.result("tools/list"))["tools"]}
 
     assert tools["get_jar"]["properties"]["jar_id"] == {"description": "The jar, such as 1.", "type": "integer"}

@@ -26,7 +26,7 @@ ReceivedAt = Annotated[
 
 
 class ListRegistrations(OffsetPage):
-    event_id: Annotated[EventId | None, Meta(description="Only those for this event.")] = None
+    event_id: EventId | None = None
 
 
 class GetRegistration(Command):

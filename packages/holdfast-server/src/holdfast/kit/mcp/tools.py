@@ -278,31 +278,28 @@ class ArgumentReader:
 def definitions(operations: Operations) -> list[Schema]:
     """The definitions of operations for `tools/list`.
 
-    An answer type that several tools share is outlined once. A member that several tools explain in the same words is
-    explained by the first of them; the instructions say so.
+    An answer type that several tools share is outlined once. An argument is explained again only if the last tool that
+    explains one with its name says something else; the instructions say so.
     """
     first: dict[Any, str] = {}
-    explained: set[tuple[str, str]] = set()
+    meanings: dict[str, str] = {}
     schemas: list[Schema] = []
     for operation in operations:
         first_alike = first.setdefault(operation.answer, operation.name)
         is_outlined = first_alike == operation.name or operation.answer is None
         tool = definition(operation)
         output = tool["outputSchema"] if is_outlined else {"type": "object", "description": f"As {first_alike}."}
-        schemas.append(
-            {**tool, "inputSchema": _without_repeats(tool["inputSchema"], explained), "outputSchema": output}
-        )
+        schemas.append({**tool, "inputSchema": _without_repeats(tool["inputSchema"], meanings), "outputSchema": output})
     return schemas
 
 
-def _without_repeats(schema: Schema, explained: set[tuple[str, str]]) -> Schema:
-    """The schema of arguments without the descriptions of members that were explained before. It adds its own."""
-    members: dict[str, Schema] = {}
+def _without_repeats(schema: Schema, meanings: dict[str, str]) -> Schema:
+    """The schema of arguments without the descriptions that the tools before it gave last. It adds its own to them."""
+    members: Schema = {}
     for name, member in schema["properties"].items():
-        meaning = (name, member.get("description", ""))
-        is_repeated = meaning in explained
+        is_repeated = meanings.get(name) == member.get("description")
         members[name] = {key: value for key, value in member.items() if not (is_repeated and key == "description")}
-        explained.add(meaning)
+        meanings[name] = member.get("description", "")
     return {**schema, "properties": members}
 
 
