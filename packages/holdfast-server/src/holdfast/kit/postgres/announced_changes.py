@@ -51,6 +51,8 @@ class AnnouncedChanges:
         self._poll_seconds = poll_seconds
         self._ids: set[int] = set()
         self._every = False
+        self._handled_ids: Set[int] = set()
+        self._handles_every = False
         self._announced = asyncio.Event()
 
     @contextlib.contextmanager
@@ -75,8 +77,8 @@ class AnnouncedChanges:
         self._announced.set()
 
     def is_pending(self, id: int) -> bool:
-        """Whether a change of the row with an id was announced, and is not handled yet."""
-        return self._every or id in self._ids
+        """Whether a change of the row with an id was announced, and is not handled to its end yet."""
+        return self._every or self._handles_every or id in self._ids or id in self._handled_ids
 
     async def _work(self) -> None:
         polled_at = time.monotonic()
@@ -85,6 +87,7 @@ class AnnouncedChanges:
             is_poll = self._poll_seconds is not None and time.monotonic() >= polled_at + self._poll_seconds
             every, ids = self._every or is_poll, self._ids
             self._announced.clear()
+            self._handles_every, self._handled_ids = self._every, ids
             self._every, self._ids = False, set()
             try:
                 await self._handle(None if every else ids)
@@ -98,6 +101,7 @@ class AnnouncedChanges:
                 self._ids |= ids
                 await asyncio.sleep(RETRY_SECONDS)
                 self._announced.set()
+            self._handles_every, self._handled_ids = False, set()
 
     async def _wait(self, polled_at: float) -> None:
         """Wait for a notice, and then for others; or until every row has to be handled."""
