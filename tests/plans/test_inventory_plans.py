@@ -18,11 +18,11 @@ from holdfast.inventory.catalog.model import IMPORT, ImportTask
 from holdfast.inventory.installs.model import REDACT, SUBSCRIBE, ShopTask
 from holdfast.inventory.installs.sql import end_install
 from holdfast.inventory.installs.uninstalling import mark_redacted
+from holdfast.inventory.partner_webhooks.inbox import Inbox
+from holdfast.inventory.partner_webhooks.model import ReceivedDelivery
 from holdfast.inventory.replays import operations as replays
 from holdfast.inventory.replays.model import REPLAY, BeginReplay, ReplayTask
 from holdfast.inventory.resources import Reader
-from holdfast.inventory.webhooks.inbox import Inbox
-from holdfast.inventory.webhooks.model import ReceivedDelivery
 from holdfast.kit.contract.caller import api_key, person
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.steps import Steps
@@ -74,7 +74,7 @@ UNTIL_ANALYZED = {
     "inventory/sync/planning.py _compute": "one plan for one variant and for all of them",
     "inventory/sync/sql.py seconds_until_due": "one row for each shop",
     "inventory/sync/sql.py end_lease": "one row for each level of the shop",
-    "inventory/webhooks/sql.py list_waiting_order_webhooks": "takes an index on shops, where few deliveries wait",
+    "inventory/partner_webhooks/sql.py list_waiting_order_webhooks": "takes an index on shops: few deliveries wait",
 }
 """Those that may do so until statistics have caught up with a load, which takes a minute or two."""
 

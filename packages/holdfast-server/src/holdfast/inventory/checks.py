@@ -3,11 +3,11 @@
 from functools import partial
 
 from holdfast.accounts.checks import check_mailboxes
+from holdfast.inventory.partner_webhooks.routes import SHOPIFY_WEBHOOKS_PATH
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify.platform_client import Platform, PlatformRefusal, PlatformUnreachable
 from holdfast.inventory.shopify.platform_tokens import TokenEndpoint
 from holdfast.inventory.stock import operations
-from holdfast.inventory.webhooks.routes import SHOPIFY_WEBHOOKS_PATH
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.process.checks import partners
 from holdfast.kit.process.checks.check_list import CheckList, Fault, overdue

@@ -35,6 +35,8 @@ from holdfast.inventory.mails import part as mails
 from holdfast.inventory.merchants.operations import MerchantDirectory
 from holdfast.inventory.orders import part as orders
 from holdfast.inventory.pages import part as pages
+from holdfast.inventory.partner_webhooks.model import Handlers
+from holdfast.inventory.partner_webhooks.part import partner_webhook_part
 from holdfast.inventory.problems import error_body
 from holdfast.inventory.replays import part as replays
 from holdfast.inventory.resources import IDEMPOTENCY, Database
@@ -45,8 +47,6 @@ from holdfast.inventory.site import SITE
 from holdfast.inventory.stock import part as stock
 from holdfast.inventory.sync import cart_check
 from holdfast.inventory.sync import part as sync
-from holdfast.inventory.webhooks.model import Handlers
-from holdfast.inventory.webhooks.part import webhook_part
 from holdfast.kit import mcp
 from holdfast.kit.http.event_streams import StreamOwner, Streams
 from holdfast.kit.process.discovery import reverse_dns
@@ -74,7 +74,7 @@ PARTS: Sequence[Part[Any]] = (
     catalog.PART,
     replays.PART,
     sync.PART,
-    webhook_part(HANDLERS, Context),
+    partner_webhook_part(HANDLERS, Context),
     orders.subscription_part(HANDLERS.keys()),
     availability.PART,
     shops.PART,

@@ -4,7 +4,7 @@ from typing import Any
 
 from holdfast.inventory.catalog import importing, webhooks
 from holdfast.inventory.catalog.model import IMPORT
-from holdfast.inventory.webhooks.model import BatchHandler, Handlers
+from holdfast.inventory.partner_webhooks.model import BatchHandler, Handlers
 from holdfast.kit.background.tasks import Schedule, TaskHandler, TimedTask
 from holdfast.kit.process.part import Part
 

@@ -12,12 +12,12 @@ from msgspec import Struct
 from holdfast.inventory.installs import sql
 from holdfast.inventory.installs.access import ask
 from holdfast.inventory.installs.model import SUBSCRIBE, ShopTask
+from holdfast.inventory.partner_webhooks.payloads import fields_of
+from holdfast.inventory.partner_webhooks.routes import SHOPIFY_WEBHOOKS_PATH
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.resources import Steps, Tx
 from holdfast.inventory.shopify.admin import Query
 from holdfast.inventory.shopify.platform_client import PlatformRefusal
-from holdfast.inventory.webhooks.payloads import fields_of
-from holdfast.inventory.webhooks.routes import SHOPIFY_WEBHOOKS_PATH
 from holdfast.kit.contract.problems import Problem
 
 APP_WIDE_TOPICS = frozenset({"customers/data_request", "customers/redact", "shop/redact"})

@@ -12,10 +12,10 @@ from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.orders import sql
 from holdfast.inventory.orders.handling import read_and_apply_order
 from holdfast.inventory.orders.reading import Gid, NodeId, OrderLineNode, OrderLinesPage, PageInfo, gid_number
+from holdfast.inventory.partner_webhooks.payloads import Moment
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.resources import Reader, Steps
 from holdfast.inventory.shopify.admin import Query
-from holdfast.inventory.webhooks.payloads import Moment
 from holdfast.kit.contract.problems import Problem
 
 OVERLAP = timedelta(minutes=2)

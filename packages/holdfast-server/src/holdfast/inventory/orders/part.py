@@ -7,8 +7,8 @@ from typing import Any
 from holdfast.inventory.installs import subscriptions
 from holdfast.inventory.installs.model import SUBSCRIBE, ShopTask
 from holdfast.inventory.orders import catching_up, handling
+from holdfast.inventory.partner_webhooks.model import BatchHandler, Handlers
 from holdfast.inventory.resources import Steps
-from holdfast.inventory.webhooks.model import BatchHandler, Handlers
 from holdfast.kit.background.tasks import TaskHandler
 from holdfast.kit.process.part import Part
 
