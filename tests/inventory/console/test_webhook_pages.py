@@ -6,13 +6,13 @@ from collections.abc import AsyncGenerator
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from holdfast.inventory.outgoing_webhooks.messages import MESSAGES
 from holdfast.inventory.settings import Settings
+from holdfast.inventory.webhooks.messages import MESSAGES
 from tests.helpers.form_browser import main_text
 from tests.helpers.platform_shop import Place
 from tests.helpers.webhook_receiver import Answer
 from tests.inventory.console.stocking import Stocking, open_stocking
-from tests.inventory.outgoing_webhooks.programs import Program, Programs, programs_of
+from tests.inventory.webhooks.programs import Program, Programs, programs_of
 
 SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]+")
 PAGE = "/console/webhooks"

@@ -9,7 +9,7 @@ from holdfast.accounts.agent_requests import RequestApprovals, RequestReader
 from holdfast.accounts.part import account_part
 from holdfast.accounts.sessions import SESSIONS_CHANNEL, Sessions
 from holdfast.accounts.signed_in_pages import SignedInPages
-from holdfast.accounts.webhooks import part as outgoing_webhooks
+from holdfast.accounts.webhooks import part as webhooks
 from holdfast.inventory import discovery, resources
 from holdfast.inventory.agents import part as agent_credentials
 from holdfast.inventory.agents import routes as agent_routes
@@ -81,7 +81,7 @@ PARTS: Sequence[Part[Any]] = (
     agent_credentials.PART,
     stock.PART,
     installs.PART,
-    outgoing_webhooks.PART,
+    webhooks.PART,
 )
 
 ALL_OPERATIONS = (*OPERATIONS, *console.PART.operations)

@@ -10,7 +10,6 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from holdfast.inventory.outgoing_webhooks.messages import StockDrift, store_drifts
 from holdfast.inventory.partner_webhooks import inbox
 from holdfast.inventory.partner_webhooks.model import WaitingWebhook
 from holdfast.inventory.resources import Tx
@@ -20,6 +19,7 @@ from holdfast.inventory.stock.remembered_stock import TouchedRows
 from holdfast.inventory.stock.stock_changes import Draft, apply_and_store
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.model import CHANGED_AT_PLATFORM, GRACE_SECONDS, PUSH_STREAK, UnexplainedDifference
+from holdfast.inventory.webhooks.messages import StockDrift, store_drifts
 from holdfast.kit.contract.caller import platform
 from holdfast.kit.running.operation import Batch, Call
 
