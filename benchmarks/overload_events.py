@@ -23,7 +23,7 @@ from benchmarks.stock import call
 from benchmarks.streams import is_listening
 from holdfast.accounts.sessions import digest
 from holdfast.accounts.signin import operations
-from holdfast.events.payments import webhooks
+from holdfast.events.payments import partner_webhooks
 from holdfast.kit.postgres import bundled
 from holdfast.kit.security.cookie_secrets import new_cookie_secret
 
@@ -177,7 +177,7 @@ def _probes(of: _Organizer) -> list[Probe]:
         object = {"id": f"cs_{number}", "object": "checkout.session"}
         body = {"id": f"evt_{number}", "type": "checkout.session.completed", "data": {"object": object}}
         text, now = msgspec.json.encode(body), int(time.time())
-        signed = f"t={now},v1={webhooks.sign(WEBHOOK_SECRET, now, text)}"
+        signed = f"t={now},v1={partner_webhooks.sign(WEBHOOK_SECRET, now, text)}"
         return load.request("POST", "/stripe/webhook", body=text, Stripe_Signature=signed)
 
     page = f"/console/events/{of.quiet}"

@@ -1,4 +1,4 @@
-"""Handles webhooks about products, items, levels and locations. A late webhook changes nothing newer."""
+"""Handles partner webhooks about products, items, levels and locations. A late one changes nothing newer."""
 
 import datetime as dt
 from collections.abc import Sequence
