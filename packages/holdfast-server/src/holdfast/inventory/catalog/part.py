@@ -1,4 +1,4 @@
-"""What the catalog registers: handlers of partner webhooks, the import of a shop's products, and a nightly one of all."""
+"""What the catalog registers: handlers of partner webhooks, the import of a shop's products, and a nightly import."""
 
 from typing import Any
 
