@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from holdfast.inventory.catalog import importing, pool_suggestions
+from holdfast.inventory.catalog import pool_suggestions
 from holdfast.inventory.catalog.pool_suggestions import SuggestPools
+from holdfast.inventory.installs.operations import GetConnection, is_shop_connected
 from holdfast.inventory.orders.model import Order
 from holdfast.inventory.orders.reading import PastOrders, read_past_orders
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
@@ -62,7 +63,7 @@ PAGES_PER_TASK = 5
 @refuses(NOT_FOUND, SHOP_NOT_CONNECTED)
 async def begin(tx: Tx, caller: Caller, command: BeginReplay) -> None:
     """Begin to replay past orders through suggested pools. A replay that is under way goes on instead."""
-    if await importing.find_obstacle(tx, caller.tenant) == "not_connected":
+    if not await is_shop_connected(tx, caller, GetConnection()):
         raise SHOP_NOT_CONNECTED()
     suggested = await pool_suggestions.suggest_pools(tx, caller, SuggestPools(cursor=command.cursor))
     pools = [ReplayedPool(pool.name, pool.members) for pool in suggested.suggestions]
