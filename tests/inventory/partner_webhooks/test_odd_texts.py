@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.inventory.catalog.importing import ImportLines, LocationNode
+from holdfast.inventory.catalog.import_lines import ImportLines, LocationNode
 from holdfast.inventory.orders import model
 from holdfast.inventory.partner_webhooks.model import Delivery
 from holdfast.inventory.partner_webhooks.payloads import PAYLOADS, OrderPayload, Payload, read_payload, stored_payload
