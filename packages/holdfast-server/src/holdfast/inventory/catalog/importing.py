@@ -67,65 +67,67 @@ async def _begin_some(tx: Tx, *, after: int) -> Sequence[int]:
     return ids
 
 
-async def advance_import(steps: Steps, of: ImportTask) -> None:
+async def advance_import(steps: Steps, task: ImportTask) -> None:
     """Do the next step of an import. May be called at any time, and twice."""
-    running_import = await steps.read(partial(import_sql.find, shop_id=of.shop_id))
-    if running_import is None or running_import.id != of.import_id:
+    running_import = await steps.read(partial(import_sql.find, shop_id=task.shop_id))
+    if running_import is None or running_import.id != task.import_id:
         return
     try:
-        await _advance(steps, of, running_import)
+        await _advance(steps, task, running_import)
     except Problem as problem:
-        await _store_error(steps, of, problem.message)
+        await _store_error(steps, task, problem.message)
         if problem.type is not SHOP_NOT_CONNECTED:
             raise
     except (PlatformUnreachable, PlatformRefusal, ImportFailed) as error:
-        await _store_error(steps, of, str(error))
+        await _store_error(steps, task, str(error))
         raise
 
 
-async def _advance(steps: Steps, of: ImportTask, running_import: Import) -> None:
+async def _advance(steps: Steps, task: ImportTask, running_import: Import) -> None:
     if running_import.bulk_gid is None:
-        await _store_locations(steps, of)
-        payload = (await ask(steps, of.shop_id, RUN_IMPORT, {"query": BULK_QUERY})).bulk_operation_run_query
+        await _store_locations(steps, task)
+        payload = (await ask(steps, task.shop_id, RUN_IMPORT, {"query": BULK_QUERY})).bulk_operation_run_query
         if payload.bulk_operation is None:
             raise ImportFailed("; ".join(error.message for error in payload.user_errors))
         gid = payload.bulk_operation.id
         await steps.transact(
-            partial(import_sql.store_operation, shop_id=of.shop_id, import_id=of.import_id, bulk_gid=gid)
+            partial(import_sql.store_operation, shop_id=task.shop_id, import_id=task.import_id, bulk_gid=gid)
         )
-        await steps.transact(partial(_poll_later, of=of))
+        await steps.transact(partial(_poll_later, task=task))
         return
-    bulk = (await ask(steps, of.shop_id, READ_IMPORT, {"id": running_import.bulk_gid})).bulk_operation
+    bulk = (await ask(steps, task.shop_id, READ_IMPORT, {"id": running_import.bulk_gid})).bulk_operation
     if bulk and bulk.status in {"CREATED", "RUNNING", "CANCELING"}:
-        await steps.transact(partial(_poll_later, of=of, objects=int(bulk.object_count)))
+        await steps.transact(partial(_poll_later, task=task, objects=int(bulk.object_count)))
     elif bulk and bulk.status == "COMPLETED":
-        await _store(steps, of, running_import, bulk.url)
-        await steps.transact(partial(_finish, of=of))
+        await _store(steps, task, running_import, bulk.url)
+        await steps.transact(partial(_finish, task=task))
     else:
-        await steps.transact(partial(import_sql.drop_operation, shop_id=of.shop_id, import_id=of.import_id))
+        await steps.transact(partial(import_sql.drop_operation, shop_id=task.shop_id, import_id=task.import_id))
         raise ImportFailed(
             f"The platform's operation ended as {bulk.status if bulk else 'unknown'}: "
             f"{bulk.error_code if bulk else 'it is gone'}."
         )
 
 
-async def _poll_later(tx: Tx, *, of: ImportTask, objects: int = 0) -> None:
-    await import_sql.store_progress(tx, of.shop_id, of.import_id, objects=objects)
-    await tx.enqueue(IMPORT, of, delay=POLL_SECONDS)
+async def _poll_later(tx: Tx, *, task: ImportTask, objects: int = 0) -> None:
+    await import_sql.store_progress(tx, task.shop_id, task.import_id, objects=objects)
+    await tx.enqueue(IMPORT, task, delay=POLL_SECONDS)
 
 
-async def _store_locations(steps: Steps, of: ImportTask) -> None:
+async def _store_locations(steps: Steps, task: ImportTask) -> None:
     after: str | None = None
     while True:
-        page = (await ask(steps, of.shop_id, READ_LOCATIONS, {"after": after})).locations
+        page = (await ask(steps, task.shop_id, READ_LOCATIONS, {"after": after})).locations
         locations = [location_node.location for location_node in page.nodes]
-        await steps.transact(partial(store_locations, shop_id=of.shop_id, locations=locations, import_id=of.import_id))
+        await steps.transact(
+            partial(store_locations, shop_id=task.shop_id, locations=locations, import_id=task.import_id)
+        )
         if not page.page_info.has_next_page:
             return
         after = page.page_info.end_cursor
 
 
-async def _store(steps: Steps, of: ImportTask, running_import: Import, url: str | None) -> None:
+async def _store(steps: Steps, task: ImportTask, running_import: Import, url: str | None) -> None:
     """Store the lines of a result that are not stored yet. Without an address there are none."""
     if url is None:
         return
@@ -136,25 +138,27 @@ async def _store(steps: Steps, of: ImportTask, running_import: Import, url: str 
         if number > running_import.stored_lines:
             lines.append(line)
         if len(lines) >= BATCH_LINES:
-            await steps.transact(partial(_store_lines, of=of, lines=lines, upto=number))
+            await steps.transact(partial(_store_lines, task=task, lines=lines, upto=number))
             lines = []
     if lines:
-        await steps.transact(partial(_store_lines, of=of, lines=lines, upto=number))
+        await steps.transact(partial(_store_lines, task=task, lines=lines, upto=number))
 
 
-async def _store_lines(tx: Tx, *, of: ImportTask, lines: Sequence[bytes], upto: int) -> None:
+async def _store_lines(tx: Tx, *, task: ImportTask, lines: Sequence[bytes], upto: int) -> None:
     read = ImportLines.of(lines)
     if read.variants:
-        await store_variants(tx, of.shop_id, read.variants, import_id=of.import_id)
-    await levels.observe(tx, of.shop_id, read.levels, import_id=of.import_id)
-    await import_sql.store_progress(tx, of.shop_id, of.import_id, stored_lines=upto)
+        await store_variants(tx, task.shop_id, read.variants, import_id=task.import_id)
+    await levels.observe(tx, task.shop_id, read.levels, import_id=task.import_id)
+    await import_sql.store_progress(tx, task.shop_id, task.import_id, stored_lines=upto)
 
 
-async def _finish(tx: Tx, *, of: ImportTask) -> None:
-    if await import_sql.finish(tx, of.shop_id, of.import_id):
-        await choose_location(tx, of.shop_id)
-        await levels.request_sync(tx, of.shop_id)
+async def _finish(tx: Tx, *, task: ImportTask) -> None:
+    if await import_sql.finish(tx, task.shop_id, task.import_id):
+        await choose_location(tx, task.shop_id)
+        await levels.request_sync(tx, task.shop_id)
 
 
-async def _store_error(steps: Steps, of: ImportTask, error: str) -> None:
-    await steps.transact(partial(import_sql.store_progress, shop_id=of.shop_id, import_id=of.import_id, error=error))
+async def _store_error(steps: Steps, task: ImportTask, error: str) -> None:
+    await steps.transact(
+        partial(import_sql.store_progress, shop_id=task.shop_id, import_id=task.import_id, error=error)
+    )

@@ -102,18 +102,18 @@ async def _enqueue_some(tx: Tx, *, after: int) -> Sequence[int]:
     return ids
 
 
-async def subscribe(steps: Steps, of: ShopTask, topics: Collection[str]) -> None:
+async def subscribe(steps: Steps, task: ShopTask, topics: Collection[str]) -> None:
     """Make the missing subscriptions of a shop, and end those with another address."""
     base_url = steps.resources.settings.base_url
     if not base_url:
-        log.error("webhooks cannot be subscribed to: set INVENTORY_BASE_URL", shop=of.shop_id)
+        log.error("webhooks cannot be subscribed to: set INVENTORY_BASE_URL", shop=task.shop_id)
         return
     try:
-        await _subscribe(steps, of.shop_id, f"{base_url}{SHOPIFY_WEBHOOKS_PATH}", topics)
+        await _subscribe(steps, task.shop_id, f"{base_url}{SHOPIFY_WEBHOOKS_PATH}", topics)
     except Problem as problem:
         if problem.type is not SHOP_NOT_CONNECTED:
             raise
-        log.warning("a shop cannot be subscribed to", shop=of.shop_id, why=problem.message)
+        log.warning("a shop cannot be subscribed to", shop=task.shop_id, why=problem.message)
 
 
 async def _subscribe(steps: Steps, shop_id: int, address: str, topics: Collection[str]) -> None:

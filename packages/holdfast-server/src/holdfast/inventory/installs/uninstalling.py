@@ -190,9 +190,9 @@ async def mark_redacted(tx: Tx, shop_id: int) -> None:
     await tx.enqueue(REDACT, ShopTask(shop_id))
 
 
-async def delete(steps: Steps, of: ShopTask) -> None:
+async def delete(steps: Steps, task: ShopTask) -> None:
     """Delete all rows of a shop that is to be deleted, in batches. May be run again at any time."""
-    while await steps.transact(partial(sql.delete_batch, shop_id=of.shop_id)):
+    while await steps.transact(partial(sql.delete_batch, shop_id=task.shop_id)):
         pass
 
 

@@ -23,10 +23,10 @@ TOPICS: Handlers = {
 }
 
 
-async def subscribe(steps: Steps, of: ShopTask, topics: Collection[str]) -> None:
+async def subscribe(steps: Steps, task: ShopTask, topics: Collection[str]) -> None:
     """Subscribe a shop to the topics, and apply the orders whose webhooks did not come."""
-    await subscriptions.subscribe(steps, of, topics)
-    await catching_up.catch_up(steps, of)
+    await subscriptions.subscribe(steps, task, topics)
+    await catching_up.catch_up(steps, task)
 
 
 def subscription_part(topics: Collection[str]) -> Part[Any]:
