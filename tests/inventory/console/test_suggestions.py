@@ -11,6 +11,7 @@ from tests.inventory.console.merchant_scene import SAME_SITE
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.console.stocking import Stocking, open_stocking
 from tests.inventory.support import Inventory, Shop
+from tests.inventory.sync.platform_rows import fail_first_import
 
 LAST_STEP = "Show the live number in your shop"
 
@@ -203,8 +204,7 @@ async def test_a_name_that_a_pool_has_is_refused_and_nothing_is_made(merchant: S
 
 
 async def test_products_are_imported_by_a_click_that_two_clicks_do_not_begin_twice(merchant: Stocking) -> None:
-    await merchant.inventory.sql("delete from catalog_variants")
-    await merchant.inventory.sql("update catalogs set finished_at = null, error = 'The platform was gone.'")
+    await fail_first_import(merchant.inventory, "The platform was gone.")
     number = "select import_id, error from catalogs"
     [(failed, _)] = await merchant.inventory.sql(number)
 

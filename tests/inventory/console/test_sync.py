@@ -12,6 +12,17 @@ from tests.helpers.platform_shop import Place
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.console.stocking import Stocking, open_stocking
 from tests.inventory.support import PACKS, Inventory, Shop
+from tests.inventory.sync.platform_rows import (
+    add_to_levels,
+    have_two_locations,
+    park_level,
+    park_levels,
+    refuse_subscription,
+    store_failed_order,
+    store_lag,
+    use_fulfillment_service,
+    withdraw_access,
+)
 
 PATH = "/console/sync"
 
@@ -50,9 +61,9 @@ async def test_the_first_line_of_the_sync_says_whether_the_merchant_must_act(poo
     on_the_way = await first_line()
     await pooled.at_platform.sync_due()
     calm = await first_line()
-    await pooled.inventory.sql("update levels set available = available + 1 where target is not null")
+    await add_to_levels(pooled.inventory, 1)
     different = await first_line()
-    await pooled.inventory.sql("update levels set parked = 'The platform refused it.' where target is not null")
+    await park_levels(pooled.inventory, "The platform refused it.")
     parked = await first_line()
 
     assert on_the_way == "3 numbers are on their way to your shop"
@@ -62,28 +73,25 @@ async def test_the_first_line_of_the_sync_says_whether_the_merchant_must_act(poo
 
 
 @pytest.mark.parametrize(
-    ("rule", "active", "warning"),
+    ("rule", "are_active", "warning"),
     [
         ("all", True, "So the same stock can be sold once at each location."),
         ("one", False, "No open location has a share, so no number is set."),
     ],
 )
 async def test_a_rule_of_locations_that_sells_more_or_less_than_the_stock_has_a_warning(
-    pooled: Stocking, rule: str, active: bool, warning: str
+    pooled: Stocking, rule: str, are_active: bool, warning: str
 ) -> None:
-    await pooled.inventory.sql("update catalogs set rule = %(rule)s", rule=rule)
-    await pooled.inventory.sql("update locations set active = %(active)s", active=active)
-    await pooled.inventory.sql(
-        """insert into locations (shop_id, gid, name, active)
-           select shop_id, 'gid://shopify/Location/9', 'Market stall', active from locations"""
-    )
+    await have_two_locations(pooled.inventory, rule, are_active=are_active)
 
     assert warning in main_text(await pooled.get(PATH))
 
 
-async def test_the_page_of_the_sync_shows_fulfillment_services_and_refused_subscriptions(pooled: Stocking) -> None:
-    await pooled.inventory.sql("update locations set fulfillment_service = true")
-    await pooled.inventory.sql("update installs set subscription_errors = '{\"orders/updated: <i>no</i>\"}'")
+async def test_the_page_of_the_sync_shows_fulfillment_services_and_refused_subscriptions(
+    pooled: Stocking,
+) -> None:
+    await use_fulfillment_service(pooled.inventory)
+    await refuse_subscription(pooled.inventory, "orders/updated: <i>no</i>")
 
     page = await pooled.get(PATH)
 
@@ -93,9 +101,7 @@ async def test_the_page_of_the_sync_shows_fulfillment_services_and_refused_subsc
 
 
 async def test_the_page_of_the_sync_shows_the_lag_of_sales(pooled: Stocking) -> None:
-    await pooled.inventory.sql(
-        "insert into sync_lags (shop_id, pushed_at, seconds) values (%(id)s, now(), 0.5)", id=pooled.shop.id
-    )
+    await store_lag(pooled.inventory, pooled.shop.id, 0.5)
 
     assert "usually within 0.5 s and in 99 of 100 cases within 0.5 s" in main_text(await pooled.get(PATH))
 
@@ -120,10 +126,7 @@ async def test_a_comparison_shows_what_is_different_and_then_handles_it(pooled: 
 async def test_a_comparison_says_which_orders_it_waits_for(pooled: Stocking) -> None:
     pooled.at_platform.count("12-pack", 6)
     form = {"pool_id": str(pooled.at_platform.pool_id)}
-    await pooled.inventory.sql(
-        f"""insert into webhooks (shop_id, topic, webhook_id, due_at, payload, attempts, error)
-            values ({pooled.shop.id}, 'orders/create', 'w', now() + interval '1 hour', '{{}}', 3, '<i>away</i>')"""
-    )
+    await store_failed_order(pooled.inventory, pooled.shop.id, "<i>away</i>")
 
     preview = await pooled.send(PATH, do="reconcile", **form)
     done = await pooled.confirm(preview, PATH, sure="yes")
@@ -152,8 +155,10 @@ async def test_a_comparison_says_that_it_waits_for_the_answer_to_a_call(pooled: 
         assert "Some orders could not be counted yet." not in main_text(page)
 
 
-async def test_a_parked_level_is_shown_with_its_reason_and_set_again_after_a_question(pooled: Stocking) -> None:
-    await pooled.inventory.sql("update levels set parked = '<i>odd</i>' where target = 8")
+async def test_a_parked_level_is_shown_with_its_reason_and_set_again_after_a_question(
+    pooled: Stocking,
+) -> None:
+    await park_level(pooled.inventory, 8, "<i>odd</i>")
     page = await pooled.get(PATH)
     assert "Your shop refused the number of the pool: <i>odd</i>" in main_text(page)
     assert "<i>odd" not in page.text
@@ -208,7 +213,9 @@ async def test_a_number_that_was_changed_in_the_shop_can_be_kept_with_a_correcti
     assert "All in sync" in main_text(await pooled.get(PATH))
 
 
-async def test_a_pool_is_not_corrected_if_the_number_that_is_kept_cannot_be_released(pooled: Stocking) -> None:
+async def test_a_pool_is_not_corrected_if_the_number_that_is_kept_cannot_be_released(
+    pooled: Stocking,
+) -> None:
     scene = pooled.at_platform
     preview = await pooled.send(PATH, do="keep", pool_id=str(scene.pool_id), delta="12")
     levels = "select from levels where shop_id = %(shop)s for update"
@@ -221,7 +228,9 @@ async def test_a_pool_is_not_corrected_if_the_number_that_is_kept_cannot_be_rele
     assert await pooled.shop.on_hand(scene.pool_id) == 50
 
 
-async def test_a_correction_that_a_pool_cannot_hold_is_refused_on_the_page_of_the_sync(pooled: Stocking) -> None:
+async def test_a_correction_that_a_pool_cannot_hold_is_refused_on_the_page_of_the_sync(
+    pooled: Stocking,
+) -> None:
     pool_id = pooled.at_platform.pool_id
     keep = {"do": "keep", "pool_id": str(pool_id)}
 
@@ -249,11 +258,9 @@ async def test_an_archived_pool_is_not_corrected(pooled: Stocking) -> None:
 async def test_the_reason_of_a_level_that_waits_is_in_german_too(place: Settings | Place) -> None:
     async with open_stocking(place, "de") as merchant:
         await follow(merchant)
-        await merchant.inventory.sql(
-            "update levels set parked = case target when 8 then %(app)s else %(changed)s end where target in (4, 8)",
-            app=ANOTHER_APP,
-            changed=f"{CHANGED_AT_PLATFORM}6 at the platform, where 4 are in the pool.",
-        )
+        await park_level(merchant.inventory, 8, ANOTHER_APP)
+        changed = f"{CHANGED_AT_PLATFORM}6 at the platform, where 4 are in the pool."
+        await park_level(merchant.inventory, 4, changed)
 
         text = main_text(await merchant.get(PATH))
 
@@ -263,12 +270,14 @@ async def test_the_reason_of_a_level_that_waits_is_in_german_too(place: Settings
     assert "Another app" not in text
 
 
-async def test_a_platform_that_does_not_answer_is_reported_on_the_page_of_the_sync(pooled: Stocking) -> None:
+async def test_a_platform_that_does_not_answer_is_reported_on_the_page_of_the_sync(
+    pooled: Stocking,
+) -> None:
     form = {"do": "reconcile", "pool_id": str(pooled.at_platform.pool_id)}
     pooled.at_platform.platform.plan(Fault("down", "ReadItemLevels"))
 
     down = await pooled.send(PATH, **form)
-    await pooled.inventory.sql("delete from platform_tokens")
+    await withdraw_access(pooled.inventory)
     unconnected = await pooled.send(PATH, **form)
 
     assert (down.status_code, down.headers["retry-after"]) == (503, "5")
