@@ -29,7 +29,7 @@ from holdfast.kit.running.steps import Steps
 from holdfast_demo.shopify.shops import NewVariant
 from tests.databases import scratch_database
 from tests.helpers.platform_shop import DOMAIN
-from tests.inventory.console.stocking import Stocking
+from tests.inventory.console.merchant_at_platform import MerchantAtPlatform
 from tests.inventory.samples import ARGUMENTS
 from tests.inventory.support import SINGLE, SIX_PACK, run_sql, unlimited
 from tests.inventory.sync.sync_scene import SyncScene, open_pooled_shop
@@ -235,7 +235,7 @@ def url(inventory_template: str) -> Iterator[str]:
 async def work(url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Work]:
     """The service in a database that was filled after everything had run once, while there was little in it."""
     async with open_pooled_shop(unlimited(url, tmp_path_factory.mktemp("data"))) as scene:
-        merchant = Stocking(scene)
+        merchant = MerchantAtPlatform(scene)
         async with merchant.http:
             await merchant.open()
         # It suggests a pool, and comes first by its title.

@@ -3,9 +3,9 @@
 import re
 
 from tests.helpers.form_browser import main_text
+from tests.inventory.console.merchant_at_platform import MerchantAtPlatform
 from tests.inventory.console.merchant_scene import Admin
 from tests.inventory.console.signing_in import Owner, add_merchant
-from tests.inventory.console.stocking import Stocking
 from tests.inventory.support import PACKS, SIX_PACK, Inventory, Shop
 from tests.inventory.sync.platform_rows import park_levels
 
@@ -110,7 +110,7 @@ async def test_pools_are_searched_and_filtered(admin: Admin, own_shop: Shop) -> 
     assert "No pool matches." in main_text(await admin.get("/console?q=honey&status=low"))
 
 
-async def test_pools_that_differ_at_the_platform_can_be_listed(merchant: Stocking) -> None:
+async def test_pools_that_differ_at_the_platform_can_be_listed(merchant: MerchantAtPlatform) -> None:
     scene = merchant.at_platform
     single = f"gid://shopify/ProductVariant/{scene.variants['Single'].id}"
     await merchant.shop.pool(50, name="Honey", members=[{"variant_gid": single, "units_per_sale": 1}])
