@@ -155,13 +155,13 @@ def person(number: int) -> str:
     return f"{number:08x}".translate(str.maketrans("0189", "ghij"))
 
 
-def lists(of: Crowded, port: int, deep: int) -> Mapping[str, bytes]:
+def lists(crowded: Crowded, port: int, deep: int) -> Mapping[str, bytes]:
     """The requests for every list of the API, of the tools and of the console, by what they list and who asks.
 
     port    the port of the service, which the name of the cookie contains
     deep    the offset of pages far behind the first
     """
-    keys = {"organizer": of.key, "small organizer": of.small_key, "admin": of.admin_key}
+    keys = {"organizer": crowded.key, "small organizer": crowded.small_key, "admin": crowded.admin_key}
     requests: dict[str, bytes] = {}
     for who, key in keys.items():
         for noun in ("organizers", "users", "events", "registrations", "queues"):
@@ -171,17 +171,17 @@ def lists(of: Crowded, port: int, deep: int) -> Mapping[str, bytes]:
                 requests[f"{noun}, {who}, {FAR}"] = load.request("GET", path, key)
         if who != "small organizer":
             for which, event, offset in (
-                ("a big event", of.event, 0),
-                (f"a big event, {FAR}", of.event, deep),
-                ("a small event", of.event + 1, 0),
+                ("a big event", crowded.event, 0),
+                (f"a big event, {FAR}", crowded.event, deep),
+                ("a small event", crowded.event + 1, 0),
             ):
                 path = f"/api/registrations?limit=100&event_id={event}&offset={offset}"
                 requests[f"registrations of {which}, {who}"] = load.request("GET", path, key)
-    requests["keys, organizer"] = load.request("GET", "/api/keys", of.key)
-    requests["price history"] = load.request("GET", f"/api/events/{of.event + 1}/price_history", of.key)
+    requests["keys, organizer"] = load.request("GET", "/api/keys", crowded.key)
+    requests["price history"] = load.request("GET", f"/api/events/{crowded.event + 1}/price_history", crowded.key)
     for noun in ("organizers", "users", "events", "registrations", "queues"):
-        requests[f"tool list_{noun}"] = call(of.key, f"list_{noun}", {"limit": 100})
-    event = f"/console/events/{of.event}"
+        requests[f"tool list_{noun}"] = call(crowded.key, f"list_{noun}", {"limit": 100})
+    event = f"/console/events/{crowded.event}"
     for name, path in {
         "events": "/console",
         "an event": event,
@@ -199,40 +199,40 @@ def lists(of: Crowded, port: int, deep: int) -> Mapping[str, bytes]:
         "queues": "/console/queues",
         "keys": "/console/agents",
     }.items():
-        requests[f"console: {name}"] = load.request("GET", path, Cookie=f"session-{port}={of.session}")
+        requests[f"console: {name}"] = load.request("GET", path, Cookie=f"session-{port}={crowded.session}")
     return requests
 
 
-def paths(of: Crowded, port: int) -> Mapping[str, Path]:
+def paths(crowded: Crowded, port: int) -> Mapping[str, Path]:
     """The hot paths by their names."""
 
     def accept(count: int, run: int) -> Iterator[bytes]:
         for number in range(count):
-            body = {"registration": {"event_id": of.event, "email": f"r{run}n{number}@example.com"}}
-            yield load.request("POST", "/api/registrations", of.key, msgspec.json.encode(body))
+            body = {"registration": {"event_id": crowded.event, "email": f"r{run}n{number}@example.com"}}
+            yield load.request("POST", "/api/registrations", crowded.key, msgspec.json.encode(body))
 
     def accept_known(count: int, run: int) -> Iterator[bytes]:
-        event = new_event(of, port)
+        event = new_event(crowded, port)
         for number in range(count):
-            body = {"registration": {"event_id": event, "user_id": person(1 + number % of.people)}}
-            yield load.request("POST", "/api/registrations", of.key, msgspec.json.encode(body))
+            body = {"registration": {"event_id": event, "user_id": person(1 + number % crowded.people)}}
+            yield load.request("POST", "/api/registrations", crowded.key, msgspec.json.encode(body))
 
     def poll(among: int, count: int) -> Iterator[bytes]:
         for number in range(count):
             # Never two neighbours. Every tenth person has a seat.
-            path = f"/api/registrations/{of.event}/{person(10 * (1 + number * 7_919 % among))}"
-            yield load.request("GET", path, of.key)
+            path = f"/api/registrations/{crowded.event}/{person(10 * (1 + number * 7_919 % among))}"
+            yield load.request("GET", path, crowded.key)
 
     def poll_some(count: int, run: int) -> Iterator[bytes]:
-        return poll(min(100, of.people // 10), count)
+        return poll(min(100, crowded.people // 10), count)
 
     def poll_all(count: int, run: int) -> Iterator[bytes]:
-        return poll(of.people // 10, count)
+        return poll(crowded.people // 10, count)
 
     def join(count: int, run: int) -> Iterator[bytes]:
         for number in range(count):
             body = msgspec.json.encode({"visitor_id": f"r{run}n{number}"})
-            yield load.request("POST", f"/api/queues/{of.queue}/join", of.key, body)
+            yield load.request("POST", f"/api/queues/{crowded.queue}/join", crowded.key, body)
 
     return {
         "accepted by new e-mail": Path(accept, 202),
@@ -243,12 +243,12 @@ def paths(of: Crowded, port: int) -> Mapping[str, Path]:
     }
 
 
-def new_event(of: Crowded, port: int) -> int:
+def new_event(crowded: Crowded, port: int) -> int:
     """An event of the organizer with a seat for every person."""
     event = {"title": "Sale", "body": "-", "datetime": "2099-01-01T00:00:00Z", "price": 0, "pricing_mode": "free"}
     answer = httpx2.post(
         f"http://127.0.0.1:{port}/api/events",
         json={"event": event | {"capacity": 100_000_000}},
-        headers={"X-API-Key": of.key},
+        headers={"X-API-Key": crowded.key},
     )
     return answer.raise_for_status().json()["data"]["id"]

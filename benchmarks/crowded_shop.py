@@ -111,7 +111,7 @@ def fill(environment: dict[str, str], sizes: Sizes) -> Crowded:
     return Crowded(key, pools, session)
 
 
-def lists(of: Crowded, port: int) -> Mapping[str, bytes]:
+def lists(crowded: Crowded, port: int) -> Mapping[str, bytes]:
     """The requests for every list of the tools and of the console, by what they list.
 
     port    the port of the service, which the name of the cookie contains
@@ -119,7 +119,7 @@ def lists(of: Crowded, port: int) -> Mapping[str, bytes]:
     pool = {"pool_id": 1}
     gid = "gid://shopify/ProductVariant/40000000001"
     requests = {
-        f"tool {tool}{f', {which}' if which else ''}": call(of.key, tool, {"limit": 100, **arguments})
+        f"tool {tool}{f', {which}' if which else ''}": call(crowded.key, tool, {"limit": 100, **arguments})
         for tool, which, arguments in (
             ("list_pools", "", {}),
             ("list_pools", "of a name", {"query": "Pool 77"}),
@@ -134,10 +134,10 @@ def lists(of: Crowded, port: int) -> Mapping[str, bytes]:
             ("search_variants", "of a title", {"query": "Shirt 77"}),
         )
     }
-    requests["tool find_variant"] = call(of.key, "find_variant", {"sku": "SKU-77"})
-    requests["tool find_variant, by a text"] = call(of.key, "find_variant", {"text": "Shirt 77"})
-    requests["tool explain_availability"] = call(of.key, "explain_availability", {"variant_gid": gid})
-    requests["tool get_stock_at"] = call(of.key, "get_stock_at", {**pool, "at": "2026-01-01T01:00:00Z"})
+    requests["tool find_variant"] = call(crowded.key, "find_variant", {"sku": "SKU-77"})
+    requests["tool find_variant, by a text"] = call(crowded.key, "find_variant", {"text": "Shirt 77"})
+    requests["tool explain_availability"] = call(crowded.key, "explain_availability", {"variant_gid": gid})
+    requests["tool get_stock_at"] = call(crowded.key, "get_stock_at", {**pool, "at": "2026-01-01T01:00:00Z"})
     for name, path in {
         "pools": "/console",
         "pools of a name": "/console?query=Pool+77",
@@ -148,30 +148,30 @@ def lists(of: Crowded, port: int) -> Mapping[str, bytes]:
         "holds": "/console/holds",
         "variants to link": "/console/pools/1/variants",
     }.items():
-        requests[f"console: {name}"] = load.request("GET", path, Cookie=f"session-{port}={of.session}")
+        requests[f"console: {name}"] = load.request("GET", path, Cookie=f"session-{port}={crowded.session}")
     return requests
 
 
-def paths(of: Crowded) -> Mapping[str, Path]:
+def paths(crowded: Crowded) -> Mapping[str, Path]:
     """The hot paths by their names."""
 
     def adjust(count: int, pools: int) -> Iterator[bytes]:
         chance = random.Random(7)
         for _ in range(count):
             change = {"pool_id": chance.randint(1, pools), "delta": chance.choice([-1, 1, 2])}
-            yield call(of.key, "adjust_pool_quantity", change)
+            yield call(crowded.key, "adjust_pool_quantity", change)
 
     def available(count: int, run: int) -> Iterator[bytes]:
         for number in range(count):
-            variant = 40_000_000_001 + number * 7_919 % (4 * of.pools)
+            variant = 40_000_000_001 + number * 7_919 % (4 * crowded.pools)
             gids = [f"gid://shopify/ProductVariant/{variant}"]
-            yield call(of.key, "get_availability", {"variant_gids": gids})
+            yield call(crowded.key, "get_availability", {"variant_gids": gids})
 
     def adjust_one(count: int, run: int) -> Iterator[bytes]:
         return adjust(count, 1)
 
     def adjust_all(count: int, run: int) -> Iterator[bytes]:
-        return adjust(count, of.pools)
+        return adjust(count, crowded.pools)
 
     return {
         "changes of one hot pool": Path(adjust_one, 200),

@@ -23,7 +23,7 @@ from benchmarks.stock import call
 from benchmarks.streams import is_listening
 from holdfast.accounts.sessions import digest
 from holdfast.accounts.signin import operations
-from holdfast.events.payments import webhooks
+from holdfast.events.payments import partner_webhooks
 from holdfast.kit.postgres import bundled
 from holdfast.kit.security.cookie_secrets import new_cookie_secret
 
@@ -122,35 +122,39 @@ class _Organizer:
         self.form_token = match[1]
 
 
-def _kinds(of: _Organizer) -> list[Kind]:
+def _kinds(organizer: _Organizer) -> list[Kind]:
     def registration(event: int, **person: str) -> bytes:
         body = msgspec.json.encode({"registration": {"event_id": event, **person}})
-        return load.request("POST", "/api/registrations", of.key, body)
+        return load.request("POST", "/api/registrations", organizer.key, body)
 
     def with_email(number: int) -> bytes:
-        return registration(of.crowded, email=f"n{number}@example.com")
+        return registration(organizer.crowded, email=f"n{number}@example.com")
 
     def with_id(number: int) -> bytes:
-        return registration(of.known[number // PEOPLE % KNOWN_EVENTS], user_id=of.ids[number % PEOPLE])
+        return registration(organizer.known[number // PEOPLE % KNOWN_EVENTS], user_id=organizer.ids[number % PEOPLE])
 
     def join(number: int) -> bytes:
         body = msgspec.json.encode({"visitor_id": f"visitor{number}"})
-        return load.request("POST", f"/api/queues/{of.joined}/join", of.key, body)
+        return load.request("POST", f"/api/queues/{organizer.joined}/join", organizer.key, body)
 
     def place(number: int) -> bytes:
-        return load.request("GET", f"/api/queues/{of.waiting}/status/visitor{number * 7_919 % PEOPLE}", of.key)
+        return load.request(
+            "GET", f"/api/queues/{organizer.waiting}/status/visitor{number * 7_919 % PEOPLE}", organizer.key
+        )
 
     def status(number: int) -> bytes:
-        return load.request("GET", f"/api/registrations/{of.quiet}/{of.ids[number * 7_919 % PEOPLE]}", of.key)
+        return load.request(
+            "GET", f"/api/registrations/{organizer.quiet}/{organizer.ids[number * 7_919 % PEOPLE]}", organizer.key
+        )
 
     def sign_in(email: str) -> bytes:
-        form = {"token": of.form_token, "email": email, "password": PASSWORD}
+        form = {"token": organizer.form_token, "email": email, "password": PASSWORD}
         kind = "application/x-www-form-urlencoded"
         return load.request("POST", "/sign-in", body=urlencode(form).encode(), Content_Type=kind)
 
     def poll(body: bytes) -> bytes:
         url: str = msgspec.json.decode(body)["next"]["url"]
-        return load.request("GET", url[url.index("/api/") :], of.key)
+        return load.request("GET", url[url.index("/api/") :], organizer.key)
 
     emails, ids = numbered(with_email), numbered(with_id)
     return [
@@ -159,11 +163,15 @@ def _kinds(of: _Organizer) -> list[Kind]:
         Kind("polls of registrations", numbered(status), 200),
         Kind("joins of a queue", numbered(join), 202),
         Kind("places in a queue", numbered(place), 200),
-        Kind("reads of an event", repeated(load.request("GET", f"/api/events/{of.quiet}", of.key)), 200),
-        Kind("lists of registrations", repeated(load.request("GET", "/api/registrations", of.key)), 200),
-        Kind("pages of an event", repeated(load.request("GET", f"/organizers/bench/events/{of.quiet}")), 200),
+        Kind("reads of an event", repeated(load.request("GET", f"/api/events/{organizer.quiet}", organizer.key)), 200),
+        Kind("lists of registrations", repeated(load.request("GET", "/api/registrations", organizer.key)), 200),
+        Kind("pages of an event", repeated(load.request("GET", f"/organizers/bench/events/{organizer.quiet}")), 200),
         *(
-            Kind(f"events' /mcp, {era}", repeated(call(of.key, "get_event", {"event_id": of.quiet}, era)), 200)
+            Kind(
+                f"events' /mcp, {era}",
+                repeated(call(organizer.key, "get_event", {"event_id": organizer.quiet}, era)),
+                200,
+            )
             for era in ("2025-11-25", "2026-07-28")
         ),
         Kind("sign-ins", numbered(lambda number: sign_in(f"account{number % ACCOUNTS}@example.com")), 303, warm=6),
@@ -172,19 +180,19 @@ def _kinds(of: _Organizer) -> list[Kind]:
     ]
 
 
-def _probes(of: _Organizer) -> list[Probe]:
+def _probes(organizer: _Organizer) -> list[Probe]:
     def message(number: int) -> bytes:
         object = {"id": f"cs_{number}", "object": "checkout.session"}
         body = {"id": f"evt_{number}", "type": "checkout.session.completed", "data": {"object": object}}
         text, now = msgspec.json.encode(body), int(time.time())
-        signed = f"t={now},v1={webhooks.sign(WEBHOOK_SECRET, now, text)}"
+        signed = f"t={now},v1={partner_webhooks.sign(WEBHOOK_SECRET, now, text)}"
         return load.request("POST", "/stripe/webhook", body=text, Stripe_Signature=signed)
 
-    page = f"/console/events/{of.quiet}"
+    page = f"/console/events/{organizer.quiet}"
     return [
         *signs_of_life(),
-        Probe("console", repeated(load.request("GET", page, Cookie=of.cookie)), 200),
-        Probe("check-in", repeated(load.request("GET", f"{page}/check-in/news", Cookie=of.cookie)), 200),
+        Probe("console", repeated(load.request("GET", page, Cookie=organizer.cookie)), 200),
+        Probe("check-in", repeated(load.request("GET", f"{page}/check-in/news", Cookie=organizer.cookie)), 200),
         Probe("payment webhook", numbered(message), 204),
     ]
 

@@ -34,9 +34,9 @@ def test_the_sql_of_a_noun_is_imported_by_its_own_folder_only() -> None:
     strangers = {
         (importer, module)
         for module in graph.modules
-        if module.endswith(".sql")
+        if module.endswith((".sql", "_sql"))
         for importer in graph.find_modules_that_directly_import(module)
-        if not importer.startswith(module.removesuffix("sql"))
+        if not importer.startswith(f"{module.rpartition('.')[0]}.")
     }
 
     assert strangers == set()

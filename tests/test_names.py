@@ -171,12 +171,13 @@ SUSPICION = re.compile(
     rf"|(?:\b|_)(?:{'|'.join(RIDDLES)})(?:\b|_)|%\((?:{'|'.join(BARE_PARAMETERS)})\)s"
     rf"|_(?:{'|'.join(PARTICIPLES).upper()})(?=_|\b)|\b(?:{'|'.join(PARTICIPLES).upper()})_"
     rf"|(?:\b|_)(?:{'|'.join(RIDDLES).upper()})(?:\b|_)"
+    r"|[(,]\s*of\s*[:,)=]|\blambda\b[^:]*\bof\b"
 )
 NAME_OF_TEST = re.compile(r"def test_\w+")
 
 
 def can_have_riddle(text: str) -> bool:
-    """Whether a participle, a riddle or a bare parameter may be in a module, beside the names of its tests."""
+    """Whether a participle, a riddle, a preposition or a bare parameter may be in a module, beside names of tests."""
     return SUSPICION.search(NAME_OF_TEST.sub("def test", text)) is not None
 
 
@@ -285,6 +286,21 @@ def private_functions_without_objects(path: str, tree: ast.Module) -> Iterator[s
                 yield f"{path}:{node.lineno} {name}"
             case _:
                 pass
+
+
+def prepositions(path: str, tree: ast.Module) -> list[str]:
+    """The arguments of a module that are named `of`. Such a name says nothing of what the argument is."""
+    return [f"{path}:{node.lineno} of" for node in ast.walk(tree) if isinstance(node, ast.arg) and node.arg == "of"]
+
+
+def test_no_argument_is_a_preposition(modules: dict[str, ast.Module], modules_of_tests: dict[str, ast.Module]) -> None:
+    assert [name for path, tree in {**modules, **modules_of_tests}.items() for name in prepositions(path, tree)] == []
+
+
+@pytest.mark.parametrize("text", ["def f(of: int) -> None: ...", "def f(x, *, of): ...", "f = lambda of: of"])
+def test_an_argument_that_is_a_preposition_is_noticed(text: str) -> None:
+    assert prepositions("x.py", ast.parse(text)) == ["x.py:1 of"]
+    assert can_have_riddle(text)
 
 
 def test_no_private_function_is_named_by_a_participle_alone(modules: dict[str, ast.Module]) -> None:

@@ -2,7 +2,7 @@
 
 from holdfast.events import service as events
 from holdfast.inventory import service as inventory
-from holdfast.inventory.outgoing_webhooks.operations import CONSOLE_OPERATIONS
+from holdfast.inventory.webhooks.operations import CONSOLE_OPERATIONS
 from tests.refusals import counted, differences, operations
 from tests.support import Service
 

@@ -10,7 +10,7 @@ from tests.browser.merchants import enter, serve_merchant_console
 from tests.browser.webhook_pages import faults_of_pages
 from tests.helpers.webhook_receiver import Answer
 from tests.inventory.console.signing_in import add_merchant
-from tests.inventory.outgoing_webhooks.programs import programs_of
+from tests.inventory.webhooks.programs import programs_of
 
 
 @looks

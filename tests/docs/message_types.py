@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from holdfast.events.webhooks import messages as of_events
-from holdfast.inventory.outgoing_webhooks import messages as of_inventory
+from holdfast.inventory.webhooks import messages as of_inventory
 from holdfast.kit.webhooks.model import MessageType
 
 DOCS = Path(__file__).parents[2] / "docs"

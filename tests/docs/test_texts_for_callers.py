@@ -14,9 +14,9 @@ from holdfast.events.problems import ALL as OF_EVENTS
 from holdfast.events.settings import Settings as EventsSettings
 from holdfast.events.webhooks.messages import MESSAGES as MESSAGES_OF_EVENTS
 from holdfast.inventory import api as inventory
-from holdfast.inventory.outgoing_webhooks.messages import MESSAGES as MESSAGES_OF_INVENTORY
 from holdfast.inventory.problems import ALL as OF_INVENTORY
 from holdfast.inventory.settings import Settings as InventorySettings
+from holdfast.inventory.webhooks.messages import MESSAGES as MESSAGES_OF_INVENTORY
 from holdfast.kit.contract.problems import COMMON_PROBLEMS
 from holdfast.kit.mcp.tools import definition
 from tests.docs import commands

@@ -13,7 +13,7 @@ from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
 from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.shops import operations as shops
-from holdfast.inventory.stock.operations import audit
+from holdfast.inventory.stock.ledger_audit import audit
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.pair import Pair, pair
 from tests.faults.stored_order import (

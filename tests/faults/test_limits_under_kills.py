@@ -17,7 +17,7 @@ from holdfast.events.keys import operations as keys
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.shops import operations as shops
-from holdfast.inventory.stock.operations import audit
+from holdfast.inventory.stock.ledger_audit import audit
 from holdfast.kit.contract.caller import system
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.stored_order import register_organizer_with_event

@@ -20,7 +20,7 @@ import pytest
 
 from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.shops import operations as shops
-from holdfast.inventory.stock.operations import audit
+from holdfast.inventory.stock.ledger_audit import audit
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.stored_order import (
     assert_answered_before_sent_means_earlier,

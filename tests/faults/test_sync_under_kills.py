@@ -18,10 +18,10 @@ import pytest
 
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.orders.catching_up import catch_up
+from holdfast.inventory.partner_webhooks import sql as partner_webhooks
 from holdfast.inventory.shopify.platform_client import PlatformUnreachable
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync import operations as sync
-from holdfast.inventory.webhooks import sql as webhooks
 from holdfast.kit.running.steps import Steps
 from holdfast.kit.security.http_client import HttpClient
 from tests.helpers.processes import HOLDFAST, Process, port_that_stays_free, serving
@@ -326,7 +326,7 @@ async def hasten(inventory: Inventory, *, graces: bool) -> None:
     await transact(lambda tx: tx.run("update syncs set leased_until = null, due_at = now()"))
     if graces:
         await transact(lambda tx: tx.run("update levels set suspect_at = now() where suspect_at is not null"))
-    await transact(lambda tx: tx.notify(webhooks.CHANNEL))
+    await transact(lambda tx: tx.notify(partner_webhooks.CHANNEL))
     await transact(lambda tx: tx.notify(levels.LEVELS_CHANNEL))
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
-from holdfast.inventory.stock.operations import audit
+from holdfast.inventory.stock.ledger_audit import audit
 from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.security.http_client import HttpClient
 from tests.databases import scratch_database

@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from holdfast.events.payments import part as payments
 from holdfast.events.payments.due import PaymentTable, PaymentWork, ProcessorAccess
-from holdfast.events.payments.webhooks import sign
+from holdfast.events.payments.partner_webhooks import sign
 from holdfast.events.resources import Database
 from holdfast.events.settings import Settings
 from holdfast_demo.stripe.processor import StripeDouble, new_secrets

@@ -9,13 +9,13 @@ import httpx2
 import msgspec
 
 from holdfast.inventory.installs import sql as installs
+from holdfast.inventory.partner_webhooks import inbox
+from holdfast.inventory.partner_webhooks.inbox import WebhookWork
+from holdfast.inventory.partner_webhooks.model import Delivery, ReceivedDelivery
 from holdfast.inventory.resources import Steps
 from holdfast.inventory.service import HANDLERS
 from holdfast.inventory.shopify import signatures
 from holdfast.inventory.shopify.domains import REQUIRED
-from holdfast.inventory.webhooks import inbox
-from holdfast.inventory.webhooks.inbox import WebhookWork
-from holdfast.inventory.webhooks.model import Delivery, ReceivedDelivery
 from tests.helpers.row_work import handle_all
 from tests.inventory.support import Inventory, Shop, client_secret
 

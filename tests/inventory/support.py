@@ -22,7 +22,7 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify import signatures
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.shops.operations import ENDED_SHOPS, SHOP_LIMITS
-from holdfast.inventory.stock import operations
+from holdfast.inventory.stock import ledger_audit
 from holdfast.kit.contract.caller import system
 from holdfast.kit.http.application import Application
 from holdfast.kit.postgres.database import Database as AnyDatabase
@@ -183,8 +183,8 @@ class Inventory:
     async def differences(self) -> list[str]:
         """What is wrong in the books of any shop."""
         audits = [
-            await self.database.read(lambda tx, shop_id=shop_id: operations.audit(tx, shop_id))
-            for shop_id in await self.database.read(operations.list_shop_ids)
+            await self.database.read(lambda tx, shop_id=shop_id: ledger_audit.audit(tx, shop_id))
+            for shop_id in await self.database.read(ledger_audit.list_shop_ids)
         ]
         return [difference for differences in audits for difference in differences]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
-from holdfast.inventory.stock.operations import audit
+from holdfast.inventory.stock.ledger_audit import audit
 from holdfast.kit.security.http_client import HttpClient
 from tests.helpers.processes import kill_in_turn, serving
 from tests.inventory.ledger_agent import POOL_COUNT, LedgerAgent

@@ -13,23 +13,23 @@ import pytest_asyncio
 
 from holdfast.inventory import api, service
 from holdfast.inventory.agents.approval_facts import agent_requests
-from holdfast.inventory.catalog import importing
+from holdfast.inventory.catalog import import_sql, importing
 from holdfast.inventory.catalog.model import IMPORT, ImportTask
 from holdfast.inventory.installs.model import REDACT, SUBSCRIBE, ShopTask
 from holdfast.inventory.installs.sql import end_install
 from holdfast.inventory.installs.uninstalling import mark_redacted
+from holdfast.inventory.partner_webhooks.inbox import Inbox
+from holdfast.inventory.partner_webhooks.model import ReceivedDelivery
 from holdfast.inventory.replays import operations as replays
 from holdfast.inventory.replays.model import REPLAY, BeginReplay, ReplayTask
 from holdfast.inventory.resources import Reader
-from holdfast.inventory.webhooks.inbox import Inbox
-from holdfast.inventory.webhooks.model import ReceivedDelivery
 from holdfast.kit.contract.caller import api_key, person
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.steps import Steps
 from holdfast_demo.shopify.shops import NewVariant
 from tests.databases import scratch_database
 from tests.helpers.platform_shop import DOMAIN
-from tests.inventory.console.stocking import Stocking
+from tests.inventory.console.merchant_at_platform import MerchantAtPlatform
 from tests.inventory.samples import ARGUMENTS
 from tests.inventory.support import SINGLE, SIX_PACK, run_sql, unlimited
 from tests.inventory.sync.sync_scene import SyncScene, open_pooled_shop
@@ -50,7 +50,7 @@ EXCEPTIONS = {
     "inventory/agents/access.py show": "looks at the newest 10,000 entries at most, to say what a key was used for",
     "inventory/availability/sql.py changes_since": VERSIONS,
     "inventory/availability/sql.py read_all": "answers all of a shop, once a process",
-    "inventory/catalog/importing.py finish": "the end of an import, which has read all of the shop",
+    "inventory/catalog/import_sql.py finish": "the end of an import, which has read all of the shop",
     "inventory/installs/sql.py delete_batch": "once a shop; not every table has an index that begins with it",
     "inventory/orders/sql.py caught_up_until": "until orders of a shop are counted, every hour; reads its links",
     "inventory/pools/operations.py save": "an import; it reads the pools of its shop once",
@@ -74,7 +74,7 @@ UNTIL_ANALYZED = {
     "inventory/sync/planning.py _compute": "one plan for one variant and for all of them",
     "inventory/sync/sql.py seconds_until_due": "one row for each shop",
     "inventory/sync/sql.py end_lease": "one row for each level of the shop",
-    "inventory/webhooks/sql.py list_waiting_order_webhooks": "takes an index on shops, where few deliveries wait",
+    "inventory/partner_webhooks/sql.py list_waiting_order_webhooks": "takes an index on shops: few deliveries wait",
 }
 """Those that may do so until statistics have caught up with a load, which takes a minute or two."""
 
@@ -187,7 +187,7 @@ class Work(running.Work):
         self.recorder.doing = "begin of tasks"
         await Steps(self.database).transact(partial(end_install, shop_id=leaving))
         await Steps(self.database).transact(partial(mark_redacted, shop_id=leaving))
-        import_id = await steps.transact(partial(importing.store_import, shop_id=self.shop.id))
+        import_id = await steps.transact(partial(import_sql.store_import, shop_id=self.shop.id))
         await steps.transact(partial(replays.begin, caller=person(1, self.shop.id), command=BeginReplay()))
         [(replay_id,)] = await self.database.read(_replay_ids, self.shop.id)
         arguments: dict[str, Any] = {
@@ -203,7 +203,7 @@ class Work(running.Work):
             await run(Steps(self.database) if job.task is REDACT else steps, arguments[job.task.name])
 
         async def imported() -> bool:
-            if under_way := await steps.read(partial(importing.find, shop_id=self.shop.id)):
+            if under_way := await steps.read(partial(import_sql.find, shop_id=self.shop.id)):
                 self.recorder.doing = f"task {IMPORT.name}"
                 await importing.advance_import(steps, arguments[IMPORT.name])
             return under_way is None
@@ -235,12 +235,12 @@ def url(inventory_template: str) -> Iterator[str]:
 async def work(url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Work]:
     """The service in a database that was filled after everything had run once, while there was little in it."""
     async with open_pooled_shop(unlimited(url, tmp_path_factory.mktemp("data"))) as scene:
-        merchant = Stocking(scene)
+        merchant = MerchantAtPlatform(scene)
         async with merchant.http:
             await merchant.open()
         # It suggests a pool, and comes first by its title.
         scene.platform.add_product(DOMAIN, "A soap", [NewVariant("Single", stock=9), NewVariant("6-pack", stock=9)])
-        await scene.transact(partial(importing.store_import, shop_id=scene.shop.id))
+        await scene.transact(partial(import_sql.store_import, shop_id=scene.shop.id))
         await scene.finish_import()
         await scene.shop.pool(9, name="Lids")
         await scene.shop.pool(0, name="Old")

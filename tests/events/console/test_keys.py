@@ -8,8 +8,8 @@ from tests.helpers.form_browser import token
 from tests.support import Client, Service, running
 
 
-async def ids(of: Client) -> list[int]:
-    return [key["id"] for key in (await of.get("/api/keys")).json()["data"]]
+async def ids(client: Client) -> list[int]:
+    return [key["id"] for key in (await client.get("/api/keys")).json()["data"]]
 
 
 async def test_a_key_is_made_shown_once_and_works(service: Service) -> None:

@@ -34,8 +34,8 @@ async def sent(at: Desk, page: str, **fields: str) -> Any:
     return await at.browser.http.post(page, data=form)
 
 
-async def queues(of: Client) -> list[dict[str, Any]]:
-    return (await of.get("/api/queues")).json()["data"]
+async def queues(client: Client) -> list[dict[str, Any]]:
+    return (await client.get("/api/queues")).json()["data"]
 
 
 async def test_a_queue_is_made_as_the_form_says(service: Service) -> None:

@@ -80,7 +80,7 @@ def test_an_event_without_an_end_lasts_an_hour_in_calendars() -> None:
 
 
 def test_a_registration_has_an_entry_of_its_own_that_can_be_taken_out() -> None:
-    text = file(Dated(), of="7-abcdefgh", method="CANCEL")
+    text = file(Dated(), registration="7-abcdefgh", method="CANCEL")
 
     assert "UID:registration-7-abcdefgh@events.example\r\n" in text
     assert "METHOD:CANCEL\r\n" in text

@@ -12,6 +12,7 @@ from holdfast.inventory.resources import Steps
 from holdfast.inventory.shopify.platform_client import Platform
 from holdfast_demo.shopify.shops import NewVariant, remove_product
 from tests.helpers.platform_shop import DOMAIN
+from tests.inventory.sync.platform_rows import withdraw_access
 from tests.inventory.sync.sync_scene import SyncScene
 
 COUNTS = (
@@ -47,8 +48,8 @@ async def test_an_import_that_is_cut_off_goes_on_behind_what_is_stored(
     stored: list[int] = []
     store = importing._store_lines  # pyright: ignore[reportPrivateUsage]
 
-    async def counted(tx: Any, *, of: ImportTask, lines: Any, upto: int) -> None:
-        await store(tx, of=of, lines=lines, upto=upto)
+    async def counted(tx: Any, *, task: ImportTask, lines: Any, upto: int) -> None:
+        await store(tx, task=task, lines=lines, upto=upto)
         stored.append(len(lines))
 
     monkeypatch.setattr(importing, "_store_lines", counted)
@@ -89,7 +90,7 @@ async def test_an_operation_that_fails_is_begun_again(scene: SyncScene) -> None:
 
 async def test_an_import_ends_when_the_shop_is_no_longer_connected(scene: SyncScene) -> None:
     await scene.inventory.database.transact(lambda tx: importing.begin(tx, scene.shop.id))
-    await scene.inventory.sql("delete from platform_tokens")
+    await withdraw_access(scene.inventory)
     [(import_id,)] = await scene.inventory.sql("select import_id from catalogs")
     await importing.advance_import(scene.steps, ImportTask(scene.shop.id, import_id))
 

@@ -7,8 +7,8 @@ import pytest
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops.model import SCOPES
 from tests.helpers.platform_shop import Place
+from tests.inventory.console.merchant_at_platform import MerchantAtPlatform, open_merchant_at_platform
 from tests.inventory.console.merchant_scene import Admin, in_the_admin
-from tests.inventory.console.stocking import Stocking, open_stocking
 from tests.inventory.support import Shop
 
 
@@ -28,6 +28,6 @@ async def own_shop(admin: Admin) -> Shop:
 
 
 @pytest.fixture
-async def merchant(place: Settings | Place) -> AsyncGenerator[Stocking]:
-    async with open_stocking(place) as merchant:
+async def merchant(place: Settings | Place) -> AsyncGenerator[MerchantAtPlatform]:
+    async with open_merchant_at_platform(place) as merchant:
         yield merchant

@@ -13,14 +13,14 @@ from holdfast.inventory.console.pools.file_text import ENCODINGS, text_in_encodi
 from holdfast.inventory.settings import Settings
 from tests.helpers.form_browser import main_text
 from tests.helpers.platform_shop import Place
-from tests.inventory.console.merchant_scene import SAME_SITE, hidden_field
-from tests.inventory.console.stocking import (
+from tests.inventory.console.merchant_at_platform import (
     SPREADSHEETS_PATH,
-    Stocking,
+    MerchantAtPlatform,
     hidden_fields,
-    open_stocking,
+    open_merchant_at_platform,
     upload_spreadsheet,
 )
+from tests.inventory.console.merchant_scene import SAME_SITE, hidden_field
 
 SHEETS = {
     "mac_roman": "Gläser für 5 €",
@@ -46,7 +46,7 @@ def readings(page: httpx2.Response) -> dict[str, str]:
     return {codec: html.unescape(words) for codec, words in radios}
 
 
-async def read_as(merchant: Stocking, page: httpx2.Response, codec: str) -> httpx2.Response:
+async def read_as(merchant: MerchantAtPlatform, page: httpx2.Response, codec: str) -> httpx2.Response:
     """Choose another reading."""
     form = page.text.rpartition("<form")[2]
     inputs = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', form)
@@ -58,7 +58,7 @@ async def read_as(merchant: Stocking, page: httpx2.Response, codec: str) -> http
 
 @pytest.mark.parametrize(("codec", "name"), SHEETS.items(), ids=SHEETS)
 async def test_a_file_in_an_old_encoding_is_read_right_or_the_encoding_can_be_chosen(
-    merchant: Stocking, codec: str, name: str
+    merchant: MerchantAtPlatform, codec: str, name: str
 ) -> None:
     """Before, everything that was not UTF-8 was taken for Windows-1252 without a word."""
     preview = await upload_spreadsheet(merchant, file_of(name, codec))
@@ -76,14 +76,14 @@ async def test_a_file_in_an_old_encoding_is_read_right_or_the_encoding_can_be_ch
 
 
 @pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16", "ascii"])
-async def test_a_file_in_unicode_needs_no_choice_of_encoding(merchant: Stocking, codec: str) -> None:
+async def test_a_file_in_unicode_needs_no_choice_of_encoding(merchant: MerchantAtPlatform, codec: str) -> None:
     preview = await upload_spreadsheet(merchant, file_of("Jars" if codec == "ascii" else "Gläser 蜂蜜", codec))
 
     assert "does not name its encoding" not in main_text(preview)
     assert readings(preview) == {}
 
 
-async def test_rows_that_are_refused_can_be_read_in_another_encoding_too(merchant: Stocking) -> None:
+async def test_rows_that_are_refused_can_be_read_in_another_encoding_too(merchant: MerchantAtPlatform) -> None:
     await merchant.shop.pool(50, name="Gläser")
     text = "pool;sku;units_per_sale\nGläser;HONEY-6;6\n"
 
@@ -96,7 +96,7 @@ async def test_rows_that_are_refused_can_be_read_in_another_encoding_too(merchan
 
 
 async def test_the_question_about_the_encoding_is_in_german_too(place: Settings | Place) -> None:
-    async with open_stocking(place, "de") as merchant:
+    async with open_merchant_at_platform(place, "de") as merchant:
         preview = await upload_spreadsheet(merchant, file_of("Gläser", "cp850"))
 
         assert "Die Datei ist nicht in UTF-8" in main_text(preview)
@@ -106,7 +106,9 @@ async def test_the_question_about_the_encoding_is_in_german_too(place: Settings 
 @pytest.mark.parametrize(
     ("content", "codec"), [("%%%", "cp850"), ("", "rot13"), (b64encode(b"name\n\x98").decode(), "cp1251")]
 )
-async def test_a_form_with_a_made_up_file_or_encoding_is_refused(merchant: Stocking, content: str, codec: str) -> None:
+async def test_a_form_with_a_made_up_file_or_encoding_is_refused(
+    merchant: MerchantAtPlatform, content: str, codec: str
+) -> None:
     token = hidden_field(await merchant.get(SPREADSHEETS_PATH), "token")
     fields = {"token": token, "kind": "pools", "mode": "set", "content": content or "eA==", "encoding": codec}
 

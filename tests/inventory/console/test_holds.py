@@ -3,13 +3,13 @@
 from holdfast.inventory.settings import Settings
 from tests.helpers.form_browser import main_text
 from tests.helpers.platform_shop import Place
-from tests.inventory.console.stocking import Stocking, open_stocking
+from tests.inventory.console.merchant_at_platform import MerchantAtPlatform, open_merchant_at_platform
 from tests.inventory.support import PACKS, SIX_PACK
 
 PATH = "/console/holds"
 
 
-async def test_a_hold_is_shown_and_released_once(merchant: Stocking) -> None:
+async def test_a_hold_is_shown_and_released_once(merchant: MerchantAtPlatform) -> None:
     pool = await merchant.shop.pool(50, name="<b>Honey</b>", unit="jars", members=PACKS)
     hold = await merchant.shop.call("hold_quantity", variant_gid=SIX_PACK, quantity=2, reference="<i>cart</i> 7")
 
@@ -30,7 +30,7 @@ async def test_a_hold_is_shown_and_released_once(merchant: Stocking) -> None:
     assert "Nothing is on hold. Agents and programs can put stock on hold" in main_text(await merchant.get(PATH))
 
 
-async def test_a_hold_that_ended_meanwhile_is_reported_as_ended(merchant: Stocking) -> None:
+async def test_a_hold_that_ended_meanwhile_is_reported_as_ended(merchant: MerchantAtPlatform) -> None:
     pool = await merchant.shop.pool(50)
     hold = (await merchant.shop.call("hold_quantity", pool_id=pool["id"], quantity=2))["hold"]["id"]
     await merchant.shop.call("hold_quantity", pool_id=pool["id"], quantity=1)
@@ -42,7 +42,7 @@ async def test_a_hold_that_ended_meanwhile_is_reported_as_ended(merchant: Stocki
     assert "This hold has ended already." in main_text(again)
 
 
-async def test_holds_of_another_shop_are_not_found(merchant: Stocking) -> None:
+async def test_holds_of_another_shop_are_not_found(merchant: MerchantAtPlatform) -> None:
     our_pool = await merchant.shop.pool(50)
     await merchant.shop.call("hold_quantity", pool_id=our_pool["id"], quantity=1)
     other = await merchant.inventory.shop()
@@ -58,7 +58,7 @@ async def test_holds_of_another_shop_are_not_found(merchant: Stocking) -> None:
 
 
 async def test_many_holds_are_shown_a_page_at_a_time_in_german(place: Settings | Place) -> None:
-    async with open_stocking(place, "de") as merchant:
+    async with open_merchant_at_platform(place, "de") as merchant:
         pool = await merchant.shop.pool(50, name="Honig", unit="Gläser")
         for number in range(21):
             await merchant.shop.call("hold_quantity", pool_id=pool["id"], quantity=1 + (number == 0))

@@ -5,12 +5,12 @@ import re
 from holdfast.inventory.settings import Settings
 from tests.helpers.form_browser import main_text
 from tests.helpers.platform_shop import Place
-from tests.inventory.console.stocking import Stocking, open_stocking
+from tests.inventory.console.merchant_at_platform import MerchantAtPlatform, open_merchant_at_platform
 
 PATH = "/console/low-stock"
 
 
-async def test_pools_at_their_limit_are_shown_with_how_long_they_last(merchant: Stocking) -> None:
+async def test_pools_at_their_limit_are_shown_with_how_long_they_last(merchant: MerchantAtPlatform) -> None:
     low = await merchant.shop.pool(66, name="<b>Honey</b>", unit="jars", low_stock_at=10)
     await merchant.shop.call("adjust_pool_quantity", pool_id=low["id"], delta=-56)
     await merchant.shop.pool(66, name="Tea", low_stock_at=10)
@@ -24,7 +24,7 @@ async def test_pools_at_their_limit_are_shown_with_how_long_they_last(merchant: 
     assert f'href="{merchant.at(path)}"' in page.text
 
 
-async def test_goods_are_added_to_a_pool_that_runs_low_with_what_happened_chosen(merchant: Stocking) -> None:
+async def test_goods_are_added_to_a_pool_that_runs_low_with_what_happened_chosen(merchant: MerchantAtPlatform) -> None:
     low = await merchant.shop.pool(9, name="Honey", low_stock_at=10)
     page = await merchant.get(PATH)
     address = page.text.partition("Add goods")[0].rpartition('href="')[2].partition('"')[0].replace("&amp;", "&")
@@ -36,7 +36,7 @@ async def test_goods_are_added_to_a_pool_that_runs_low_with_what_happened_chosen
     assert "Nothing is running low." in main_text(await merchant.get(PATH))
 
 
-async def test_a_threshold_in_the_query_overrides_that_of_the_pools(merchant: Stocking) -> None:
+async def test_a_threshold_in_the_query_overrides_that_of_the_pools(merchant: MerchantAtPlatform) -> None:
     await merchant.shop.pool(66, name="Tea")
 
     nothing = main_text(await merchant.get(PATH))
@@ -45,14 +45,14 @@ async def test_a_threshold_in_the_query_overrides_that_of_the_pools(merchant: St
     assert "Tea 66 units can be sold It has no limit." in main_text(await merchant.get(f"{PATH}?threshold=66"))
 
 
-async def test_a_shop_without_pools_is_led_to_make_some(merchant: Stocking) -> None:
+async def test_a_shop_without_pools_is_led_to_make_some(merchant: MerchantAtPlatform) -> None:
     page = await merchant.get(PATH)
 
     assert "You have no pools yet." in main_text(page)
     assert f'href="{merchant.at("/console/suggestions")}"' in page.text
 
 
-async def test_the_pool_closest_to_its_limit_is_named_if_no_pool_is_low(merchant: Stocking) -> None:
+async def test_the_pool_closest_to_its_limit_is_named_if_no_pool_is_low(merchant: MerchantAtPlatform) -> None:
     await merchant.shop.pool(66, name="Tea", low_stock_at=10)
     await merchant.shop.pool(20, name="Jam", low_stock_at=12)
     await merchant.shop.pool(1, name="Without a limit")
@@ -60,7 +60,7 @@ async def test_the_pool_closest_to_its_limit_is_named_if_no_pool_is_low(merchant
     assert "Closest: Jam , 20 units left, low at 12." in main_text(await merchant.get(PATH))
 
 
-async def test_an_invalid_number_has_its_message_beside_the_field(merchant: Stocking) -> None:
+async def test_an_invalid_number_has_its_message_beside_the_field(merchant: MerchantAtPlatform) -> None:
     page = await merchant.get(f"{PATH}?threshold=many&days_of_cover=0")
 
     assert page.status_code == 422
@@ -69,7 +69,7 @@ async def test_an_invalid_number_has_its_message_beside_the_field(merchant: Stoc
 
 
 async def test_many_low_pools_are_paged_and_those_of_other_shops_are_not_listed(place: Settings | Place) -> None:
-    async with open_stocking(place, "de") as merchant:
+    async with open_merchant_at_platform(place, "de") as merchant:
         await (await merchant.inventory.shop()).pool(0, name="Anders", low_stock_at=5)
         for number in range(51):
             await merchant.shop.pool(0, name=f"Honig {number}", low_stock_at=5)

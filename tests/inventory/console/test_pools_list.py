@@ -3,10 +3,11 @@
 import re
 
 from tests.helpers.form_browser import main_text
+from tests.inventory.console.merchant_at_platform import MerchantAtPlatform
 from tests.inventory.console.merchant_scene import Admin
 from tests.inventory.console.signing_in import Owner, add_merchant
-from tests.inventory.console.stocking import Stocking
 from tests.inventory.support import PACKS, SIX_PACK, Inventory, Shop
+from tests.inventory.sync.platform_rows import park_levels
 
 
 async def test_a_pool_is_listed_with_its_level_and_once_there_is_enough_to_say_with_how_long_it_lasts(
@@ -109,7 +110,7 @@ async def test_pools_are_searched_and_filtered(admin: Admin, own_shop: Shop) -> 
     assert "No pool matches." in main_text(await admin.get("/console?q=honey&status=low"))
 
 
-async def test_pools_that_differ_at_the_platform_can_be_listed(merchant: Stocking) -> None:
+async def test_pools_that_differ_at_the_platform_can_be_listed(merchant: MerchantAtPlatform) -> None:
     scene = merchant.at_platform
     single = f"gid://shopify/ProductVariant/{scene.variants['Single'].id}"
     await merchant.shop.pool(50, name="Honey", members=[{"variant_gid": single, "units_per_sale": 1}])
@@ -118,9 +119,7 @@ async def test_pools_that_differ_at_the_platform_can_be_listed(merchant: Stockin
     assert "in sync" in main_text(await merchant.get())
     assert "No pool matches." in main_text(await merchant.get("/console?status=unsynced"))
 
-    await merchant.at_platform.inventory.sql(
-        "update levels set parked = 'The platform refused it.' where target is not null"
-    )
+    await park_levels(merchant.inventory, "The platform refused it.")
 
     text = main_text(await merchant.get("/console?status=unsynced"))
     assert "Honey 1 variant 50 units can be sold" in text

@@ -7,21 +7,23 @@ from holdfast.inventory.replays import operations
 from holdfast.inventory.replays.model import ReplayTask
 from holdfast.inventory.replays.simulation import replay
 from tests.helpers.form_browser import main_text
+from tests.inventory.console.merchant_at_platform import MerchantAtPlatform
 from tests.inventory.console.signing_in import Owner, add_merchant
-from tests.inventory.console.stocking import Stocking
 from tests.inventory.replays.replay_scene import know_levels, sell
 from tests.inventory.replays.stories import SINCE, UNTIL, orders, pool
 from tests.inventory.support import Inventory, Shop
 
 
-async def read_orders(merchant: Stocking) -> None:
+async def read_orders(merchant: MerchantAtPlatform) -> None:
     """Do the task of the replay."""
     [(replay_id,)] = await merchant.inventory.sql("select replay_id from replays")
     for _ in range(3):
         await operations.advance(merchant.at_platform.steps, ReplayTask(merchant.shop.id, replay_id))
 
 
-async def test_a_merchant_sees_oversells_and_more_sales_with_the_orders_behind_them(merchant: Stocking) -> None:
+async def test_a_merchant_sees_oversells_and_more_sales_with_the_orders_behind_them(
+    merchant: MerchantAtPlatform,
+) -> None:
     scene = merchant.at_platform
     for days in (24, 20, 16, 12):
         sell(scene, days, ("12-pack", 1))
@@ -51,7 +53,9 @@ async def test_a_merchant_sees_oversells_and_more_sales_with_the_orders_behind_t
     assert (await merchant.shop.call("list_pools"))["pools"] == []
 
 
-async def test_the_page_of_a_replay_names_the_orders_that_took_more_than_there_was(merchant: Stocking) -> None:
+async def test_the_page_of_a_replay_names_the_orders_that_took_more_than_there_was(
+    merchant: MerchantAtPlatform,
+) -> None:
     scene = merchant.at_platform
     for days in (24, 20, 16):
         sell(scene, days, ("6-pack", 2))
@@ -70,7 +74,9 @@ async def test_the_page_of_a_replay_names_the_orders_that_took_more_than_there_w
     assert "Your shop shows 90 units today. If the packs are the same goods, only 0 can be left" in text
 
 
-async def test_a_replay_leads_to_the_suggestions_until_all_of_their_pools_are_made(merchant: Stocking) -> None:
+async def test_a_replay_leads_to_the_suggestions_until_all_of_their_pools_are_made(
+    merchant: MerchantAtPlatform,
+) -> None:
     sell(merchant.at_platform, 20, ("6-pack", 1))
     await know_levels(merchant.at_platform)
     await merchant.send("/console/suggestions", "/console/replay", cursor="")
@@ -85,7 +91,7 @@ async def test_a_replay_leads_to_the_suggestions_until_all_of_their_pools_are_ma
     assert "Your pools are made: this is what they do from now on." in after
 
 
-async def test_a_shop_without_orders_reads_that_there_is_nothing_to_replay(merchant: Stocking) -> None:
+async def test_a_shop_without_orders_reads_that_there_is_nothing_to_replay(merchant: MerchantAtPlatform) -> None:
     none = main_text(await merchant.get("/console/replay"))
     assert "What if you had had pools already?" in none
 
@@ -95,7 +101,7 @@ async def test_a_shop_without_orders_reads_that_there_is_nothing_to_replay(merch
     assert "Your shop had no orders in the last 30 days." in main_text(await merchant.get("/console/replay"))
 
 
-async def test_a_shop_whose_variants_all_have_a_pool_has_nothing_to_replay(merchant: Stocking) -> None:
+async def test_a_shop_whose_variants_all_have_a_pool_has_nothing_to_replay(merchant: MerchantAtPlatform) -> None:
     await merchant.at_platform.link()
 
     refused = await merchant.send("/console/suggestions", "/console/replay", cursor="")

@@ -11,23 +11,23 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.spreadsheets.model import MAX_ROWS
 from tests.helpers.form_browser import main_text
 from tests.helpers.platform_shop import Place
-from tests.inventory.console.merchant_scene import SAME_SITE
-from tests.inventory.console.stocking import (
+from tests.inventory.console.merchant_at_platform import (
     SPREADSHEETS_PATH,
-    Stocking,
+    MerchantAtPlatform,
     hidden_fields,
-    open_stocking,
+    open_merchant_at_platform,
     upload_spreadsheet,
 )
+from tests.inventory.console.merchant_scene import SAME_SITE
 from tests.inventory.support import PACKS, SIX_PACK
 
 
-async def send(merchant: Stocking, text: str, **fields: str) -> httpx2.Response:
+async def send(merchant: MerchantAtPlatform, text: str, **fields: str) -> httpx2.Response:
     """Send the form with rows that were pasted."""
     return await merchant.send(SPREADSHEETS_PATH, **{"kind": "pools", "mode": "set", "text": text, **fields})
 
 
-async def test_an_import_is_previewed_and_then_done(merchant: Stocking) -> None:
+async def test_an_import_is_previewed_and_then_done(merchant: MerchantAtPlatform) -> None:
     jars = (await merchant.shop.pool(50, name="Jars"))["id"]
     text = 'name,unit,quantity\nJars,,44\n"<b>Lids</b>",pcs,9'
 
@@ -50,7 +50,7 @@ async def test_an_import_is_previewed_and_then_done(merchant: Stocking) -> None:
     ]
 
 
-async def test_the_columns_of_a_file_tell_what_it_lists(merchant: Stocking) -> None:
+async def test_the_columns_of_a_file_tell_what_it_lists(merchant: MerchantAtPlatform) -> None:
     await merchant.shop.pool(50, name="Jars")
 
     packs = await send(merchant, f"pool;variant_gid;units_per_sale\nJars;{SIX_PACK};5\n", kind="")
@@ -66,7 +66,7 @@ async def test_the_columns_of_a_file_tell_what_it_lists(merchant: Stocking) -> N
 async def test_the_preview_shows_the_numbers_that_are_written(
     place: Settings | Place, language: str, change: str
 ) -> None:
-    async with open_stocking(place, language) as merchant:
+    async with open_merchant_at_platform(place, language) as merchant:
         await merchant.shop.pool(50_000, name="Jars")
 
         preview = await send(merchant, "name,quantity\nJars,-6000\n", mode="adjust")
@@ -74,7 +74,7 @@ async def test_the_preview_shows_the_numbers_that_are_written(
         assert change in main_text(preview)
 
 
-async def test_a_downloaded_file_can_be_imported_unchanged(merchant: Stocking) -> None:
+async def test_a_downloaded_file_can_be_imported_unchanged(merchant: MerchantAtPlatform) -> None:
     await merchant.shop.pool(50, name="Jars", members=PACKS)
 
     pools = await merchant.get(f"{SPREADSHEETS_PATH}/pools.csv")
@@ -96,7 +96,7 @@ async def test_files_have_the_separator_of_their_language_and_are_read_back_exac
 ) -> None:
     """Before, German files had commas: one column in a German spreadsheet program."""
     unchanged = {"en": "1 row without a change", "de": "1 Zeile ohne Änderung"}[language]
-    async with open_stocking(place, language) as merchant:
+    async with open_merchant_at_platform(place, language) as merchant:
         await merchant.shop.pool(50, name="Gläser; groß, rund", members=[{**PACKS[1], "sku": "=6", "title": "a,=b;-c"}])
         for kind, columns in (("pools", 7), ("members", 6), ("history", 5)):
             file = await merchant.get(f"{SPREADSHEETS_PATH}/{kind}.csv")
@@ -109,7 +109,7 @@ async def test_files_have_the_separator_of_their_language_and_are_read_back_exac
                 assert unchanged in main_text(await upload_spreadsheet(merchant, file.content, kind))
 
 
-async def test_a_long_list_is_one_file_with_the_columns_once(merchant: Stocking) -> None:
+async def test_a_long_list_is_one_file_with_the_columns_once(merchant: MerchantAtPlatform) -> None:
     rows = "".join(f"Pool {number}\n" for number in range(MAX_ROWS))
     await merchant.shop.call("import_csv", kind="pools", text=f"name\n{rows}", dry_run=False)
     await merchant.shop.pool(50, name="Jars")
@@ -131,7 +131,9 @@ async def test_a_long_list_is_one_file_with_the_columns_once(merchant: Stocking)
         ("colour\nred\n", "Nothing was imported."),
     ],
 )
-async def test_every_row_that_does_not_fit_is_named_and_the_text_stays(merchant: Stocking, text: str, why: str) -> None:
+async def test_every_row_that_does_not_fit_is_named_and_the_text_stays(
+    merchant: MerchantAtPlatform, text: str, why: str
+) -> None:
     page = await send(merchant, text)
 
     assert page.status_code == 422
@@ -140,7 +142,7 @@ async def test_every_row_that_does_not_fit_is_named_and_the_text_stays(merchant:
     assert await merchant.shop.call("list_pools") == {"pools": [], "next_cursor": None}
 
 
-async def test_a_sheet_that_takes_more_than_a_pool_has_is_refused(merchant: Stocking) -> None:
+async def test_a_sheet_that_takes_more_than_a_pool_has_is_refused(merchant: MerchantAtPlatform) -> None:
     await merchant.shop.pool(5, name="Jars")
 
     page = await send(merchant, "name,quantity\nJars,-6\n", mode="adjust")
@@ -152,7 +154,7 @@ async def test_a_sheet_that_takes_more_than_a_pool_has_is_refused(merchant: Stoc
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 async def test_files_are_read_in_the_encodings_and_separators_of_spreadsheet_programs(
-    merchant: Stocking, encoding: str, separator: str
+    merchant: MerchantAtPlatform, encoding: str, separator: str
 ) -> None:
     text = "name,unit,quantity\r\nGläser für 5 €,Stück,9\r\n".replace(",", separator)
 
@@ -161,7 +163,7 @@ async def test_files_are_read_in_the_encodings_and_separators_of_spreadsheet_pro
     assert "Line 2 Gläser für 5 € new" in main_text(preview)
 
 
-async def test_variants_can_be_imported_by_the_skus_of_the_platform(merchant: Stocking) -> None:
+async def test_variants_can_be_imported_by_the_skus_of_the_platform(merchant: MerchantAtPlatform) -> None:
     await merchant.shop.pool(50, name="Jars")
 
     preview = await upload_spreadsheet(merchant, b"pool;sku;units_per_sale\nJars;HONEY-6;6\n", "members")
@@ -169,7 +171,7 @@ async def test_variants_can_be_imported_by_the_skus_of_the_platform(merchant: St
     assert "Line 2 HONEY-6 in Jars new" in main_text(preview)
 
 
-async def test_a_file_that_is_too_large_or_no_text_is_refused_and_the_form_stays(merchant: Stocking) -> None:
+async def test_a_file_that_is_too_large_or_no_text_is_refused_and_the_form_stays(merchant: MerchantAtPlatform) -> None:
     large = await upload_spreadsheet(merchant, b"name\n" + b"x" * MAX_FILE_BYTES)
     others = [await upload_spreadsheet(merchant, content) for content in (b"PK\x03\x04\x00", b"name\n\x81\x01\n")]
 
@@ -182,7 +184,7 @@ async def test_a_file_that_is_too_large_or_no_text_is_refused_and_the_form_stays
 
 
 async def test_an_import_or_export_reaches_no_pools_of_another_shop(place: Settings | Place) -> None:
-    async with open_stocking(place, "de") as merchant:
+    async with open_merchant_at_platform(place, "de") as merchant:
         other = await merchant.inventory.shop()
         theirs = await other.pool(7, name="Jars", members=PACKS)
 

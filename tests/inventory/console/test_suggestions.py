@@ -7,10 +7,11 @@ from holdfast.inventory.settings import Settings
 from holdfast_demo.shopify.shops import NewVariant
 from tests.helpers.form_browser import main_text
 from tests.helpers.platform_shop import DOMAIN, Place
+from tests.inventory.console.merchant_at_platform import MerchantAtPlatform, open_merchant_at_platform
 from tests.inventory.console.merchant_scene import SAME_SITE
 from tests.inventory.console.signing_in import Owner, add_merchant
-from tests.inventory.console.stocking import Stocking, open_stocking
 from tests.inventory.support import Inventory, Shop
+from tests.inventory.sync.platform_rows import fail_first_import
 
 LAST_STEP = "Show the live number in your shop"
 
@@ -32,7 +33,7 @@ def steps(page: str) -> dict[str, str]:
     return {html.unescape(name): "present" if "current" in mark else "done" * bool(mark) for mark, name in items[:3]}
 
 
-async def test_a_merchant_without_pools_makes_one_from_a_suggestion(merchant: Stocking) -> None:
+async def test_a_merchant_without_pools_makes_one_from_a_suggestion(merchant: MerchantAtPlatform) -> None:
     first = await merchant.get()
     assert "Make pools from your products" in main_text(first)
 
@@ -88,13 +89,13 @@ def fields_of_all(page: str) -> dict[str, str]:
     return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', page.partition('class="all ')[2]))
 
 
-async def import_products(merchant: Stocking) -> None:
+async def import_products(merchant: MerchantAtPlatform) -> None:
     """Import what the platform has now."""
     await merchant.send("/console/sync", do="import")
     await merchant.at_platform.finish_import()
 
 
-async def test_a_suggested_pool_begins_with_the_sum_that_was_shown(merchant: Stocking) -> None:
+async def test_a_suggested_pool_begins_with_the_sum_that_was_shown(merchant: MerchantAtPlatform) -> None:
     merchant.at_platform.platform.add_product(DOMAIN, "Lavender soap", SOAP)
     await import_products(merchant)
     page = await merchant.get("/console/suggestions")
@@ -113,7 +114,7 @@ async def test_a_suggested_pool_begins_with_the_sum_that_was_shown(merchant: Sto
     assert [merchant.at_platform.platform.available(DOMAIN, variant.id) for variant in soap] == [104, 26, 8]
 
 
-async def test_a_sale_since_the_page_was_shown_is_named_before_a_pool_is_made(merchant: Stocking) -> None:
+async def test_a_sale_since_the_page_was_shown_is_named_before_a_pool_is_made(merchant: MerchantAtPlatform) -> None:
     [form] = forms((await merchant.get("/console/suggestions")).text)
     merchant.at_platform.count("Single", 49)
     await import_products(merchant)
@@ -132,7 +133,7 @@ async def test_a_sale_since_the_page_was_shown_is_named_before_a_pool_is_made(me
     assert [pool["on_hand"] for pool in (await merchant.shop.call("list_pools"))["pools"]] == [49]
 
 
-async def test_all_suggestions_are_accepted_by_one_click_below_what_changes(merchant: Stocking) -> None:
+async def test_all_suggestions_are_accepted_by_one_click_below_what_changes(merchant: MerchantAtPlatform) -> None:
     merchant.at_platform.platform.add_product(DOMAIN, "Lavender soap", SOAP)
     await import_products(merchant)
     page = await merchant.get("/console/suggestions")
@@ -153,7 +154,7 @@ async def test_all_suggestions_are_accepted_by_one_click_below_what_changes(merc
     assert [(pool["name"], pool["on_hand"]) for pool in pools] == [("Honey jars", 50), ("Lavender soap", 104)]
 
 
-async def test_a_click_to_accept_all_names_pools_with_equal_names(merchant: Stocking) -> None:
+async def test_a_click_to_accept_all_names_pools_with_equal_names(merchant: MerchantAtPlatform) -> None:
     merchant.at_platform.platform.add_product(DOMAIN, "Lavender soap", SOAP)
     await import_products(merchant)
     await merchant.shop.pool(3, name="Honey jars")
@@ -170,7 +171,7 @@ async def test_a_click_to_accept_all_names_pools_with_equal_names(merchant: Stoc
 
 
 async def test_pictures_of_products_come_from_the_platform_and_from_nowhere_else(place: Settings | Place) -> None:
-    async with open_stocking(place) as merchant:
+    async with open_merchant_at_platform(place) as merchant:
         settings = merchant.inventory.settings
         files = settings.platform_address.partition("/{shop}")[0]
         page = await merchant.get("/console/suggestions")
@@ -191,7 +192,7 @@ async def test_pictures_of_products_come_from_the_platform_and_from_nowhere_else
         assert '<img class="product"' not in (await merchant.get("/console/suggestions")).text
 
 
-async def test_a_name_that_a_pool_has_is_refused_and_nothing_is_made(merchant: Stocking) -> None:
+async def test_a_name_that_a_pool_has_is_refused_and_nothing_is_made(merchant: MerchantAtPlatform) -> None:
     await merchant.shop.pool(3, name="Honey jars")
     [form] = forms((await merchant.get("/console/suggestions")).text)
 
@@ -202,9 +203,10 @@ async def test_a_name_that_a_pool_has_is_refused_and_nothing_is_made(merchant: S
     assert len((await merchant.shop.call("list_pools"))["pools"]) == 1
 
 
-async def test_products_are_imported_by_a_click_that_two_clicks_do_not_begin_twice(merchant: Stocking) -> None:
-    await merchant.inventory.sql("delete from catalog_variants")
-    await merchant.inventory.sql("update catalogs set finished_at = null, error = 'The platform was gone.'")
+async def test_products_are_imported_by_a_click_that_two_clicks_do_not_begin_twice(
+    merchant: MerchantAtPlatform,
+) -> None:
+    await fail_first_import(merchant.inventory, "The platform was gone.")
     number = "select import_id, error from catalogs"
     [(failed, _)] = await merchant.inventory.sql(number)
 

@@ -4,8 +4,8 @@ import pytest
 
 from holdfast.inventory.catalog.model import MAX_VARIANTS
 from tests.helpers.form_browser import main_text
+from tests.inventory.console.merchant_at_platform import MerchantAtPlatform
 from tests.inventory.console.merchant_scene import Admin
-from tests.inventory.console.stocking import Stocking
 from tests.inventory.orders.stories import PlatformOrder, deliver_orders
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Shop
 
@@ -27,7 +27,7 @@ async def test_a_variant_is_called_by_its_title_its_sku_or_the_number_in_its_id(
             assert gid not in text.replace("Such as gid://shopify/ProductVariant/1001.", ""), path
 
 
-async def test_a_variant_linked_without_a_title_has_the_title_of_the_platform(merchant: Stocking) -> None:
+async def test_a_variant_linked_without_a_title_has_the_title_of_the_platform(merchant: MerchantAtPlatform) -> None:
     gids = {
         title: f"gid://shopify/ProductVariant/{variant.id}" for title, variant in merchant.at_platform.variants.items()
     }

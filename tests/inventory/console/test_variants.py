@@ -7,25 +7,25 @@ import pytest
 from holdfast.inventory.settings import Settings
 from tests.helpers.form_browser import main_text
 from tests.helpers.platform_shop import Place
-from tests.inventory.console.stocking import Stocking, open_stocking
+from tests.inventory.console.merchant_at_platform import MerchantAtPlatform, open_merchant_at_platform
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK
 
 ALL = {f"units:{SINGLE}": "1", f"units:{SIX_PACK}": "6", f"units:{TWELVE_PACK}": "12"}
 
 
-async def pool(merchant: Stocking, quantity: int = 50, **fields: Any) -> tuple[int, str]:
+async def pool(merchant: MerchantAtPlatform, quantity: int = 50, **fields: Any) -> tuple[int, str]:
     """A pool, and the address of its variants."""
     id = (await merchant.shop.pool(quantity, **{"name": "<b>Honey</b>", "unit": "jars", **fields}))["id"]
     return id, f"/console/pools/{id}/variants"
 
 
-async def units(merchant: Stocking, id: int) -> dict[str, int]:
+async def units(merchant: MerchantAtPlatform, id: int) -> dict[str, int]:
     """What one sale takes of the pool, by variant."""
     data = await merchant.shop.call("get_pool", pool_id=id)
     return {member["variant_gid"]: member["units_per_sale"] for member in data["members"]}
 
 
-async def test_linking_shows_the_numbers_first_and_then_does_it(merchant: Stocking) -> None:
+async def test_linking_shows_the_numbers_first_and_then_does_it(merchant: MerchantAtPlatform) -> None:
     id, path = await pool(merchant)
 
     preview = await merchant.send(path, do="link", **ALL)
@@ -44,7 +44,7 @@ async def test_linking_shows_the_numbers_first_and_then_does_it(merchant: Stocki
     assert (await merchant.confirm(preview, path, sure="keep_pool")).status_code == 303
 
 
-async def test_a_link_can_add_the_quantities_of_the_platform_to_the_pool(merchant: Stocking) -> None:
+async def test_a_link_can_add_the_quantities_of_the_platform_to_the_pool(merchant: MerchantAtPlatform) -> None:
     id, path = await pool(merchant, 0)
 
     preview = await merchant.send(path, do="link", **ALL)
@@ -54,7 +54,9 @@ async def test_a_link_can_add_the_quantities_of_the_platform_to_the_pool(merchan
     assert await merchant.shop.on_hand(id) == 50 + 8 * 6 + 4 * 12
 
 
-async def test_a_variant_unknown_to_the_platform_is_linked_by_its_id_and_adds_no_stock(merchant: Stocking) -> None:
+async def test_a_variant_unknown_to_the_platform_is_linked_by_its_id_and_adds_no_stock(
+    merchant: MerchantAtPlatform,
+) -> None:
     id, path = await pool(merchant)
     gid = "gid://shopify/ProductVariant/7"
 
@@ -66,7 +68,7 @@ async def test_a_variant_unknown_to_the_platform_is_linked_by_its_id_and_adds_no
     assert await units(merchant, id) == {gid: 5}
 
 
-async def test_changed_units_of_a_variant_are_previewed_before_they_are_stored(merchant: Stocking) -> None:
+async def test_changed_units_of_a_variant_are_previewed_before_they_are_stored(merchant: MerchantAtPlatform) -> None:
     id, path = await pool(merchant, members=PACKS)
 
     preview = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="5")
@@ -77,7 +79,7 @@ async def test_changed_units_of_a_variant_are_previewed_before_they_are_stored(m
     assert (await units(merchant, id))[SIX_PACK] == 5
 
 
-async def test_a_variant_is_unlinked_after_a_question(merchant: Stocking) -> None:
+async def test_a_variant_is_unlinked_after_a_question(merchant: MerchantAtPlatform) -> None:
     id, path = await pool(merchant, members=PACKS)
 
     preview = await merchant.send(path, do="unlink", variant_gid=SIX_PACK)
@@ -87,7 +89,7 @@ async def test_a_variant_is_unlinked_after_a_question(merchant: Stocking) -> Non
     assert await units(merchant, id) == {SINGLE: 1, TWELVE_PACK: 12}
 
 
-async def test_a_pool_that_changed_after_the_question_is_shown_again(merchant: Stocking) -> None:
+async def test_a_pool_that_changed_after_the_question_is_shown_again(merchant: MerchantAtPlatform) -> None:
     id, path = await pool(merchant, members=PACKS)
     preview = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="5")
     await merchant.shop.call("adjust_pool_quantity", pool_id=id, delta=-30)
@@ -102,7 +104,7 @@ async def test_a_pool_that_changed_after_the_question_is_shown_again(merchant: S
     assert (await units(merchant, id))[SIX_PACK] == 5
 
 
-async def test_an_invalid_link_has_its_message_beside_the_field(merchant: Stocking) -> None:
+async def test_an_invalid_link_has_its_message_beside_the_field(merchant: MerchantAtPlatform) -> None:
     _, path = await pool(merchant, members=PACKS)
 
     nothing = await merchant.send(path, do="link")
@@ -120,13 +122,13 @@ async def test_an_invalid_link_has_its_message_beside_the_field(merchant: Stocki
 @pytest.mark.parametrize(
     "fields", [{"do": "sell"}, {"do": "link", "units:x": "1"}, {"do": "unlink", "variant_gid": SINGLE, "sure": "yes"}]
 )
-async def test_a_form_with_an_unknown_action_is_refused(merchant: Stocking, fields: dict[str, str]) -> None:
+async def test_a_form_with_an_unknown_action_is_refused(merchant: MerchantAtPlatform, fields: dict[str, str]) -> None:
     _, path = await pool(merchant, members=PACKS)
 
     assert (await merchant.send(path, **fields)).status_code == 400
 
 
-async def test_variants_are_searched_and_what_people_wrote_is_no_markup(merchant: Stocking) -> None:
+async def test_variants_are_searched_and_what_people_wrote_is_no_markup(merchant: MerchantAtPlatform) -> None:
     _, path = await pool(merchant, members=PACKS[:1])
 
     everything = await merchant.get(path)
@@ -140,7 +142,7 @@ async def test_variants_are_searched_and_what_people_wrote_is_no_markup(merchant
     assert "When a 6-pack is sold, 44 jars are left: 44 jars, 7 six-packs or 3 twelve-packs" in main_text(everything)
 
 
-async def test_an_archived_pool_is_shown_without_forms(merchant: Stocking) -> None:
+async def test_an_archived_pool_is_shown_without_forms(merchant: MerchantAtPlatform) -> None:
     id, path = await pool(merchant, members=PACKS)
     preview = await merchant.send(path, do="unlink", variant_gid=SINGLE)
     await merchant.shop.call("archive_pool", pool_id=id)
@@ -153,7 +155,7 @@ async def test_an_archived_pool_is_shown_without_forms(merchant: Stocking) -> No
     assert 'name="do"' not in page.text
 
 
-async def test_the_variants_of_a_pool_of_another_shop_are_not_found(merchant: Stocking) -> None:
+async def test_the_variants_of_a_pool_of_another_shop_are_not_found(merchant: MerchantAtPlatform) -> None:
     _, pool_path = await pool(merchant)
     other = await merchant.inventory.shop()
     await other.pool(7)
@@ -169,7 +171,7 @@ async def test_the_variants_of_a_pool_of_another_shop_are_not_found(merchant: St
 
 
 async def test_the_page_of_variants_is_in_german_too(place: Settings | Place) -> None:
-    async with open_stocking(place, "de") as merchant:
+    async with open_merchant_at_platform(place, "de") as merchant:
         _, path = await pool(merchant, members=PACKS)
 
         preview = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="5")

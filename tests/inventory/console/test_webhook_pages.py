@@ -6,27 +6,27 @@ from collections.abc import AsyncGenerator
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from holdfast.inventory.outgoing_webhooks.messages import MESSAGES
 from holdfast.inventory.settings import Settings
+from holdfast.inventory.webhooks.messages import MESSAGES
 from tests.helpers.form_browser import main_text
 from tests.helpers.platform_shop import Place
 from tests.helpers.webhook_receiver import Answer
-from tests.inventory.console.stocking import Stocking, open_stocking
-from tests.inventory.outgoing_webhooks.programs import Program, Programs, programs_of
+from tests.inventory.console.merchant_at_platform import MerchantAtPlatform, open_merchant_at_platform
+from tests.inventory.webhooks.programs import Program, Programs, programs_of
 
 SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]+")
 PAGE = "/console/webhooks"
 
 
 @pytest.fixture
-async def programs(merchant: Stocking) -> AsyncGenerator[Programs]:
+async def programs(merchant: MerchantAtPlatform) -> AsyncGenerator[Programs]:
     """Programs that receive webhooks."""
     async for programs in programs_of(merchant.inventory):
         yield programs
 
 
 @pytest.fixture
-async def program(merchant: Stocking, programs: Programs) -> Program:
+async def program(merchant: MerchantAtPlatform, programs: Programs) -> Program:
     return await programs.add(merchant.shop, "stock.changed", "stock.low")
 
 
@@ -34,11 +34,11 @@ def path_of(program: Program) -> str:
     return f"{PAGE}/{program.endpoint['id']}"
 
 
-async def endpoints(merchant: Stocking) -> list[tuple[object, ...]]:
+async def endpoints(merchant: MerchantAtPlatform) -> list[tuple[object, ...]]:
     return await merchant.inventory.sql("select url, types, is_ordered, status from webhook_endpoints order by id")
 
 
-async def test_a_new_address_gets_a_secret_that_is_shown_once(merchant: Stocking) -> None:
+async def test_a_new_address_gets_a_secret_that_is_shown_once(merchant: MerchantAtPlatform) -> None:
     fields = {"url": "https://shop.example/hooks", "which": "chosen", "stock.low": "on", "ordered": "on"}
     made = await merchant.send(f"{PAGE}/new", **fields)
 
@@ -51,7 +51,9 @@ async def test_a_new_address_gets_a_secret_that_is_shown_once(merchant: Stocking
         assert secret not in page.text
 
 
-async def test_a_form_that_is_sent_twice_makes_one_address_and_shows_the_same_secret(merchant: Stocking) -> None:
+async def test_a_form_that_is_sent_twice_makes_one_address_and_shows_the_same_secret(
+    merchant: MerchantAtPlatform,
+) -> None:
     form = await merchant.get(f"{PAGE}/new")
     fields = {"url": "https://shop.example/", "which": "all"}
     pages = [await merchant.confirm(form, f"{PAGE}/new", **fields) for _ in range(2)]
@@ -69,7 +71,7 @@ async def test_a_form_that_is_sent_twice_makes_one_address_and_shows_the_same_se
     ],
 )
 async def test_a_form_that_is_refused_says_what_to_enter_and_keeps_what_was_typed(
-    merchant: Stocking, fields: dict[str, str], reason: str
+    merchant: MerchantAtPlatform, fields: dict[str, str], reason: str
 ) -> None:
     refused = await merchant.send(f"{PAGE}/new", **{"which": "all", **fields})
 
@@ -79,7 +81,9 @@ async def test_a_form_that_is_refused_says_what_to_enter_and_keeps_what_was_type
     assert await endpoints(merchant) == []
 
 
-async def test_a_test_is_sent_and_stands_in_the_list_with_its_answer(merchant: Stocking, program: Program) -> None:
+async def test_a_test_is_sent_and_stands_in_the_list_with_its_answer(
+    merchant: MerchantAtPlatform, program: Program
+) -> None:
     sent = await merchant.send(path_of(program), do="test")
     [message] = await program.messages()
 
@@ -91,7 +95,7 @@ async def test_a_test_is_sent_and_stands_in_the_list_with_its_answer(merchant: S
 
 
 async def test_a_message_that_failed_is_shown_with_its_attempt_and_sent_again(
-    merchant: Stocking, program: Program
+    merchant: MerchantAtPlatform, program: Program
 ) -> None:
     statuses = [500, 204]
     program.receiver.answer = lambda _: Answer(statuses.pop(0))
@@ -112,7 +116,7 @@ async def test_a_message_that_failed_is_shown_with_its_attempt_and_sent_again(
     assert "Nothing has been delivered since" not in main_text(await merchant.get(PAGE))
 
 
-async def test_an_address_is_changed_paused_activated_and_deleted(merchant: Stocking) -> None:
+async def test_an_address_is_changed_paused_activated_and_deleted(merchant: MerchantAtPlatform) -> None:
     await merchant.send(f"{PAGE}/new", url="https://shop.example/", which="all")
     await merchant.send(f"{PAGE}/1/edit", url="https://shop.example/new", which="chosen", **{"hold.placed": "on"})
     await merchant.send(f"{PAGE}/1/pause", f"{PAGE}/1", do="pause")
@@ -128,7 +132,9 @@ async def test_an_address_is_changed_paused_activated_and_deleted(merchant: Stoc
     assert "No webhooks yet." in main_text(await merchant.get(PAGE))
 
 
-async def test_a_new_secret_is_shown_once_and_signs_beside_the_one_before(merchant: Stocking, program: Program) -> None:
+async def test_a_new_secret_is_shown_once_and_signs_beside_the_one_before(
+    merchant: MerchantAtPlatform, program: Program
+) -> None:
     made = await merchant.send(f"{path_of(program)}/secret")
     await merchant.send(path_of(program), do="test")
     [message] = await program.messages()
@@ -140,7 +146,7 @@ async def test_a_new_secret_is_shown_once_and_signs_beside_the_one_before(mercha
     assert secret not in (await merchant.get(path_of(program))).text
 
 
-async def test_failed_messages_are_listed_and_all_sent_again(merchant: Stocking, program: Program) -> None:
+async def test_failed_messages_are_listed_and_all_sent_again(merchant: MerchantAtPlatform, program: Program) -> None:
     program.receiver.answer = lambda _: Answer(500)
     for name in ("Honey", "Tea", "Soap"):
         await merchant.shop.pool(name=name)
@@ -158,14 +164,14 @@ async def test_failed_messages_are_listed_and_all_sent_again(merchant: Stocking,
     assert "No messages failed." in main_text(await merchant.get(f"{path_of(program)}?delivery=failed"))
 
 
-async def test_the_manual_of_webhooks_has_every_type(merchant: Stocking) -> None:
+async def test_the_manual_of_webhooks_has_every_type(merchant: MerchantAtPlatform) -> None:
     manual = await merchant.get(f"{PAGE}/receive")
 
     assert f"{PAGE}/receive" in (await merchant.get(PAGE)).text
     assert re.findall("<summary><code>(.*?)</code>", manual.text) == [type.name for type in MESSAGES]
 
 
-async def test_an_address_of_another_shop_is_not_found(merchant: Stocking, programs: Programs) -> None:
+async def test_an_address_of_another_shop_is_not_found(merchant: MerchantAtPlatform, programs: Programs) -> None:
     foreign = await programs.add(await merchant.inventory.shop("write_pools"), "stock.low")
     path = path_of(foreign)
     token = {"do": "pause", "url": "https://evil.example/", "which": "all"}
@@ -177,7 +183,7 @@ async def test_an_address_of_another_shop_is_not_found(merchant: Stocking, progr
 
 
 async def test_the_pages_are_in_german_too(place: Settings | Place) -> None:
-    async with open_stocking(place, "de") as merchant:
+    async with open_merchant_at_platform(place, "de") as merchant:
         await merchant.send(f"{PAGE}/new", url="https://shop.example/", which="all")
 
         assert "Senden Sie einen Test, um zu sehen" in main_text(await merchant.get(f"{PAGE}/1"))

@@ -8,6 +8,7 @@ import httpx2
 
 from holdfast.inventory.installs.access import shop_access
 from tests.helpers.platform_shop import DOMAIN, PlatformScene, key_in
+from tests.inventory.sync.platform_rows import withdraw_access
 
 NESTED = base64.urlsafe_b64encode(b'{"x":' + b"[" * 2_000).rstrip(b"=").decode()
 """The header of a token, nested too deeply to be read."""
@@ -48,7 +49,7 @@ async def test_a_shop_with_withdrawn_tokens_is_connected_again_when_its_merchant
     scene: PlatformScene,
 ) -> None:
     await scene.install()
-    await scene.inventory.sql("delete from platform_tokens")
+    await withdraw_access(scene.inventory)
     await scene.inventory.sql("update installs set broken = 'The access was withdrawn.'")
 
     assert (await open_session(scene, scene.platform.oauth.session_token(DOMAIN))).status_code == 200

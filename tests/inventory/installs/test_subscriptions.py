@@ -6,8 +6,8 @@ from holdfast.inventory.installs import operations, subscriptions
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.installs.subscriptions import NotSubscribed
 from holdfast.inventory.orders import part as orders
+from holdfast.inventory.partner_webhooks.payloads import fields_of
 from holdfast.inventory.service import HANDLERS
-from holdfast.inventory.webhooks.payloads import fields_of
 from holdfast_demo.shopify.model import Subscription
 from tests.helpers.platform_shop import BASE_URL, DOMAIN, PlatformScene
 from tests.inventory.support import Shop

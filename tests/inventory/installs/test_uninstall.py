@@ -14,9 +14,9 @@ from tests.helpers.platform_shop import DOMAIN, KEY_PATTERN, PlatformScene, key_
 from tests.helpers.platform_webhooks import deliver, handle, install_app
 from tests.helpers.webhook_receiver import fan_all_out, receivers_of
 from tests.inventory.installs.uninstalling import move_uninstall_back, tell_of_uninstall, uninstall_app
-from tests.inventory.outgoing_webhooks.programs import Programs
 from tests.inventory.samples import furnish_shop
 from tests.inventory.support import Inventory, Shop
+from tests.inventory.webhooks.programs import Programs
 
 
 def ago(**time: float) -> str:

@@ -3,6 +3,7 @@
 from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
 from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.orders.order_scene import OrderScene, catch_up_orders
+from tests.inventory.sync.platform_rows import withdraw_access
 
 
 async def test_orders_and_refunds_without_webhooks_are_counted_once(scene: OrderScene) -> None:
@@ -48,7 +49,7 @@ async def test_more_orders_than_a_page_are_found(scene: OrderScene) -> None:
 
 
 async def test_orders_of_a_shop_without_access_are_not_fetched(scene: OrderScene) -> None:
-    await scene.inventory.sql("delete from platform_tokens")
+    await withdraw_access(scene.inventory)
     scene.sell((0, 1))
 
     assert await catch_up_orders(scene) == 0

@@ -2,14 +2,14 @@
 
 import pytest
 
-from holdfast.inventory.stock import operations
+from holdfast.inventory.stock import retention
 from holdfast.kit.background.tasks import in_batches
 from holdfast.kit.running.steps import Steps
 from tests.inventory.support import Inventory, Shop
 
 
 async def forget(inventory: Inventory) -> int:
-    return await in_batches(operations.forget_holds)(Steps(inventory.database))
+    return await in_batches(retention.forget_holds)(Steps(inventory.database))
 
 
 async def hold(shop: Shop, pool_id: int) -> int:
@@ -39,11 +39,11 @@ async def test_holds_that_ended_long_ago_are_deleted_and_the_ledger_stays(invent
 async def test_ended_holds_are_deleted_in_batches(
     inventory: Inventory, shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operations, "DELETE_BATCH_SIZE", 2)
+    monkeypatch.setattr(retention, "DELETE_BATCH_SIZE", 2)
     pool = await shop.pool(50)
     for _ in range(5):
         await shop.call("release_hold", hold_id=await hold(shop, pool["id"]))
     await inventory.sql("update holds set released_at = now() - interval '91 days'")
 
-    assert await inventory.database.transact(operations.forget_holds) == 2
+    assert await inventory.database.transact(retention.forget_holds) == 2
     assert await forget(inventory) == 3

@@ -1,14 +1,21 @@
 """The rules of the ledger alone, for any changes of a stock in any order."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.inventory.stock.ledger_rules import FACT_KINDS, MAX_POOL_QUANTITY, ChangeCause, Posting, Stock, StockPool
-from holdfast.inventory.stock.model import Entry, EntryKind
+from holdfast.inventory.stock.ledger_rules import (
+    MAX_POOL_QUANTITY,
+    ChangeCause,
+    Posting,
+    Stock,
+    StockPool,
+    is_fact,
+)
+from holdfast.inventory.stock.model import Actor, Entry, EntryKind
 from holdfast.kit.contract.problems import Problem
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -16,8 +23,7 @@ few = settings(max_examples=40)
 CAUSE = ChangeCause("agent", 1, "test")
 FACT = ChangeCause("platform", None, "test")
 DECISIONS: list[EntryKind] = ["adjust", "set", "transfer", "import", "revert", "restock"]
-
-FACT_KIND: EntryKind = min(FACT_KINDS)
+FACTS: list[EntryKind] = ["cancel", "external_edit", "reconcile", "sale"]
 gids = st.sampled_from(["gid://shopify/ProductVariant/1", "gid://shopify/ProductVariant/2", "gid://s/ProductVariant/3"])
 amounts = st.integers(-60, 60) | st.sampled_from([-MAX_POOL_QUANTITY, MAX_POOL_QUANTITY, MAX_POOL_QUANTITY + 1])
 
@@ -51,7 +57,7 @@ def changes(draw: st.DrawFn, count: int) -> list[Posting]:
     what = draw(st.sampled_from(["decision", "fact", "hold"]))
     if what == "hold":
         return [Posting(id, "hold", 0, draw(st.integers(1, 40))) for id in ids]
-    kind: EntryKind = draw(st.sampled_from(DECISIONS if what == "decision" else sorted(FACT_KINDS)))
+    kind: EntryKind = draw(st.sampled_from(DECISIONS if what == "decision" else FACTS))
     return [Posting(id, kind, draw(amounts)) for id in ids]
 
 
@@ -72,9 +78,24 @@ def seen(stock: Stock) -> Any:
 
 def applied(stock: Stock, lines: list[Posting]) -> list[Entry] | Problem:
     try:
-        return stock.apply(lines, FACT if lines[0].kind in FACT_KINDS else CAUSE).entries
+        return stock.apply(lines, FACT if lines[0].kind in FACTS else CAUSE).entries
     except Problem as problem:
         return problem
+
+
+def test_a_sale_is_a_fact_unless_a_person_or_an_agent_records_it() -> None:
+    actors: tuple[Actor, ...] = get_args(Actor)
+
+    assert [actor for actor in actors if is_fact("sale", actor)] == ["platform", "system"]
+
+
+def test_all_other_kinds_are_facts_or_decisions_by_any_actor() -> None:
+    kinds: tuple[EntryKind, ...] = get_args(EntryKind)
+    actors: tuple[Actor, ...] = get_args(Actor)
+
+    assert {(kind, actor) for kind in kinds for actor in actors if is_fact(kind, actor) and kind != "sale"} == {
+        (kind, actor) for kind in FACTS for actor in actors if kind != "sale"
+    }
 
 
 @few
@@ -111,7 +132,7 @@ def test_no_decision_takes_what_is_not_there_or_is_held(story: tuple[list[StockP
         for entry in entries:
             pool = stock.pools[entry.pool_id]
             takes = entry.delta < 0 or entry.held_delta > 0
-            if entry.kind in FACT_KINDS or pool.allow_negative or not takes:
+            if entry.kind in FACTS or pool.allow_negative or not takes:
                 continue
             assert pool.on_hand >= pool.held
             if entry.kind == "hold":
@@ -147,8 +168,8 @@ def test_a_fact_is_refused_exactly_beyond_what_can_be_counted(
     story: tuple[list[StockPool], list[list[Posting]]],
 ) -> None:
     stock = stock_of(story[0])
-    facts = [lines for lines in story[1] if lines[0].kind in FACT_KINDS]
-    for lines in [*facts, *([[Posting(1, FACT_KIND, MAX_POOL_QUANTITY)]] * 3)]:
+    facts = [lines for lines in story[1] if lines[0].kind in FACTS]
+    for lines in [*facts, *([[Posting(1, FACTS[0], MAX_POOL_QUANTITY)]] * 3)]:
         moved = {id: sum(line.delta for line in lines if line.pool_id == id) for id in {line.pool_id for line in lines}}
         is_countable = all(abs(stock.pools[id].on_hand + delta) <= MAX_POOL_QUANTITY for id, delta in moved.items())
         answer = applied(stock, lines)

@@ -11,6 +11,7 @@ from holdfast_demo.shopify.orders import SaleLine
 from tests.helpers.platform_shop import DOMAIN, SECRET
 from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.support import Shop
+from tests.inventory.sync.platform_rows import withdraw_access
 from tests.inventory.sync.sync_scene import SyncScene
 
 
@@ -184,7 +185,7 @@ async def test_reconcile_without_the_platform_is_refused(scene: SyncScene) -> No
     answer = await scene.shop.ask("reconcile", {"pool_id": scene.pool_id})
     assert (answer.status_code, answer.json()["error"]) == (503, "service_unavailable")
 
-    await scene.inventory.sql("delete from platform_tokens")
+    await withdraw_access(scene.inventory)
     assert (await scene.shop.refused("reconcile", pool_id=scene.pool_id))["code"] == "shop_not_connected"
 
 

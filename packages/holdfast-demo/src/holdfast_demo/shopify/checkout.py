@@ -89,9 +89,13 @@ def node() -> str | None:
 def function_cart(world: PlatformState, shop: Shop, sold: Sequence[SaleLine], *, language: str, step: str) -> Fields:
     """A cart in the schema of functions. Raises `ShopifyRefusal` for a variant that does not exist."""
 
-    def line(number: int, of: SaleLine) -> Fields:
-        variant = shops.find_variant(world, shop.domain, of.variant)
-        return {"id": f"gid://shopify/CartLine/{number}", "quantity": of.quantity, "merchandise": merchandise(variant)}
+    def line(number: int, sale_line: SaleLine) -> Fields:
+        variant = shops.find_variant(world, shop.domain, sale_line.variant)
+        return {
+            "id": f"gid://shopify/CartLine/{number}",
+            "quantity": sale_line.quantity,
+            "merchandise": merchandise(variant),
+        }
 
     def merchandise(variant: Variant) -> Fields:
         return {

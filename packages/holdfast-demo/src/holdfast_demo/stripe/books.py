@@ -59,10 +59,12 @@ class Books:
         self._db = store.db
         self._db.executescript(_TABLES)
 
-    def move(self, kind: str, source: str, at: int, currency: str, amount: int, *, of: str, to: str) -> None:
+    def move(
+        self, kind: str, source: str, at: int, currency: str, amount: int, *, from_account: str, to_account: str
+    ) -> None:
         """Move an amount from one account to another. Nothing is entered for an amount of 0."""
         if amount:
-            self.enter(kind, source, at, currency, {of: -amount, to: amount})
+            self.enter(kind, source, at, currency, {from_account: -amount, to_account: amount})
 
     def enter(self, kind: str, source: str, at: int, currency: str, amounts: Mapping[str, int]) -> None:
         """Enter a movement. Raises `Unbalanced` if it does not sum to zero."""

@@ -62,9 +62,13 @@ def open_one(world: ProcessorState, charge_id: str, reason: str = "fraudulent") 
     }
     dispute = world.store.put(with_nulls(stripe.Dispute, dispute))
     world.store.put({**charge, "disputed": True})
-    world.books.move(KIND, dispute["id"], now, dispute["currency"], amount, of=PLATFORM, to=CARDHOLDERS)
+    world.books.move(
+        KIND, dispute["id"], now, dispute["currency"], amount, from_account=PLATFORM, to_account=CARDHOLDERS
+    )
     fee = 20 * 10 ** minor_unit_digits(dispute["currency"])
-    world.books.move("dispute_fee", dispute["id"], now, dispute["currency"], fee, of=PLATFORM, to=PROCESSOR)
+    world.books.move(
+        "dispute_fee", dispute["id"], now, dispute["currency"], fee, from_account=PLATFORM, to_account=PROCESSOR
+    )
     world.tell("charge.dispute.created", dispute)
     world.tell("charge.dispute.funds_withdrawn", dispute)
     return dispute
@@ -97,7 +101,7 @@ def decide(world: ProcessorState, id: str, status: DecidedStatus) -> Thing:
     dispute = world.store.put({**_undecided(world, id), "status": status})
     if status == "won":
         now, currency, amount = world.clock.now(), dispute["currency"], dispute["amount"]
-        world.books.move("dispute_reversal", id, now, currency, amount, of=CARDHOLDERS, to=PLATFORM)
+        world.books.move("dispute_reversal", id, now, currency, amount, from_account=CARDHOLDERS, to_account=PLATFORM)
         world.tell("charge.dispute.funds_reinstated", dispute)
     world.tell("charge.dispute.closed", dispute)
     return dispute

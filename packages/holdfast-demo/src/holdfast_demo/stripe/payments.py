@@ -102,8 +102,16 @@ def _charge(world: ProcessorState, session: Thing, card: str, name: str, email: 
         "status": "succeeded",
     }
     books = world.books
-    books.move("charge", charge_id, now, currency, amount, of=CARDHOLDERS, to=PLATFORM)
-    books.move("processing_fee", charge_id, now, currency, processing_fee(amount, currency), of=PLATFORM, to=PROCESSOR)
+    books.move("charge", charge_id, now, currency, amount, from_account=CARDHOLDERS, to_account=PLATFORM)
+    books.move(
+        "processing_fee",
+        charge_id,
+        now,
+        currency,
+        processing_fee(amount, currency),
+        from_account=PLATFORM,
+        to_account=PROCESSOR,
+    )
     transfer = fee = None
     if plan["destination"]:
         transfer = _transfer(world, charge, plan["destination"])
@@ -126,7 +134,7 @@ def _transfer(world: ProcessorState, charge: Thing, destination: str) -> Thing:
     """Transfer the whole amount to the connected account; `_fee` moves the fee back."""
     amount, currency, now = charge["amount"], charge["currency"], charge["created"]
     id = new_id("tr")
-    world.books.move("transfer", id, now, currency, amount, of=PLATFORM, to=destination)
+    world.books.move("transfer", id, now, currency, amount, from_account=PLATFORM, to_account=destination)
     transfer: Thing = {
         "id": id,
         "object": TRANSFER,
@@ -147,7 +155,9 @@ def _transfer(world: ProcessorState, charge: Thing, destination: str) -> Thing:
 
 def _fee(world: ProcessorState, charge: Thing, account: str, amount: int) -> Thing:
     id = new_id("fee")
-    world.books.move("application_fee", id, charge["created"], charge["currency"], amount, of=account, to=PLATFORM)
+    world.books.move(
+        "application_fee", id, charge["created"], charge["currency"], amount, from_account=account, to_account=PLATFORM
+    )
     fee: Thing = {
         "id": id,
         "object": FEE,

@@ -36,7 +36,7 @@ def create(world: ProcessorState, params: Thing) -> Thing:
         if params.get(name) and not charge[source]:
             raise StripeRefusal(f"Charge {charge['id']} has no associated {source}.", param=name)
     now, id = world.clock.now(), new_id("re")
-    world.books.move("refund", id, now, charge["currency"], amount, of=PLATFORM, to=CARDHOLDERS)
+    world.books.move("refund", id, now, charge["currency"], amount, from_account=PLATFORM, to_account=CARDHOLDERS)
     gone = charge["amount_refunded"] + amount
     reversal = _reverse(world, charge, id, amount) if params.get("reverse_transfer") else None
     if params.get("refund_application_fee"):
@@ -71,7 +71,15 @@ def settle(world: ProcessorState, id: str, failure: str = "") -> Thing:
         raise StripeRefusal(f"The refund {id} has the status {refund['status']}.")
     if failure:
         now = world.clock.now()
-        world.books.move("refund_failure", id, now, refund["currency"], refund["amount"], of=CARDHOLDERS, to=PLATFORM)
+        world.books.move(
+            "refund_failure",
+            id,
+            now,
+            refund["currency"],
+            refund["amount"],
+            from_account=CARDHOLDERS,
+            to_account=PLATFORM,
+        )
         charge = world.store.get(CHARGE, refund["charge"])
         left = charge["amount_refunded"] - refund["amount"]
         world.store.put({**charge, "amount_refunded": left, "refunded": False})
@@ -96,23 +104,24 @@ def _charge(world: ProcessorState, params: Thing) -> Thing:
     return world.store.get(CHARGE, intent["latest_charge"])
 
 
-def _share(thing: Thing, of: int, amount: int, before: int) -> tuple[int, int]:
+def _share(thing: Thing, payment_amount: int, amount: int, before: int) -> tuple[int, int]:
     """The part of a transfer or fee that goes back with an amount, and the refunded amount that is then covered.
 
     The parts add up: the whole transfer or fee has gone back when the whole payment has.
 
-    of       the amount of the payment
     before   the amount of the transfer or fee that has gone back already
     """
     covered = thing.get("_covered", 0) + amount
-    return (2 * thing["amount"] * covered + of) // (2 * of) - before, covered
+    return (2 * thing["amount"] * covered + payment_amount) // (2 * payment_amount) - before, covered
 
 
 def _reverse(world: ProcessorState, charge: Thing, refund: str, amount: int) -> Thing:
     transfer = world.store.get(TRANSFER, charge["transfer"])
     part, covered = _share(transfer, charge["amount"], amount, transfer["amount_reversed"])
     now, id = world.clock.now(), new_id("trr")
-    world.books.move(REVERSAL, id, now, charge["currency"], part, of=transfer["destination"], to=PLATFORM)
+    world.books.move(
+        REVERSAL, id, now, charge["currency"], part, from_account=transfer["destination"], to_account=PLATFORM
+    )
     reversal: Thing = {
         "id": id,
         "object": REVERSAL,
@@ -139,7 +148,9 @@ def _return_fee(world: ProcessorState, charge: Thing, amount: int) -> None:
         world.store.put({**fee, "_covered": covered})
         return
     now, id = world.clock.now(), new_id("fr")
-    world.books.move("application_fee_refund", id, now, charge["currency"], part, of=PLATFORM, to=fee["account"])
+    world.books.move(
+        "application_fee_refund", id, now, charge["currency"], part, from_account=PLATFORM, to_account=fee["account"]
+    )
     fee_refund: Thing = {
         "id": id,
         "object": "fee_refund",

@@ -8,13 +8,13 @@ from holdfast.inventory import sales
 from holdfast.inventory.availability import operations as availability
 from holdfast.inventory.availability.cache import STATUS
 from holdfast.inventory.catalog import operations as catalog
-from holdfast.inventory.outgoing_webhooks import operations as webhooks
-from holdfast.inventory.outgoing_webhooks.operations import ENDPOINTS
 from holdfast.inventory.pools import operations as pools
 from holdfast.inventory.pools.model import PoolList
 from holdfast.inventory.spreadsheets import operations as spreadsheets
 from holdfast.inventory.stock import operations as stock
 from holdfast.inventory.sync import operations as sync
+from holdfast.inventory.webhooks import operations as webhooks
+from holdfast.inventory.webhooks.operations import ENDPOINTS
 from holdfast.kit import mcp
 from holdfast.kit.running.operation import (
     ADDS,

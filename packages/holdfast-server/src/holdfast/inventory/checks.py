@@ -3,11 +3,11 @@
 from functools import partial
 
 from holdfast.accounts.checks import check_mailboxes
+from holdfast.inventory.partner_webhooks.routes import SHOPIFY_WEBHOOKS_PATH
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify.platform_client import Platform, PlatformRefusal, PlatformUnreachable
 from holdfast.inventory.shopify.platform_tokens import TokenEndpoint
-from holdfast.inventory.stock import operations
-from holdfast.inventory.webhooks.routes import SHOPIFY_WEBHOOKS_PATH
+from holdfast.inventory.stock import ledger_audit
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.process.checks import partners
 from holdfast.kit.process.checks.check_list import CheckList, Fault, overdue
@@ -30,8 +30,8 @@ InventoryInspection = Inspection[Settings]
 
 @CHECKS.point("ledger", seconds=30)
 async def check_ledger(inspection: InventoryInspection) -> None:
-    for shop_id in await operations.list_shop_ids(inspection.database):
-        for difference in await operations.audit(inspection.database, shop_id):
+    for shop_id in await ledger_audit.list_shop_ids(inspection.database):
+        for difference in await ledger_audit.audit(inspection.database, shop_id):
             inspection.wrong(
                 difference,
                 "Compare with: select * from ledger where pool_id = ID order by seq. Then correct the pool in the "

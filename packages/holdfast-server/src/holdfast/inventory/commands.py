@@ -176,8 +176,8 @@ def webhooks(
 
     They are webhooks of the platform that could not be handled: parked, or tried again later.
     """
+    from holdfast.inventory.partner_webhooks import inbox
     from holdfast.inventory.service import INVENTORY
-    from holdfast.inventory.webhooks import inbox
 
     if retry is not None or retry_all:
         again, _ = INVENTORY.transact_existing(lambda tx: inbox.retry(tx, retry))

@@ -9,7 +9,7 @@ from holdfast.accounts.agent_requests import RequestApprovals, RequestReader
 from holdfast.accounts.part import account_part
 from holdfast.accounts.sessions import SESSIONS_CHANNEL, Sessions
 from holdfast.accounts.signed_in_pages import SignedInPages
-from holdfast.accounts.webhooks import part as outgoing_webhooks
+from holdfast.accounts.webhooks import part as webhooks
 from holdfast.inventory import discovery, resources
 from holdfast.inventory.agents import part as agent_credentials
 from holdfast.inventory.agents import routes as agent_routes
@@ -35,6 +35,8 @@ from holdfast.inventory.mails import part as mails
 from holdfast.inventory.merchants.operations import MerchantDirectory
 from holdfast.inventory.orders import part as orders
 from holdfast.inventory.pages import part as pages
+from holdfast.inventory.partner_webhooks.model import Handlers
+from holdfast.inventory.partner_webhooks.part import partner_webhook_part
 from holdfast.inventory.problems import error_body
 from holdfast.inventory.replays import part as replays
 from holdfast.inventory.resources import IDEMPOTENCY, Database
@@ -45,8 +47,6 @@ from holdfast.inventory.site import SITE
 from holdfast.inventory.stock import part as stock
 from holdfast.inventory.sync import cart_check
 from holdfast.inventory.sync import part as sync
-from holdfast.inventory.webhooks.model import Handlers
-from holdfast.inventory.webhooks.part import webhook_part
 from holdfast.kit import mcp
 from holdfast.kit.http.event_streams import StreamOwner, Streams
 from holdfast.kit.process.discovery import reverse_dns
@@ -74,14 +74,14 @@ PARTS: Sequence[Part[Any]] = (
     catalog.PART,
     replays.PART,
     sync.PART,
-    webhook_part(HANDLERS, Context),
+    partner_webhook_part(HANDLERS, Context),
     orders.subscription_part(HANDLERS.keys()),
     availability.PART,
     shops.PART,
     agent_credentials.PART,
     stock.PART,
     installs.PART,
-    outgoing_webhooks.PART,
+    webhooks.PART,
 )
 
 ALL_OPERATIONS = (*OPERATIONS, *console.PART.operations)

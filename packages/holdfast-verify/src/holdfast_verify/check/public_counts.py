@@ -28,12 +28,12 @@ _PROGRESS = re.compile(
 class Counts(NamedTuple):
     """Free seats and people who wait of an event; the tickets that were let in and that were given of a queue."""
 
-    of: str
+    kind: str
     first: int
     second: int
 
     def __str__(self) -> str:
-        if self.of == "event":
+        if self.kind == "event":
             seats = "1 free seat" if self.first == 1 else f"{self.first:,} free seats"
             return f"{seats} and {self.second:,} on the waiting list"
         return f"{self.second:,} tickets given, and let in up to ticket {self.first:,}"
@@ -59,11 +59,11 @@ async def compare_counts(follower: LogFollower, progress: CheckProgress) -> Coun
     match = _NEWEST_LOG.fullmatch(follower.source.name)
     if match is None or not isinstance(follower.source, HttpLog):
         return CountsResult(not_compared="The counts on the page were not compared: this is not the newest log.")
-    client, (address, of, id) = follower.source.client, match.groups()
+    client, (address, kind, id) = follower.source.client, match.groups()
     try:
         result = await wait_until_equal(
             follower,
-            lambda: _read_counts(client, address, of, id),
+            lambda: _read_counts(client, address, kind, id),
             lambda: _replayed(follower.audit),
             "The page shows {public}. The log leads to {logged}.",
             progress,
@@ -83,9 +83,9 @@ def _replayed(audit: Audit) -> Counts:
     return Counts("queue", audit.released, audit.last_number)
 
 
-async def _read_counts(client: httpx2.AsyncClient, address: str, of: str, id: str) -> Counts:
+async def _read_counts(client: httpx2.AsyncClient, address: str, kind: str, id: str) -> Counts:
     """The counts that the page shows at present. Raises `VerificationError`."""
-    if of == "queue":
+    if kind == "queue":
         return parse_progress(await fetch(client, f"{address}/queues/{id}/progress"))
     return await _read_numbers(client, f"{address}/events/{id}/stream")
 

@@ -76,22 +76,22 @@ def calendar_file(
     *,
     url: str,
     stamp: dt.datetime,
-    of: str = "",
+    registration: str = "",
     method: Method = "PUBLISH",
     organizer: str | None = None,
 ) -> bytes:
     """The calendar file of an event.
 
-    url          the page to which it links
-    stamp        the time at which it was made; of two files with the same sequence, the later one is valid
-    of           the registration it is about, `<event_id>-<user_id>`; empty: it is about the event itself
-    method       CANCEL removes the event from the calendar
-    organizer    the name of the organizer
+    url             the page to which it links
+    stamp           the time at which it was made; of two files with the same sequence, the later one is valid
+    registration    the registration it is about, `<event_id>-<user_id>`; empty: it is about the event itself
+    method          CANCEL removes the event from the calendar
+    organizer       the name of the organizer
     """
     host = urlsplit(publisher.base_url).hostname
     varying_lines = {
         "DTSTAMP": f"{stamp.astimezone(dt.UTC):%Y%m%dT%H%M%SZ}",
-        "UID": _escaped(f"registration-{of}@{host}" if of else f"event-{event.id}@{host}"),
+        "UID": _escaped(f"registration-{registration}@{host}" if registration else f"event-{event.id}@{host}"),
         "DESCRIPTION": _escaped(url),
         "URL": url,
     }

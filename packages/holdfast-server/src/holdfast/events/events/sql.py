@@ -88,7 +88,7 @@ async def list_events(reader: Reader, organizer_id: int | None, command: OffsetP
         EVENT,
         {"organizer_id": organizer_id},
         command,
-        of="events",
+        table="events",
         where="true" if organizer_id is None else "organizer_id = %(organizer_id)s",
         size="1000 + octet_length(body) + 100 * cardinality(image_keys)",
     )

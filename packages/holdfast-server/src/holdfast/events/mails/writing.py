@@ -408,7 +408,7 @@ def _calendar(mail: RegistrationMail, batch: MailBatch, url: str) -> list[Attach
         batch,
         url=url,
         stamp=mail.caused_at,
-        of=f"{caused.event_id}-{caused.public_id}",
+        registration=f"{caused.event_id}-{caused.public_id}",
         method=method,
         organizer=known.organizer_name,
     )

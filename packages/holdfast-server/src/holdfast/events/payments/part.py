@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from holdfast.events.payments import checkout, payout_accounts, reconciliation, refunds, webhooks
+from holdfast.events.payments import checkout, partner_webhooks, payout_accounts, reconciliation, refunds
 from holdfast.events.payments.due import PaymentWork, payment_rows
 from holdfast.events.resources import Context, Database
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
@@ -18,15 +18,15 @@ def rows(database: Database) -> Sequence[PaymentWork]:
 
 def endpoints(context: Context) -> Endpoints:
     """The routes of the payment processor."""
-    return Endpoints(webhooks.routes(context.database, context.runner, context.limits))
+    return Endpoints(partner_webhooks.routes(context.database, context.runner, context.limits))
 
 
 PART = Part(
-    operations=webhooks.OPERATIONS,
+    operations=partner_webhooks.OPERATIONS,
     endpoints=endpoints,
     row_work=rows,
     timed_tasks=(
         TimedTask("report", Schedule.daily("04:37"), reconciliation.log_differences),
-        TimedTask("forget", Schedule.daily("04:53"), in_batches(webhooks.forget)),
+        TimedTask("forget", Schedule.daily("04:53"), in_batches(partner_webhooks.forget)),
     ),
 )

@@ -15,7 +15,7 @@ from msgspec import Struct
 from prometheus_client import Counter
 
 from holdfast.events.payments import refunds
-from holdfast.events.payments.webhooks import mark_due
+from holdfast.events.payments.partner_webhooks import mark_due
 from holdfast.events.processor.processor import ProcessorPayment
 from holdfast.events.resources import Reader, Steps, Tx
 from holdfast.events.seats.seats import PaymentStatus

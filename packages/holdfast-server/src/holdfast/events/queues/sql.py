@@ -70,7 +70,7 @@ async def list_queues(reader: Reader, organizer_id: int | None, command: OffsetP
         QUEUE,
         {"organizer_id": organizer_id},
         command,
-        of="queues",
+        table="queues",
         where=f"deleted_at is null {of_whom}",
         size="500 + coalesce(octet_length(description), 0) + octet_length(target_url)",
     )

@@ -29,13 +29,13 @@ from holdfast.inventory.console.variants.variants_pages import VariantPage, Vari
 from holdfast.inventory.context import Context
 from holdfast.inventory.installs import operations as installs
 from holdfast.inventory.merchants import operations as merchants
-from holdfast.inventory.outgoing_webhooks.messages import MESSAGES
-from holdfast.inventory.outgoing_webhooks.operations import CONSOLE_OPERATIONS as WEBHOOK_OPERATIONS
 from holdfast.inventory.problems import TOO_MANY_ENDPOINTS
 from holdfast.inventory.replays import operations as replays
 from holdfast.inventory.shops.operations import SHOP_LIMITS
 from holdfast.inventory.site import SITE
 from holdfast.inventory.stock import pool_page
+from holdfast.inventory.webhooks.messages import MESSAGES
+from holdfast.inventory.webhooks.operations import CONSOLE_OPERATIONS as WEBHOOK_OPERATIONS
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.process.part import Endpoints, Part
 from holdfast.kit.running.operation import Operation, read, single

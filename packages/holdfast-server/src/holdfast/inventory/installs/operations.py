@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from holdfast.inventory.installs import access, sql
 from holdfast.inventory.installs.model import Install
+from holdfast.inventory.partner_webhooks import inbox
 from holdfast.inventory.problems import (
     INVALID_SESSION_TOKEN,
     MISSING_SCOPES,
@@ -24,7 +25,6 @@ from holdfast.inventory.shopify.platform_client import PlatformRefusal, Platform
 from holdfast.inventory.shopify.platform_tokens import GrantedTokens, InvalidSessionToken, SessionToken
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.shops.model import Shop
-from holdfast.inventory.webhooks import inbox
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem

@@ -4,7 +4,7 @@ from typing import Any
 
 from holdfast.inventory.installs import subscriptions, uninstalling
 from holdfast.inventory.installs.model import REDACT
-from holdfast.inventory.webhooks.model import Handlers
+from holdfast.inventory.partner_webhooks.model import Handlers
 from holdfast.kit.background.tasks import Schedule, TaskHandler, TimedTask
 from holdfast.kit.process.part import Part
 from holdfast.kit.security.service_secret import SealedTable

@@ -12,12 +12,12 @@ from msgspec import Struct
 from holdfast.inventory.installs import sql
 from holdfast.inventory.installs.access import ask
 from holdfast.inventory.installs.model import SUBSCRIBE, ShopTask
+from holdfast.inventory.partner_webhooks.payloads import fields_of
+from holdfast.inventory.partner_webhooks.routes import SHOPIFY_WEBHOOKS_PATH
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.resources import Steps, Tx
 from holdfast.inventory.shopify.admin import Query
 from holdfast.inventory.shopify.platform_client import PlatformRefusal
-from holdfast.inventory.webhooks.payloads import fields_of
-from holdfast.inventory.webhooks.routes import SHOPIFY_WEBHOOKS_PATH
 from holdfast.kit.contract.problems import Problem
 
 APP_WIDE_TOPICS = frozenset({"customers/data_request", "customers/redact", "shop/redact"})
@@ -102,18 +102,18 @@ async def _enqueue_some(tx: Tx, *, after: int) -> Sequence[int]:
     return ids
 
 
-async def subscribe(steps: Steps, of: ShopTask, topics: Collection[str]) -> None:
+async def subscribe(steps: Steps, task: ShopTask, topics: Collection[str]) -> None:
     """Make the missing subscriptions of a shop, and end those with another address."""
     base_url = steps.resources.settings.base_url
     if not base_url:
-        log.error("webhooks cannot be subscribed to: set INVENTORY_BASE_URL", shop=of.shop_id)
+        log.error("webhooks cannot be subscribed to: set INVENTORY_BASE_URL", shop=task.shop_id)
         return
     try:
-        await _subscribe(steps, of.shop_id, f"{base_url}{SHOPIFY_WEBHOOKS_PATH}", topics)
+        await _subscribe(steps, task.shop_id, f"{base_url}{SHOPIFY_WEBHOOKS_PATH}", topics)
     except Problem as problem:
         if problem.type is not SHOP_NOT_CONNECTED:
             raise
-        log.warning("a shop cannot be subscribed to", shop=of.shop_id, why=problem.message)
+        log.warning("a shop cannot be subscribed to", shop=task.shop_id, why=problem.message)
 
 
 async def _subscribe(steps: Steps, shop_id: int, address: str, topics: Collection[str]) -> None:

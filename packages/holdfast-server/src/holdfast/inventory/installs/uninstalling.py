@@ -23,6 +23,9 @@ from holdfast.inventory.installs import sql
 from holdfast.inventory.installs.access import ask, missing_scopes_reason
 from holdfast.inventory.installs.model import REDACT, Install, ShopTask
 from holdfast.inventory.merchants import operations as merchants
+from holdfast.inventory.partner_webhooks import inbox
+from holdfast.inventory.partner_webhooks.model import Delivery, DueLater
+from holdfast.inventory.partner_webhooks.payloads import RedactionPayload, UninstallPayload, read_payload
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.resources import Steps, Tx
 from holdfast.inventory.shopify.admin import Query
@@ -30,9 +33,6 @@ from holdfast.inventory.shopify.domains import missing_scopes
 from holdfast.inventory.shopify.platform_client import PlatformRefusal, PlatformUnreachable
 from holdfast.inventory.shopify.platform_tokens import SHOP_GONE
 from holdfast.inventory.shops import operations as shops
-from holdfast.inventory.webhooks import inbox
-from holdfast.inventory.webhooks.model import Delivery, DueLater
-from holdfast.inventory.webhooks.payloads import RedactionPayload, UninstallPayload, read_payload
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.webhooks.endpoints import pause_all as pause_webhooks
@@ -190,9 +190,9 @@ async def mark_redacted(tx: Tx, shop_id: int) -> None:
     await tx.enqueue(REDACT, ShopTask(shop_id))
 
 
-async def delete(steps: Steps, of: ShopTask) -> None:
+async def delete(steps: Steps, task: ShopTask) -> None:
     """Delete all rows of a shop that is to be deleted, in batches. May be run again at any time."""
-    while await steps.transact(partial(sql.delete_batch, shop_id=of.shop_id)):
+    while await steps.transact(partial(sql.delete_batch, shop_id=task.shop_id)):
         pass
 
 

@@ -12,10 +12,10 @@ from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.orders import sql
 from holdfast.inventory.orders.handling import read_and_apply_order
 from holdfast.inventory.orders.reading import Gid, NodeId, OrderLineNode, OrderLinesPage, PageInfo, gid_number
+from holdfast.inventory.partner_webhooks.payloads import Moment
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.resources import Reader, Steps
 from holdfast.inventory.shopify.admin import Query
-from holdfast.inventory.webhooks.payloads import Moment
 from holdfast.kit.contract.problems import Problem
 
 OVERLAP = timedelta(minutes=2)
@@ -59,14 +59,14 @@ LIST_ORDERS = Query(
 )
 
 
-async def catch_up(steps: Steps, of: ShopTask) -> int:
+async def catch_up(steps: Steps, task: ShopTask) -> int:
     """Apply what changed at the platform since the last time. Returns how many orders were not known."""
     try:
-        return await _catch_up(steps, of.shop_id)
+        return await _catch_up(steps, task.shop_id)
     except Problem as problem:
         if problem.type is not SHOP_NOT_CONNECTED:
             raise
-        log.warning("a shop cannot catch up with its orders", shop=of.shop_id, why=problem.message)
+        log.warning("a shop cannot catch up with its orders", shop=task.shop_id, why=problem.message)
         return 0
 
 

@@ -14,6 +14,13 @@ from holdfast.inventory.catalog.operations import find_names
 from holdfast.inventory.orders import model, sql
 from holdfast.inventory.orders.model import AmbiguousOrder, Order, OrderEffect, StoredOrder, order_effect
 from holdfast.inventory.orders.reading import MAX_READS, read_order
+from holdfast.inventory.partner_webhooks.model import Delivery
+from holdfast.inventory.partner_webhooks.payloads import (
+    OrderEditPayload,
+    OrderPayload,
+    RefundPayload,
+    read_payload,
+)
 from holdfast.inventory.resources import Reader, Steps, Tx
 from holdfast.inventory.shopify.platform_client import PlatformUnreachable
 from holdfast.inventory.stock.ledger_rules import Posting, Stock
@@ -22,13 +29,6 @@ from holdfast.inventory.stock.remembered_stock import TouchedRows, lock_shop
 from holdfast.inventory.stock.stock_changes import Draft, apply_and_store
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.model import OrderLevelChange
-from holdfast.inventory.webhooks.model import Delivery
-from holdfast.inventory.webhooks.payloads import (
-    OrderEditPayload,
-    OrderPayload,
-    RefundPayload,
-    read_payload,
-)
 from holdfast.kit.contract.caller import platform
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.operation import Batch, Call

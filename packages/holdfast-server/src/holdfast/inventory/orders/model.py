@@ -7,8 +7,8 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct
 
 from holdfast.inventory.catalog.model import VariantName
+from holdfast.inventory.partner_webhooks.payloads import OrderPayload, RefundedLine
 from holdfast.inventory.stock.ledger_rules import Posting
-from holdfast.inventory.webhooks.payloads import OrderPayload, RefundedLine
 
 MAX_NAME_CHARACTERS = 100
 """The most characters of the name of an order."""

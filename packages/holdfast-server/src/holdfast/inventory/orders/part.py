@@ -7,8 +7,8 @@ from typing import Any
 from holdfast.inventory.installs import subscriptions
 from holdfast.inventory.installs.model import SUBSCRIBE, ShopTask
 from holdfast.inventory.orders import catching_up, handling
+from holdfast.inventory.partner_webhooks.model import BatchHandler, Handlers
 from holdfast.inventory.resources import Steps
-from holdfast.inventory.webhooks.model import BatchHandler, Handlers
 from holdfast.kit.background.tasks import TaskHandler
 from holdfast.kit.process.part import Part
 
@@ -23,10 +23,10 @@ TOPICS: Handlers = {
 }
 
 
-async def subscribe(steps: Steps, of: ShopTask, topics: Collection[str]) -> None:
+async def subscribe(steps: Steps, task: ShopTask, topics: Collection[str]) -> None:
     """Subscribe a shop to the topics, and apply the orders whose webhooks did not come."""
-    await subscriptions.subscribe(steps, of, topics)
-    await catching_up.catch_up(steps, of)
+    await subscriptions.subscribe(steps, task, topics)
+    await catching_up.catch_up(steps, task)
 
 
 def subscription_part(topics: Collection[str]) -> Part[Any]:

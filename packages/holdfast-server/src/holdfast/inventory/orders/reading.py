@@ -10,14 +10,14 @@ from msgspec import Meta, Struct
 from holdfast.inventory.installs.access import ask
 from holdfast.inventory.orders import sql
 from holdfast.inventory.orders.model import MAX_NAME_CHARACTERS, Order, OrderedLine, ordered_units, returned_units
-from holdfast.inventory.resources import Steps
-from holdfast.inventory.shopify.admin import Query
-from holdfast.inventory.shopify.platform_client import PlatformUnreachable, display_text
-from holdfast.inventory.webhooks.payloads import (
+from holdfast.inventory.partner_webhooks.payloads import (
     Count,
     Moment,
     RefundedLine,
 )
+from holdfast.inventory.resources import Steps
+from holdfast.inventory.shopify.admin import Query
+from holdfast.inventory.shopify.platform_client import PlatformUnreachable, display_text
 
 PAGE_SIZES, MANY_REFUNDS_PAGE_SIZES = {"refunds": 20, "of": 10}, {"refunds": 150, "of": 1}
 """How many refunds of an order, and lines of each, one call reads: usually, and for an order with more refunds."""

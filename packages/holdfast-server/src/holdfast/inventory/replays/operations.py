@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from holdfast.inventory.catalog import importing, pool_suggestions
+from holdfast.inventory.catalog import pool_suggestions
 from holdfast.inventory.catalog.pool_suggestions import SuggestPools
+from holdfast.inventory.installs.operations import GetConnection, is_shop_connected
 from holdfast.inventory.orders.model import Order
 from holdfast.inventory.orders.reading import PastOrders, read_past_orders
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
@@ -62,7 +63,7 @@ PAGES_PER_TASK = 5
 @refuses(NOT_FOUND, SHOP_NOT_CONNECTED)
 async def begin(tx: Tx, caller: Caller, command: BeginReplay) -> None:
     """Begin to replay past orders through suggested pools. A replay that is under way goes on instead."""
-    if await importing.find_obstacle(tx, caller.tenant) == "not_connected":
+    if not await is_shop_connected(tx, caller, GetConnection()):
         raise SHOP_NOT_CONNECTED()
     suggested = await pool_suggestions.suggest_pools(tx, caller, SuggestPools(cursor=command.cursor))
     pools = [ReplayedPool(pool.name, pool.members) for pool in suggested.suggestions]
@@ -90,34 +91,34 @@ async def get(reader: Reader, caller: Caller, command: GetReplay) -> Replay:
     return replay
 
 
-async def advance(steps: Steps, of: ReplayTask) -> None:
+async def advance(steps: Steps, task: ReplayTask) -> None:
     """Do the next step of a replay. May be called at any time, and twice."""
     try:
         for _ in range(PAGES_PER_TASK):
-            running = await steps.read(partial(_find_running, shop_id=of.shop_id, replay_id=of.replay_id))
-            if running is None or await _advance(steps, of, running):
+            running = await steps.read(partial(_find_running, shop_id=task.shop_id, replay_id=task.replay_id))
+            if running is None or await _advance(steps, task, running):
                 return
     except Problem as problem:
-        await _store_error(steps, of, problem.message)
+        await _store_error(steps, task, problem.message)
         if problem.type is not SHOP_NOT_CONNECTED:
             raise
         return
     except (PlatformUnreachable, PlatformRefusal) as error:
-        await _store_error(steps, of, str(error))
+        await _store_error(steps, task, str(error))
         raise
-    await steps.transact(partial(_go_on, of=of))
+    await steps.transact(partial(_go_on, task=task))
 
 
-async def _advance(steps: Steps, of: ReplayTask, running: RunningReplay) -> bool:
+async def _advance(steps: Steps, task: ReplayTask, running: RunningReplay) -> bool:
     """Read and store a page of orders; after the last one, replay them all. Returns whether that was done."""
-    page = await read_past_orders(steps, of.shop_id, running.since, running.requested_at, running.cursor)
-    await steps.transact(partial(_store_page, of=of, running=running, page=page))
+    page = await read_past_orders(steps, task.shop_id, running.since, running.requested_at, running.cursor)
+    await steps.transact(partial(_store_page, task=task, running=running, page=page))
     read = running.read + len(page.orders)
     if page.cursor and read < MAX_ORDERS:
         return False
-    orders = await steps.read(partial(_find_orders, shop_id=of.shop_id))
+    orders = await steps.read(partial(_find_orders, shop_id=task.shop_id))
     result = await asyncio.to_thread(_result, running, orders, page, read)
-    await steps.transact(partial(_finish, of=of, result=result))
+    await steps.transact(partial(_finish, task=task, result=result))
     return True
 
 
@@ -148,27 +149,27 @@ def _gone_lines(orders: Sequence[Order]) -> int:
     return sum(line.variant_gid is None and line.taken > 0 for order in orders for line in order.lines)
 
 
-async def _store_page(tx: Tx, *, of: ReplayTask, running: RunningReplay, page: PastOrders) -> None:
+async def _store_page(tx: Tx, *, task: ReplayTask, running: RunningReplay, page: PastOrders) -> None:
     variant_gids = {member.variant.gid for pool in running.pools for member in pool.members}
     orders = [past for order in page.orders if (past := _past_order(order, variant_gids)).lines]
     gone_lines = _gone_lines(page.orders)
-    await _insert_page(tx, of.shop_id, running, orders, len(page.orders), gone_lines, page.cursor)
-    await announce_sync_status(tx, of.shop_id)
+    await _insert_page(tx, task.shop_id, running, orders, len(page.orders), gone_lines, page.cursor)
+    await announce_sync_status(tx, task.shop_id)
 
 
-async def _finish(tx: Tx, *, of: ReplayTask, result: ReplayResult) -> None:
-    await _store_result(tx, of.shop_id, of.replay_id, result)
-    await announce_sync_status(tx, of.shop_id)
+async def _finish(tx: Tx, *, task: ReplayTask, result: ReplayResult) -> None:
+    await _store_result(tx, task.shop_id, task.replay_id, result)
+    await announce_sync_status(tx, task.shop_id)
 
 
-async def _go_on(tx: Tx, *, of: ReplayTask) -> None:
-    await tx.enqueue(REPLAY, of, tenant=of.shop_id)
+async def _go_on(tx: Tx, *, task: ReplayTask) -> None:
+    await tx.enqueue(REPLAY, task, tenant=task.shop_id)
 
 
-async def _store_error(steps: Steps, of: ReplayTask, error: str) -> None:
+async def _store_error(steps: Steps, task: ReplayTask, error: str) -> None:
     async def work(tx: Tx) -> None:
-        await _set_error(tx, of.shop_id, of.replay_id, error)
-        await announce_sync_status(tx, of.shop_id)
+        await _set_error(tx, task.shop_id, task.replay_id, error)
+        await announce_sync_status(tx, task.shop_id)
 
     await steps.transact(work)
 

@@ -14,11 +14,6 @@ from holdfast.inventory.problems import HOLD_ENDED, NOT_ENOUGH_STOCK, POOL_NOT_A
 from holdfast.inventory.stock.model import Actor, Affected, Entry, EntryKind, PoolStock, StoredHold
 from holdfast.kit.contract.problems import NOT_FOUND, invalid
 
-FACT_KINDS: frozenset[EntryKind] = frozenset({"sale", "cancel", "external_edit", "reconcile"})
-"""Kinds of entries that record what already happened. They are never refused for lack of stock. A sale that an agent or
-a merchant records is a decision, not a fact.
-"""
-
 MAX_AFFECTED_VARIANTS = 500
 """A change of more variants than this does not list how their quantities change."""
 
@@ -208,7 +203,7 @@ class Stock:
         if abs(on_hand) > MAX_POOL_QUANTITY or held > MAX_POOL_QUANTITY:
             raise invalid({"quantity": [f"pool {pool.id} can hold {MAX_POOL_QUANTITY} {pool.unit} at most"]})
         takes = posting.kind == "hold" or (posting.delta < 0 and not pool.allow_negative)
-        if not takes or _is_fact(posting.kind, actor):
+        if not takes or is_fact(posting.kind, actor):
             return
         available, requested = (
             _max_quantity(pool, posting),
@@ -248,9 +243,18 @@ class Stock:
         return {gid: number for gid in gids if (number := self.available(gid)) is not None}
 
 
-def _is_fact(kind: EntryKind, actor: Actor) -> bool:
-    """Whether an entry records a fact, not a decision."""
-    return kind in FACT_KINDS and not (kind == "sale" and actor in {"agent", "staff"})
+def is_fact(kind: EntryKind, actor: Actor) -> bool:
+    """Whether an entry records what already happened, and so is never refused for lack of stock.
+
+    A sale that an agent or a merchant records is a decision.
+    """
+    match kind:
+        case "cancel" | "external_edit" | "reconcile":
+            return True
+        case "sale":
+            return actor in {"platform", "system"}
+        case _:
+            return False
 
 
 def _max_quantity(pool: StockPool, posting: Posting) -> int:

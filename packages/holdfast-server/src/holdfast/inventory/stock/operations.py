@@ -1,14 +1,8 @@
-"""The operations on stock, the retention of holds, and the audit of the ledger.
-
-Holds are deleted 90 days after they ended, and so are daily sums that no page shows. The ledger keeps their effects.
-The audit compares each pool with the sums of its ledger, and its held quantity with its active holds.
-"""
+"""The operations on stock."""
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, TypeVar
-
-from msgspec import Struct
+from typing import TypeVar
 
 from holdfast.inventory.cursor import cursor_page
 from holdfast.inventory.problems import (
@@ -41,12 +35,10 @@ from holdfast.inventory.stock.model import (
     StockHistory,
     TransferQuantity,
 )
-from holdfast.inventory.stock.pool_page import CHART_DAYS
 from holdfast.inventory.stock.remembered_stock import TouchedRows, lock_shop
 from holdfast.inventory.stock.stock_changes import Draft, apply_and_store, touched_rows
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import DAILY_LIMIT_REACHED, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
-from holdfast.kit.postgres import database
 from holdfast.kit.running.operation import Batch, Call
 
 A = TypeVar("A")
@@ -239,99 +231,3 @@ def only_answer(answers: Sequence[A | Problem]) -> A:
     if isinstance(answer, Problem):
         raise answer
     return answer
-
-
-DELETE_BATCH_SIZE = 5_000
-"""Rows that one statement deletes."""
-
-
-async def forget_holds(tx: Tx) -> int:
-    """Delete a batch of the holds, of all shops, that ended 90 days ago. Returns how many were deleted."""
-    return await tx.value(
-        """
-        with ended as (
-            select shop_id, id from holds where released_at < now() - interval '90 days'
-             limit %(limit)s for update skip locked),
-        lines as (
-            delete from hold_lines using ended
-             where hold_lines.shop_id = ended.shop_id and hold_lines.hold_id = ended.id),
-        deleted as (
-            delete from holds using ended where holds.shop_id = ended.shop_id and holds.id = ended.id returning 1)
-        select count(*) from deleted
-        """,
-        {"limit": DELETE_BATCH_SIZE},
-    )
-
-
-async def forget_drawn(tx: Tx) -> int:
-    """Delete a batch of the daily sums that are too old for any page. Returns how many rows were deleted."""
-    return await tx.value(
-        """
-        with old_sum as (
-            select pool_id, day, source, variant_gid from drawn
-             where day < (now() at time zone 'UTC')::date - 2 * %(days)s
-             order by day limit %(limit)s for update skip locked),
-        deleted as (
-            delete from drawn using old_sum
-             where (drawn.pool_id, drawn.day, drawn.source, drawn.variant_gid)
-                   = (old_sum.pool_id, old_sum.day, old_sum.source, old_sum.variant_gid)
-         returning 1)
-        select count(*) from deleted
-        """,
-        {"days": CHART_DAYS, "limit": DELETE_BATCH_SIZE},
-    )
-
-
-async def list_shop_ids(reader: database.Reader[Any]) -> list[int]:
-    """The ids of all shops."""
-    return [id for (id,) in await reader.tuples("select id from shops order by id")]
-
-
-class _AuditRow(Struct):
-    """A pool, beside what its ledger and its active holds add up to."""
-
-    id: int
-    on_hand: int
-    held: int
-    entries: int
-    delta: int
-    held_delta: int
-    number: int
-    last_balance: int
-    last_seq: int
-    in_holds: int
-
-
-async def audit(reader: database.Reader[Any], shop_id: int) -> list[str]:
-    """One sentence for each difference in the ledger of a shop. A sound ledger has none."""
-    rows = await reader.rows(
-        _AuditRow,
-        """
-        with counted as (
-            select pool_id, sum(delta) as delta, sum(held_delta) as held_delta, count(*) as number,
-                   max(array[seq, balance_after]) as last
-              from ledger where shop_id = %(shop_id)s group by pool_id),
-        holding as (
-            select pool_id, sum(quantity) as held_quantity
-              from holds join hold_lines on hold_lines.shop_id = holds.shop_id and hold_id = holds.id
-             where holds.shop_id = %(shop_id)s and released_at is null group by pool_id)
-        select id, on_hand, held, entries, coalesce(delta, 0) as delta, coalesce(held_delta, 0) as held_delta,
-               coalesce(number, 0) as number, coalesce(last[2], 0) as last_balance, coalesce(last[1], 0) as last_seq,
-               coalesce(held_quantity, 0) as in_holds
-          from pools
-          left join counted on counted.pool_id = pools.id
-          left join holding on holding.pool_id = pools.id
-         where pools.shop_id = %(shop_id)s
-           and ((on_hand, held, entries) <> (coalesce(delta, 0), coalesce(held_delta, 0), coalesce(number, 0))
-                or coalesce(number, 0) <> coalesce(last[1], 0) or on_hand <> coalesce(last[2], 0)
-                or held <> coalesce(held_quantity, 0))
-         order by id
-        """,
-        {"shop_id": shop_id},
-    )
-    return [
-        f"Pool {row.id}: on_hand {row.on_hand}, its ledger sums to {row.delta}, its last balance is "
-        f"{row.last_balance}; held {row.held}, its ledger sums to {row.held_delta}, active holds keep {row.in_holds}; "
-        f"{row.entries} entries counted, {row.number} found, the last is number {row.last_seq}."
-        for row in rows
-    ]

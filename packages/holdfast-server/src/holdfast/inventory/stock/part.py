@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from holdfast.inventory.stock import expiry, operations
+from holdfast.inventory.stock import expiry, retention
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
 from holdfast.kit.process.part import Part
 
 PART: Part[Any] = Part(
     loops=(expiry.LOOP,),
     timed_tasks=(
-        TimedTask("forget_holds", Schedule.daily("03:53"), in_batches(operations.forget_holds)),
-        TimedTask("forget_drawn", Schedule.daily("04:03"), in_batches(operations.forget_drawn)),
+        TimedTask("forget_holds", Schedule.daily("03:53"), in_batches(retention.forget_holds)),
+        TimedTask("forget_drawn", Schedule.daily("04:03"), in_batches(retention.forget_drawn)),
     ),
 )

@@ -10,7 +10,8 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from holdfast.inventory.outgoing_webhooks.messages import StockDrift, store_drifts
+from holdfast.inventory.partner_webhooks import inbox
+from holdfast.inventory.partner_webhooks.model import WaitingWebhook
 from holdfast.inventory.resources import Tx
 from holdfast.inventory.stock.ledger_rules import Posting, Stock
 from holdfast.inventory.stock.model import Write
@@ -18,8 +19,7 @@ from holdfast.inventory.stock.remembered_stock import TouchedRows
 from holdfast.inventory.stock.stock_changes import Draft, apply_and_store
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.model import CHANGED_AT_PLATFORM, GRACE_SECONDS, PUSH_STREAK, UnexplainedDifference
-from holdfast.inventory.webhooks import inbox
-from holdfast.inventory.webhooks.model import WaitingWebhook
+from holdfast.inventory.webhooks.messages import StockDrift, store_drifts
 from holdfast.kit.contract.caller import platform
 from holdfast.kit.running.operation import Batch, Call
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from math import ceil
 
+from holdfast.inventory.partner_webhooks import inbox
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED, no_pool
 from holdfast.inventory.resources import Reader, Steps, Tx
 from holdfast.inventory.shopify.platform_client import PlatformRefusal, PlatformUnreachable
@@ -21,7 +22,6 @@ from holdfast.inventory.sync.model import (
     Spreading,
     SyncStatus,
 )
-from holdfast.inventory.webhooks import inbox
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, invalid, refuses
 from holdfast.kit.running.steps import Conclusion

@@ -5,6 +5,8 @@ from typing import Any, LiteralString
 
 import msgspec
 
+from holdfast.inventory.partner_webhooks import inbox
+from holdfast.inventory.partner_webhooks.model import WaitingWebhook
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.shopify.domains import CART_CHECK
 from holdfast.inventory.sync.model import (
@@ -19,8 +21,6 @@ from holdfast.inventory.sync.model import (
     WaitReason,
 )
 from holdfast.inventory.sync.planning import CHANGED_ITEMS
-from holdfast.inventory.webhooks import inbox
-from holdfast.inventory.webhooks.model import WaitingWebhook
 
 OF_POOL: LiteralString = """
     item_gid in (select item_gid from catalog_variants join members

@@ -74,7 +74,7 @@ async def page_of_long_items(
     params: Params,
     command: OffsetPage,
     *,
-    of: LiteralString,
+    table: LiteralString,
     where: LiteralString,
     size: LiteralString,
 ) -> Page[T]:
@@ -83,12 +83,12 @@ async def page_of_long_items(
     The database sends only items that fit. It skips items before the offset without reading them.
 
     items     the statement that selects items, without conditions
-    of        the table with their ids
+    table     the table with their ids
     where     the condition on the rows of this table; an index should have them in the order of their ids
     size      the approximate size of an item in bytes, an expression over its columns
     """
     first: LiteralString = (
-        f"and {of}.id >= (select id from {of} where {where} order by id offset %(offset)s limit 1)"
+        f"and {table}.id >= (select id from {table} where {where} order by id offset %(offset)s limit 1)"
         if command.offset
         else ""
     )
@@ -99,7 +99,7 @@ async def page_of_long_items(
         select * from (
             select listed.*, row_number() over () as place, count(*) over () as item_count,
                    sum({size}) over (rows between unbounded preceding and 1 preceding) as bytes_before
-              from ({items} where {where} {first} order by {of}.id limit %(limit)s + 1) as listed) as fitting
+              from ({items} where {where} {first} order by {table}.id limit %(limit)s + 1) as listed) as fitting
          where place <= %(limit)s and coalesce(bytes_before, 0) < %(bytes)s
          order by place
         """,

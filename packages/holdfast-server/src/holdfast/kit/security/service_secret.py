@@ -195,23 +195,23 @@ async def reseal(database: Database[Any], tables: Sequence[SealedTable]) -> list
         return [await _reseal_table(database, table) for table in tables]
 
 
-async def _reseal_table(database: Database[Any], of: SealedTable) -> ResealedTable:
-    resealed, unreadable, last = await database.transact(lambda tx: _reseal_batch(tx, of, None))
+async def _reseal_table(database: Database[Any], table: SealedTable) -> ResealedTable:
+    resealed, unreadable, last = await database.transact(lambda tx: _reseal_batch(tx, table, None))
     while last is not None:
         resealed_now, unreadable_now, last = await database.transact(
-            lambda tx, after=last: _reseal_batch(tx, of, after)
+            lambda tx, after=last: _reseal_batch(tx, table, after)
         )
         resealed, unreadable = resealed + resealed_now, unreadable + unreadable_now
-    return ResealedTable(of.table, resealed, unreadable)
+    return ResealedTable(table.table, resealed, unreadable)
 
 
-async def _reseal_batch(tx: Tx[HasSecret], of: SealedTable, after: Any) -> tuple[int, int, Any]:
+async def _reseal_batch(tx: Tx[HasSecret], table: SealedTable, after: Any) -> tuple[int, int, Any]:
     """Seal the next rows again. Returns how many were sealed, how many were not, and the last key (None at the end)."""
     rows = await tx.tuples(
         f"""
-        select {of.key}, sealed from {of.table}
-         where %(after)s::{of.type} is null or {of.key} > %(after)s::{of.type}
-         order by {of.key} limit %(max_count)s for update
+        select {table.key}, sealed from {table.table}
+         where %(after)s::{table.type} is null or {table.key} > %(after)s::{table.type}
+         order by {table.key} limit %(max_count)s for update
         """,
         {"after": after, "max_count": RESEAL_BATCH_SIZE},
     )
@@ -224,9 +224,9 @@ async def _reseal_batch(tx: Tx[HasSecret], of: SealedTable, after: Any) -> tuple
     if fresh:
         await tx.run(
             f"""
-            update {of.table} set sealed = fresh.sealed
-              from unnest(%(keys)s::{of.type}[], %(sealed)s::bytea[]) as fresh (key, sealed)
-             where {of.table}.{of.key} = fresh.key
+            update {table.table} set sealed = fresh.sealed
+              from unnest(%(keys)s::{table.type}[], %(sealed)s::bytea[]) as fresh (key, sealed)
+             where {table.table}.{table.key} = fresh.key
             """,
             {"keys": list(fresh), "sealed": list(fresh.values())},
         )

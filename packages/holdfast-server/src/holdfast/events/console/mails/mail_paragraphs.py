@@ -41,33 +41,33 @@ class MailParagraphsPage:
         """Show the paragraphs of an event; with POST preview a mail, or change the paragraphs."""
         event_id = id_of(request.fields["event_id"])
         fields = await self._console.signed_in.read(session, request) if request.method == "POST" else None
-        of: MailParagraphs = await self._get(organizer(session), GetMailParagraphs(event_id=event_id))
+        paragraphs: MailParagraphs = await self._get(organizer(session), GetMailParagraphs(event_id=event_id))
         if fields is None:
             is_saved = read_query(request.query).get("done") == "saved"
-            return self._form(session, request, of, of.texts, of.version, is_saved=is_saved)
+            return self._form(session, request, paragraphs, paragraphs.texts, paragraphs.version, is_saved=is_saved)
         texts = {kind: _as_sent(fields.get(kind, "")) for kind in PARAGRAPH_KINDS}
         version = fields.get("version", "")
         try:
             command = check(UpdateMailParagraphs, {**texts, "event_id": event_id, "version": version})
             if "preview" in fields:
                 kind = _kind_of(fields["preview"])
-                mail_previews = preview_mails(kind, texts[kind], of)
-                return self._form(session, request, of, texts, version, previewed=kind, previews=mail_previews)
+                mail_previews = preview_mails(kind, texts[kind], paragraphs)
+                return self._form(session, request, paragraphs, texts, version, previewed=kind, previews=mail_previews)
             is_done = await self._update(organizer(session), command)
         except Problem as problem:
             if problem.status != 422:
                 raise
-            return self._form(session, request, of, texts, version, 422, errors=form_errors(problem.errors))
+            return self._form(session, request, paragraphs, texts, version, 422, errors=form_errors(problem.errors))
         if not is_done:
-            of = await self._get(organizer(session), GetMailParagraphs(event_id=event_id))
-            return self._form(session, request, of, texts, of.version, 409, by_others=True)
+            paragraphs = await self._get(organizer(session), GetMailParagraphs(event_id=event_id))
+            return self._form(session, request, paragraphs, texts, paragraphs.version, 409, by_others=True)
         return self._console.redirect(request, f"{HOME}/events/{event_id}/mails?done=saved")
 
     def _form(
         self,
         session: Session,
         request: Request,
-        of: MailParagraphs,
+        paragraphs: MailParagraphs,
         texts: Mapping[str, str],
         version: str,
         status: int = 200,
@@ -78,17 +78,21 @@ class MailParagraphsPage:
         previewed: ParagraphKind | None = None,
         previews: Sequence[MailPreview] = (),
     ) -> Reply:
-        others = [(kind, stored) for kind in of.kinds if (stored := of.texts.get(kind, "")) != texts.get(kind, "")]
-        language, currency = language_of(request), of.event.currency
+        others = [
+            (kind, stored)
+            for kind in paragraphs.kinds
+            if (stored := paragraphs.texts.get(kind, "")) != texts.get(kind, "")
+        ]
+        language, currency = language_of(request), paragraphs.event.currency
         translated = SITE.texts(language)
         return self._console.page(
             session,
             request,
             "mails/mail_paragraphs.html",
             status,
-            event=of.event,
-            own={kind: sentences_of(kind, None, translated) for kind in of.kinds},
-            amount=language.money(of.event.current_price or 0, currency, digits(currency)),
+            event=paragraphs.event,
+            own={kind: sentences_of(kind, None, translated) for kind in paragraphs.kinds},
+            amount=language.money(paragraphs.event.current_price or 0, currency, digits(currency)),
             values=texts,
             version=version,
             errors=errors or {},
@@ -98,7 +102,7 @@ class MailParagraphsPage:
             is_saved=is_saved,
             previewed=previewed,
             previews=previews,
-            images=f"data: {of.images_from}".strip() if previews else "",
+            images=f"data: {paragraphs.images_from}".strip() if previews else "",
             styles=previews[0].style if previews else "",
         )
 

@@ -304,9 +304,9 @@ class AgentPages:
             return await self._new_key_page(session, request, None)
         fields = await self._console.signed_in.read(session, request)
         scopes = [scope for scope in SCOPES if scope in fields]
-        done = await try_form(lambda: self._renew_key(session, scopes))
-        if isinstance(done, FormRefusal):
-            return await self._new_key_page(session, request, scopes, done)
+        outcome = await try_form(lambda: self._renew_key(session, scopes))
+        if isinstance(outcome, FormRefusal):
+            return await self._new_key_page(session, request, scopes, outcome)
         return self._console.redirect(request, AGENTS)
 
     async def end(self, session: Session, request: Request) -> Reply:

@@ -36,11 +36,11 @@ class HoldsPage:
             return await self._list_page(session, request, read_query(request.query))
         fields = await self._console.signed_in.read(session, request)
         command = release_command(fields)
-        done = await try_form(
+        outcome = await try_form(
             lambda: forms.run_once(self._release, merchant(session), command, fields, StockChange),
             HOLD_ENDED,
         )
-        if isinstance(done, FormRefusal):
+        if isinstance(outcome, FormRefusal):
             return await self._list_page(session, request, {}, ended=True)
         return self._console.redirect(request, HOLDS)
 

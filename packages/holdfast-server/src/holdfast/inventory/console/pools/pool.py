@@ -266,10 +266,10 @@ class UndoPage:
         entry: Entry | None = await self._entry(merchant(session), GetEntry(pool_id=pool.id, entry_id=entry_id))
         refusal = NOT_REFUSED
         if request.method == "POST":
-            done = await try_form(lambda: self._undo(session, entry_id, entry, fields), *WHY_NOT)
-            if not isinstance(done, FormRefusal):
+            outcome = await try_form(lambda: self._undo(session, entry_id, entry, fields), *WHY_NOT)
+            if not isinstance(outcome, FormRefusal):
                 return self._console.redirect(request, f"{HOME}/pools/{pool.id}")
-            refusal = done
+            refusal = outcome
         would = await try_form(lambda: self._undo(session, entry_id, entry), *WHY_NOT)
         if isinstance(would, FormRefusal):
             return self._console.page(

@@ -97,10 +97,10 @@ class PoolForms:
             pool = await pool_of(self._console, session, request)
             return self._form(session, request, pool, _form_values(pool))
         fields = await self._read(session, request)
-        done = await try_form(lambda: self._change(session, request, fields), *EXPLAINED)
+        outcome = await try_form(lambda: self._change(session, request, fields), *EXPLAINED)
         pool = await pool_of(self._console, session, request)
-        if isinstance(done, FormRefusal):
-            return self._form(session, request, pool, fields, done)
+        if isinstance(outcome, FormRefusal):
+            return self._form(session, request, pool, fields, outcome)
         return self._console.redirect(request, f"{HOME}/pools/{pool.id}")
 
     async def _read(self, session: Session, request: Request) -> Mapping[str, str]:

@@ -99,12 +99,12 @@ class PoolStatusPages:
                 released = {"release_variants": "release_variants" in fields} if step.kind is ArchivePool else {}
                 command = check(step.kind, {"pool_id": pool.id, **released})
                 run = self._console.run[step.operation]
-                done = await try_form(
+                outcome = await try_form(
                     lambda: forms.run_once(run, merchant(session), command, fields, PoolChange), *EXPLAINED
                 )
-                if not isinstance(done, FormRefusal):
+                if not isinstance(outcome, FormRefusal):
                     return self._console.redirect(request, f"{HOME}/pools/{pool.id}")
-                refusal = done
+                refusal = outcome
             return self._console.page(
                 session,
                 request,

@@ -140,9 +140,9 @@ class QuantityPages:
             if fields.get("do") == "preview":
                 return await self._form(session, request, form, fields, is_preview=True)
             pool = await pool_of(self._console, session, request)
-            done = await try_form(lambda: self._run(session, form, pool, fields), *EXPLAINED)
-            if isinstance(done, FormRefusal):
-                return await self._form(session, request, form, fields, done)
+            outcome = await try_form(lambda: self._run(session, form, pool, fields), *EXPLAINED)
+            if isinstance(outcome, FormRefusal):
+                return await self._form(session, request, form, fields, outcome)
             return self._console.redirect(request, f"{HOME}/pools/{pool.id}")
 
         return answer

@@ -121,8 +121,12 @@ class SpreadsheetsPage:
                 fields_and_text["text"] = read.text
             return await self._import_or_preview(session, request, fields_and_text, read)
 
-        done = await try_form(answer, NOT_ENOUGH_STOCK)
-        return self._form(session, request, fields_and_text, done, read) if isinstance(done, FormRefusal) else done
+        outcome = await try_form(answer, NOT_ENOUGH_STOCK)
+        return (
+            self._form(session, request, fields_and_text, outcome, read)
+            if isinstance(outcome, FormRefusal)
+            else outcome
+        )
 
     async def _import_or_preview(
         self, session: Session, request: Request, fields: Mapping[str, str], read: FileText
@@ -131,15 +135,15 @@ class SpreadsheetsPage:
         command = import_command(fields)
         if "sure" in fields:
             command = replace(command, dry_run=False)
-            done = await forms.run_once(self._import, merchant(session), command, fields, Imported)
+            result = await forms.run_once(self._import, merchant(session), command, fields, Imported)
         else:
-            done = await self._import(merchant(session), command)
+            result = await self._import(merchant(session), command)
         return self._page(
             session,
             request,
             "pools/spreadsheets_import.html",
             200,
-            done=done,
+            done=result,
             values=fields,
             read=read,
             once=forms.new_token(),

@@ -106,12 +106,12 @@ class SuggestionsPage:
 
         if is_outdated := _is_outdated(fields, suggestions):
             fields = {"cursor": fields.get("cursor", "")}
-        done = None if is_outdated else await try_form(make, NAME_TAKEN)
-        if isinstance(done, PoolChange):
-            return self._console.redirect(request, f"{SUGGESTIONS}?new_pool={done.pool.id}")
-        is_changed = done is None and not is_outdated
+        outcome = None if is_outdated else await try_form(make, NAME_TAKEN)
+        if isinstance(outcome, PoolChange):
+            return self._console.redirect(request, f"{SUGGESTIONS}?new_pool={outcome.pool.id}")
+        is_changed = outcome is None and not is_outdated
         return await self._page(
-            session, request, fields, done or NOT_REFUSED, is_outdated=is_outdated, is_changed=is_changed
+            session, request, fields, outcome or NOT_REFUSED, is_outdated=is_outdated, is_changed=is_changed
         )
 
     async def _accept_all(

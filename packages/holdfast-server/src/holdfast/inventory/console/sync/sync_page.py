@@ -73,18 +73,19 @@ class SyncPage:
         if request.method != "POST":
             return await self._status_page(session, request)
         fields = await self._console.signed_in.read(session, request)
-        does = {
+        action_by_name = {
             "reconcile": self._compare,
             "resync": self._set_again,
             "keep": self._keep,
             "import": self._import,
-        }.get(fields.get("do", ""))
-        if does is None:
+        }
+        action = action_by_name.get(fields.get("do", ""))
+        if action is None:
             raise BAD_REQUEST("The form names nothing to do.", hint="Open the page again.")
-        done = await try_form(lambda: does(session, request, fields), *EXPLAINED)
-        if isinstance(done, FormRefusal):
-            return await self._status_page(session, request, done)
-        return done
+        outcome = await try_form(lambda: action(session, request, fields), *EXPLAINED)
+        if isinstance(outcome, FormRefusal):
+            return await self._status_page(session, request, outcome)
+        return outcome
 
     async def _import(self, session: Session, request: Request, fields: Mapping[str, str]) -> Reply:
         """Start to import the products."""
@@ -96,8 +97,8 @@ class SyncPage:
         pool_id = chosen_pool_id(fields)
         if "sure" in fields:
             command = Reconcile(pool_id=pool_id, dry_run=False)
-            done = await forms.run_once(self._reconcile, merchant(session), command, fields, Reconciled)
-            if not done.waits_for:
+            result = await forms.run_once(self._reconcile, merchant(session), command, fields, Reconciled)
+            if not result.waits_for:
                 return self._console.redirect(request, SYNC)
         comparison: Reconciled = await self._reconcile(merchant(session), Reconcile(pool_id=pool_id))
         pool = await self._pool_of(session, pool_id)
@@ -111,7 +112,7 @@ class SyncPage:
             200,
             [difference.variant_gid for difference in differences],
             pool=pool,
-            does="reconcile",
+            action="reconcile",
             once=forms.new_token(),
             handling=HANDLING_BY_POLICY[pool.policy],
             differences=differences,
@@ -137,7 +138,7 @@ class SyncPage:
             200,
             [],
             pool=pool,
-            does="resync",
+            action="resync",
             once=forms.new_token(),
             count=preview.levels,
         )
@@ -164,7 +165,7 @@ class SyncPage:
             200,
             [],
             pool=pool,
-            does="keep",
+            action="keep",
             once=forms.new_token(),
             preview=preview_of(change, pool),
             delta=command.delta,

@@ -102,10 +102,10 @@ class VariantsPage:
         if request.method != "POST":
             return await self._list(session, request, pool, read_query(request.query))
         fields = await self._console.signed_in.read(session, request)
-        done = await try_form(lambda: self._change_or_preview(session, request, pool, fields), POOL_NOT_ACTIVE)
-        if isinstance(done, FormRefusal):
-            return await self._list(session, request, pool, fields, done)
-        return done
+        outcome = await try_form(lambda: self._change_or_preview(session, request, pool, fields), POOL_NOT_ACTIVE)
+        if isinstance(outcome, FormRefusal):
+            return await self._list(session, request, pool, fields, outcome)
+        return outcome
 
     async def _change_or_preview(
         self, session: Session, request: Request, pool: PoolWithMembers, fields: Mapping[str, str]
@@ -121,12 +121,12 @@ class VariantsPage:
             # The command refuses any other value.
             change = check(LinkVariants, {**msgspec.structs.asdict(change), "initial": sure})
         change = msgspec.structs.replace(change, expected_version=_version(pool.id, fields))
-        done = await try_form(
+        outcome = await try_form(
             lambda: forms.run_once(self._run[does], merchant(session), change, fields, PoolChange), STALE
         )
-        if isinstance(done, FormRefusal):
-            if done.code != STALE.code:
-                raise invalid({name: [*messages] for name, messages in done.errors.items()})
+        if isinstance(outcome, FormRefusal):
+            if outcome.code != STALE.code:
+                raise invalid({name: [*messages] for name, messages in outcome.errors.items()})
             change = msgspec.structs.replace(change, expected_version=None)
             return await self._preview(session, request, pool, fields, change, stale=True)
         return self._console.redirect(request, f"/console/pools/{pool.id}/variants")

@@ -1,4 +1,4 @@
-"""Handles webhooks about products, items, levels and locations. A late webhook changes nothing newer."""
+"""Handles partner webhooks about products, items, levels and locations. A late one changes nothing newer."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -6,11 +6,8 @@ from functools import partial
 
 from holdfast.inventory.catalog import sql
 from holdfast.inventory.catalog.model import CatalogVariant, Location
-from holdfast.inventory.resources import Steps, Tx
-from holdfast.inventory.sync import levels
-from holdfast.inventory.sync.model import ObservedLevel
-from holdfast.inventory.webhooks.model import Delivery
-from holdfast.inventory.webhooks.payloads import (
+from holdfast.inventory.partner_webhooks.model import Delivery
+from holdfast.inventory.partner_webhooks.payloads import (
     DeletedPayload,
     ItemPayload,
     LevelPayload,
@@ -18,6 +15,9 @@ from holdfast.inventory.webhooks.payloads import (
     ProductPayload,
     read_payload,
 )
+from holdfast.inventory.resources import Steps, Tx
+from holdfast.inventory.sync import levels
+from holdfast.inventory.sync.model import ObservedLevel
 
 
 async def store_levels(steps: Steps, deliveries: Sequence[Delivery]) -> None:

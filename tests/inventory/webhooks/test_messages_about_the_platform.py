@@ -8,8 +8,8 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify.domains import REQUIRED
 from holdfast_demo.shopify.model import gid
 from tests.helpers.platform_shop import DOMAIN, Place, beside_the_platform
-from tests.inventory.outgoing_webhooks.programs import programs_of
 from tests.inventory.sync.sync_scene import SyncScene, open_pooled_shop
+from tests.inventory.webhooks.programs import programs_of
 
 opened = asynccontextmanager(programs_of)
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from holdfast.inventory.outgoing_webhooks.messages import MESSAGES
 from holdfast.inventory.stock import expiry
-from tests.inventory.outgoing_webhooks.programs import Programs
+from holdfast.inventory.webhooks.messages import MESSAGES
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory
+from tests.inventory.webhooks.programs import Programs
 
 
 async def test_a_program_gets_a_signed_message_when_the_stock_of_a_pool_changes(

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 import pytest_asyncio
 
+from holdfast.inventory.partner_webhooks.payloads import PAYLOADS, stored_payload
+from holdfast.inventory.partner_webhooks.routes import MAX_BODY_BYTES, routes
 from holdfast.inventory.service import HANDLERS
-from holdfast.inventory.webhooks.payloads import PAYLOADS, stored_payload
-from holdfast.inventory.webhooks.routes import MAX_BODY_BYTES, routes
 from holdfast.kit.running.rate_limits import Limits
 from tests.helpers.platform_webhooks import deliver, install_app
 from tests.inventory.support import Inventory, Shop

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.inventory.catalog.importing import ImportLines, LocationNode
+from holdfast.inventory.catalog.import_lines import ImportLines, LocationNode
 from holdfast.inventory.orders import model
-from holdfast.inventory.webhooks.model import Delivery
-from holdfast.inventory.webhooks.payloads import PAYLOADS, OrderPayload, Payload, read_payload, stored_payload
+from holdfast.inventory.partner_webhooks.model import Delivery
+from holdfast.inventory.partner_webhooks.payloads import PAYLOADS, OrderPayload, Payload, read_payload, stored_payload
 from tests.helpers.platform_webhooks import deliver, handle, install_app
 from tests.inventory.orders.stories import PlatformOrder, delivery_errors
 from tests.inventory.support import SIX_PACK, Inventory, Shop

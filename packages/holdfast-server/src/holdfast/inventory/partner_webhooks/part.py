@@ -1,12 +1,12 @@
-"""What webhooks register: their route, the work on those that are stored, and the forgetting of handled ones."""
+"""What partner webhooks register: their route, the work on stored ones, and the forgetting of handled ones."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
+from holdfast.inventory.partner_webhooks import inbox, routes
+from holdfast.inventory.partner_webhooks.inbox import WebhookWork
+from holdfast.inventory.partner_webhooks.model import Handlers
 from holdfast.inventory.resources import Database
-from holdfast.inventory.webhooks import inbox, routes
-from holdfast.inventory.webhooks.inbox import WebhookWork
-from holdfast.inventory.webhooks.model import Handlers
 from holdfast.kit.background.row_work import RowWork
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
 from holdfast.kit.process.part import Endpoints, Part
@@ -14,7 +14,7 @@ from holdfast.kit.running.rate_limits import Limits
 
 
 class WebhookContext(Protocol):
-    """What the parts of the service share, for webhooks."""
+    """What the parts of the service share, for partner webhooks."""
 
     @property
     def database(self) -> Database: ...
@@ -26,7 +26,7 @@ class WebhookContext(Protocol):
 C = TypeVar("C", bound=WebhookContext)
 
 
-def webhook_part(handlers: Handlers, context: type[C]) -> Part[C]:
+def partner_webhook_part(handlers: Handlers, context: type[C]) -> Part[C]:
     """The part of the service with these handlers, by topic."""
 
     def endpoints(context: C) -> Endpoints:

@@ -11,13 +11,13 @@ from collections.abc import Collection
 import msgspec
 import structlog
 
+from holdfast.inventory.partner_webhooks.inbox import WEBHOOKS, Inbox
+from holdfast.inventory.partner_webhooks.model import ReceivedDelivery
+from holdfast.inventory.partner_webhooks.payloads import stored_payload
 from holdfast.inventory.problems import INVALID_SIGNATURE, error_body
 from holdfast.inventory.resources import Database
 from holdfast.inventory.shopify import signatures
 from holdfast.inventory.shopify.domains import is_domain
-from holdfast.inventory.webhooks.inbox import WEBHOOKS, Inbox
-from holdfast.inventory.webhooks.model import ReceivedDelivery
-from holdfast.inventory.webhooks.payloads import stored_payload
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import BAD_REQUEST

@@ -1,4 +1,4 @@
-"""Statements on webhooks."""
+"""Statements on partner webhooks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, LiteralString
@@ -6,14 +6,14 @@ from uuid import UUID, uuid4
 
 from msgspec import Struct
 
-from holdfast.inventory.resources import Reader, Tx
-from holdfast.inventory.webhooks.model import (
+from holdfast.inventory.partner_webhooks.model import (
     EVEN_UNINSTALLED,
     Delivery,
     FailedDelivery,
     ReceivedDelivery,
     WaitingWebhook,
 )
+from holdfast.inventory.resources import Reader, Tx
 from holdfast.kit.background.leases import LEASE_SECONDS
 
 CHANNEL = "webhooks"

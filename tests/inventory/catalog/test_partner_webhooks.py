@@ -1,4 +1,4 @@
-"""Webhooks about products, items, levels and locations keep the catalog up to date."""
+"""Partner webhooks about products, items, levels and locations keep the catalog up to date."""
 
 from datetime import UTC, datetime
 from functools import partial

@@ -7,15 +7,15 @@ import msgspec
 import pytest
 
 from holdfast.inventory.installs.operations import install
+from holdfast.inventory.partner_webhooks import inbox
+from holdfast.inventory.partner_webhooks import sql as partner_webhooks
+from holdfast.inventory.partner_webhooks.inbox import MAX_ATTEMPTS, WebhookWork
+from holdfast.inventory.partner_webhooks.model import Delivery, WaitingWebhook
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.resources import Steps
 from holdfast.inventory.shopify.domains import REQUIRED
 from holdfast.inventory.shopify.platform_client import PlatformUnreachable
 from holdfast.inventory.shopify.platform_tokens import GrantedTokens
-from holdfast.inventory.webhooks import inbox
-from holdfast.inventory.webhooks import sql as webhooks
-from holdfast.inventory.webhooks.inbox import MAX_ATTEMPTS, WebhookWork
-from holdfast.inventory.webhooks.model import Delivery, WaitingWebhook
 from holdfast.kit.background.leases import LEASE_SECONDS
 from holdfast.kit.background.row_work import run
 from holdfast.kit.contract.problems import Problem
@@ -170,7 +170,7 @@ async def test_a_delivery_whose_process_died_is_due_again_after_the_lease(scene:
 async def test_a_delivery_in_work_is_leased_by_no_other_process(
     scene: DeliveryScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(webhooks, "LEASE_SECONDS", 0.5)
+    monkeypatch.setattr(partner_webhooks, "LEASE_SECONDS", 0.5)
     longer = asyncio.Event()
     scene.meanwhile = lambda _: longer.wait()
     await scene.receive("w1")

@@ -15,7 +15,7 @@ from tests.inventory.sync.sync_scene import SyncScene, open_installed_shop
 SPREADSHEETS_PATH = "/console/spreadsheets"
 
 
-class Stocking(Admin):
+class MerchantAtPlatform(Admin):
     """The merchant, and what is at the platform."""
 
     def __init__(self, at: SyncScene, language: str = "en") -> None:
@@ -36,16 +36,18 @@ def hidden_fields(page: httpx2.Response) -> dict[str, str]:
 
 
 @contextlib.asynccontextmanager
-async def open_stocking(place: Settings | Place, language: str = "en") -> AsyncGenerator[Stocking]:
+async def open_merchant_at_platform(
+    place: Settings | Place, language: str = "en"
+) -> AsyncGenerator[MerchantAtPlatform]:
     """The merchant, signed in. The shop has 50 singles, 8 6-packs and 4 12-packs at the platform, and no pool."""
     async with open_installed_shop(place) as scene:
-        merchant = Stocking(scene, language)
+        merchant = MerchantAtPlatform(scene, language)
         async with merchant.http:
             await merchant.open()
             yield merchant
 
 
-async def upload_spreadsheet(merchant: Stocking, content: bytes, kind: str = "pools") -> httpx2.Response:
+async def upload_spreadsheet(merchant: MerchantAtPlatform, content: bytes, kind: str = "pools") -> httpx2.Response:
     """Send the form with a file."""
     token = hidden_field(await merchant.get(SPREADSHEETS_PATH), "token")
     fields = {"token": token, "kind": kind, "mode": "set", "reason": "", "text": ""}

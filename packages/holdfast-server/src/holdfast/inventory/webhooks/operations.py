@@ -4,10 +4,10 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from holdfast.inventory.outgoing_webhooks.messages import MESSAGES
 from holdfast.inventory.problems import TOO_MANY_ENDPOINTS
 from holdfast.inventory.resources import Tx
 from holdfast.inventory.stock.remembered_stock import lock_shop
+from holdfast.inventory.webhooks.messages import MESSAGES
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Id, Repeatable, rule
 from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, refuses

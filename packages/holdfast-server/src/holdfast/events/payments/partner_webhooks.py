@@ -1,4 +1,4 @@
-"""Messages of the payment processor (webhooks). A message only names a payment, refund, dispute or account to read.
+"""Partner webhooks of the payment processor. One only names a payment, refund, dispute or account to read.
 
 A message is stored once, in the transaction that marks the rows it names as due. So it is answered quickly, and a
 message that comes again, late, or in another order does no harm. Its signature, `Stripe-Signature:

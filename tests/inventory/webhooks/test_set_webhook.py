@@ -1,6 +1,6 @@
 """`set_webhook` has what happens in a shop posted to a program."""
 
-from holdfast.inventory.outgoing_webhooks.operations import MAX_ENDPOINTS
+from holdfast.inventory.webhooks.operations import MAX_ENDPOINTS
 from tests.inventory.support import Shop
 
 URL = "https://shop.example.com/webhooks"

@@ -17,8 +17,8 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.inspect import DateTimeType, Field, ListType, Metadata, StructType, UnionType, type_info
 
+from holdfast.inventory.partner_webhooks.model import Delivery
 from holdfast.inventory.shopify.platform_client import display_text, storable_json
-from holdfast.inventory.webhooks.model import Delivery
 
 MAX_UNITS = 10**9
 """The most units of a line. A larger number is no order, and would exceed what a pool can lack."""

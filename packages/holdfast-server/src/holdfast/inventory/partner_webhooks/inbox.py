@@ -21,11 +21,8 @@ import structlog
 from msgspec import Struct
 from prometheus_client import Counter
 
-from holdfast.inventory.problems import SHOP_NOT_CONNECTED
-from holdfast.inventory.resources import Database, Reader, Steps, Tx
-from holdfast.inventory.shopify.platform_client import PlatformUnreachable
-from holdfast.inventory.webhooks import sql
-from holdfast.inventory.webhooks.model import (
+from holdfast.inventory.partner_webhooks import sql
+from holdfast.inventory.partner_webhooks.model import (
     CROSS_TENANT_TOPICS,
     EVEN_UNINSTALLED,
     BatchHandler,
@@ -36,7 +33,10 @@ from holdfast.inventory.webhooks.model import (
     ReceivedDelivery,
     WaitingWebhook,
 )
-from holdfast.inventory.webhooks.sql import DeliveryResult, LeasedDelivery
+from holdfast.inventory.partner_webhooks.sql import DeliveryResult, LeasedDelivery
+from holdfast.inventory.problems import SHOP_NOT_CONNECTED
+from holdfast.inventory.resources import Database, Reader, Steps, Tx
+from holdfast.inventory.shopify.platform_client import PlatformUnreachable
 from holdfast.kit.background.leases import LeaseFence, LeaseLost
 from holdfast.kit.background.row_work import RetryBackoff, RowWork
 from holdfast.kit.contract.bounds import bound_without_strangers
