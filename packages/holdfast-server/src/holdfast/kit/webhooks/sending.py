@@ -105,7 +105,7 @@ class DueMessage(Struct):
     early_attempts: int
 
 
-class Turn(Struct):
+class TurnResult(Struct):
     """The result of the turn of an endpoint.
 
     messages    how many messages were sent, also those that failed
@@ -167,33 +167,33 @@ class DeliveryWork(TableWork):
         await self.database.transact(partial(give_back, row=row, pause=turn.pause, is_slow=turn.is_slow))
         return turn.messages
 
-    async def _send_due(self, row: LeasedRow) -> Turn:
+    async def _send_due(self, row: LeasedRow) -> TurnResult:
         """Send what is due for an endpoint, for a while."""
         endpoint = await self.database.read(partial(find_active_endpoint, id=row.key))
-        if endpoint is None or not (messages := await self._due(row.key, endpoint.failing_since is not None)):
-            return Turn()
+        if endpoint is None or not (messages := await self._due_messages(row.key, endpoint.failing_since is not None)):
+            return TurnResult()
         owner = ("webhooks", f"tenant {endpoint.tenant_id}")
-        turn, ends_at = Turn(), time.monotonic() + self._turn_seconds
+        turn, ends_at = TurnResult(), time.monotonic() + self._turn_seconds
         try:
             async with self.database.resources.webhooks.session(
                 endpoint.url, owner=owner, connections=MAX_CONNECTIONS
             ) as session:
                 while messages:
                     results = await self._send(session, endpoint, messages, ends_at)
-                    turn.pause = await self._store(row, endpoint, results)
+                    turn.pause = await self._store_results(row, endpoint, results)
                     turn.messages += len(results)
                     turn.is_slow |= any(result.milliseconds >= self._slow_seconds * 1_000 for result in results)
                     if turn.pause or time.monotonic() >= ends_at:
                         return turn
-                    messages = await self._due(row.key, is_failing=False)
+                    messages = await self._due_messages(row.key, is_failing=False)
         except FetchRefusal as refusal:  # the address cannot be used
             results = [_result_without_answer(messages[0], endpoint, refusal, started=time.monotonic())]
-            turn.messages, turn.pause = 1, await self._store(row, endpoint, results)
+            turn.messages, turn.pause = 1, await self._store_results(row, endpoint, results)
         except Problem as problem:  # too many messages of this tenant wait for their turn
             turn.pause = float(problem.extra.get("retry_after", FIRST_ENDPOINT_PAUSE))
         return turn
 
-    async def _due(self, endpoint_id: int, is_failing: bool) -> list[DueMessage]:
+    async def _due_messages(self, endpoint_id: int, is_failing: bool) -> list[DueMessage]:
         limit = 1 if is_failing else MESSAGES_PER_READ
         return await self.database.read(partial(due_messages, endpoint_id=endpoint_id, limit=limit))
 
@@ -224,7 +224,7 @@ class DeliveryWork(TableWork):
         secrets = msgspec.json.decode(sealed, type=list[SigningSecret])
         return [secret.value for secret in secrets if secret.until is None or secret.until > now]
 
-    async def _store(self, row: LeasedRow, endpoint: EndpointRow, results: Sequence[SendResult]) -> float:
+    async def _store_results(self, row: LeasedRow, endpoint: EndpointRow, results: Sequence[SendResult]) -> float:
         """Store the results of messages. Returns seconds for which the endpoint gets no more."""
         for result in results:
             ATTEMPTS.labels("failed" if result.error else "delivered").inc()
