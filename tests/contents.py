@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+TREE = ROOT / "docs" / "tree.md"
 DECISIONS = ROOT / "docs" / "decisions"
 
 IMPORT_RULES = re.compile(r"(?<=<!-- import rules: python -m tests.contents -->\n).*?(?=<!-- end -->)", re.DOTALL)
-"""The generated part of `CONTRIBUTING.md`."""
+"""The generated part of `docs/tree.md`."""
 
 UNUSED_NUMBERS = range(36, 40)
 """Numbers that no decision has ever had."""
@@ -45,9 +45,9 @@ def import_rules() -> str:
     return "".join(f"* {contract['name']}.\n" for contract in linter["contracts"])
 
 
-def contributing() -> str:
-    """`CONTRIBUTING.md` with the import rules of today."""
-    return IMPORT_RULES.sub(lambda _: "\n" + import_rules(), CONTRIBUTING.read_text(encoding="utf-8"))
+def tree() -> str:
+    """`docs/tree.md` with the import rules of today."""
+    return IMPORT_RULES.sub(lambda _: "\n" + import_rules(), TREE.read_text(encoding="utf-8"))
 
 
 def decisions() -> str:
@@ -72,5 +72,5 @@ def decisions() -> str:
 
 
 if __name__ == "__main__":
-    CONTRIBUTING.write_text(contributing(), encoding="utf-8")
+    TREE.write_text(tree(), encoding="utf-8")
     (DECISIONS / "README.md").write_text(decisions(), encoding="utf-8")

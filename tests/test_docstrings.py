@@ -1,4 +1,4 @@
-"""What docstrings and comments name is there: members, arguments, exceptions, files."""
+"""What docstrings and comments name is there: members, arguments, exceptions, classes, files."""
 
 import ast
 import builtins
@@ -112,6 +112,10 @@ def raised_names(text: str) -> Iterator[str]:
         yield from (name.rpartition(".")[2] for name in re.findall(r"`([\w.]+)`", match[1]))
 
 
+CITED_CLASS = re.compile(r"`_?([A-Z][a-z]\w+)`")
+"""A class that a docstring or a comment cites."""
+
+
 def names_of_code(nodes: Nodes) -> Iterator[str]:
     """The names of a module, and its strings: the code of a problem is one."""
     for node in nodes:
@@ -187,17 +191,19 @@ class Reading(NamedTuple):
 
     findings    by check
     raised      the errors that docstrings of packages name, with the modules
+    classes     the classes that docstrings and comments of packages cite, with the modules
     names       the names in the code of packages
     """
 
     findings: dict[Check, list[str]]
     raised: list[tuple[str, str]]
+    classes: list[tuple[str, str]]
     names: set[str]
 
 
 @pytest.fixture(scope="module")
 def reading() -> Reading:
-    reading = Reading({check: [] for check in (*CHECKS_OF_ALL, *CHECKS_OF_PACKAGES)}, [], {*dir(builtins)})
+    reading = Reading({check: [] for check in (*CHECKS_OF_ALL, *CHECKS_OF_PACKAGES)}, [], [], {*dir(builtins)})
     for path in MODULES:
         name, text = str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
         nodes = nodes_of(text)
@@ -206,6 +212,7 @@ def reading() -> Reading:
             reading.findings[check].extend(check(name, nodes))
         if in_packages:
             reading.raised.extend((name, error) for error in raised_names(text))
+            reading.classes.extend((name, cited) for cited in CITED_CLASS.findall(text))
             reading.names.update(names_of_code(nodes))
     return reading
 
@@ -225,6 +232,13 @@ def test_the_explanations_of_a_list_begin_in_one_column(reading: Reading) -> Non
 def test_a_docstring_says_that_only_existing_errors_are_raised(reading: Reading) -> None:
     assert len(reading.raised) > 200
     assert [f"{path}: {name}" for path, name in reading.raised if name not in reading.names] == []
+
+
+def test_every_class_that_a_docstring_cites_exists(reading: Reading) -> None:
+    names = {name.removeprefix("_") for name in reading.names}
+
+    assert len(reading.classes) > 100
+    assert [f"{path}: {name}" for path, name in reading.classes if name not in names] == []
 
 
 def test_every_docstring_documents_the_line_above_it(reading: Reading) -> None:

@@ -95,3 +95,14 @@ def imported_modules(node: ast.AST) -> list[str]:
             return [f"{module or ''}.{alias.name}" for alias in names]
         case _:
             return []
+
+
+def test_statements_of_the_kit_have_no_parameter_of_one_service() -> None:
+    kit = Path(holdfast.__file__).parent / "kit"
+    named = [
+        f"{path.relative_to(kit)}: {parameter}"
+        for path in sorted(kit.rglob("*.py"))
+        for parameter in re.findall(r"%\((?:organizer|event|merchant|shop)_id\)s", path.read_text(encoding="utf-8"))
+    ]
+
+    assert named == []

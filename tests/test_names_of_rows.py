@@ -1,9 +1,11 @@
-"""Each common table expression of SQL says which rows it has."""
+"""Names in SQL: each common table expression says which rows it has, and a new column is not named `state`."""
 
 import re
 from pathlib import Path
 
 import pytest
+
+from tests.releases import releases, schema_of_release
 
 ROOT = Path(__file__).parents[1]
 SOURCES = [*(ROOT / "packages").glob("*/src/*")]
@@ -74,3 +76,20 @@ def test_every_common_table_expression_says_which_rows_it_has() -> None:
 def test_a_common_table_expression_that_does_not_say_which_rows_it_has_is_noticed(text: str) -> None:
     assert len(bare_expressions(text)) == 1
     assert bare_expressions("with old_row as (select first from page)") == []
+
+
+def tables_with_state(schema: str) -> set[str]:
+    """The tables of a schema that have a column named `state`."""
+    tables = re.findall(r"^CREATE TABLE (\w+) \((.*?)^\)", schema, re.MULTILINE | re.DOTALL)
+    return {name for name, columns in tables if re.search(r"^    state ", columns, re.MULTILINE)}
+
+
+def test_the_columns_named_state_are_the_released_ones_that_the_page_about_style_lists() -> None:
+    schemas = [path.read_text(encoding="utf-8") for source in SOURCES for path in source.rglob("schema/schema.sql")]
+    tables = tables_with_state("\n".join(schemas))
+    page = (ROOT / "docs" / "style.md").read_text(encoding="utf-8")
+    [listed] = re.findall(r"The columns `state` of (.+?) keep", page, re.DOTALL)
+
+    assert len(schemas) == 2
+    assert tables == set(re.findall(r"`(\w+)`", listed))
+    assert tables == tables_with_state(schema_of_release(releases()[0], "events"))

@@ -1,25 +1,30 @@
-"""Lists in documents are complete: import rules, decisions, and the tree of folders."""
+"""Lists in documents are complete: import rules, decisions, and the tree of folders. An example has what it names."""
 
 import re
 import tomllib
 
 import pytest
 
-from tests.contents import CONTRIBUTING, DECISIONS, ROOT, SUBJECTS, UNUSED_NUMBERS, contributing, decisions
+from tests import contents
+from tests.contents import DECISIONS, ROOT, SUBJECTS, TREE, UNUSED_NUMBERS, decisions
 
 SOURCE = ROOT / "packages" / "holdfast-server" / "src" / "holdfast"
 
 
 def tree() -> str:
-    """The tree of `CONTRIBUTING.md`."""
-    [block] = re.findall(
-        r"^## The tree\n```\n(.*?)^```", CONTRIBUTING.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
-    )
+    """The tree of `docs/tree.md`."""
+    [block] = re.findall(r"^```\n(.*?)^```", TREE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     return block
 
 
+def tree_of(part: str) -> str:
+    """The lines of the tree about a part of the server, or about what both services have."""
+    blocks = re.split(r"\n(?=  \S)", tree())
+    return "\n".join(block for block in blocks if re.match(rf"  (?:\w+/ +)*{part}/\s", block))
+
+
 def test_the_import_rules_are_those_of_the_linter() -> None:
-    assert CONTRIBUTING.read_text(encoding="utf-8") == contributing(), "python -m tests.contents"
+    assert TREE.read_text(encoding="utf-8") == contents.tree(), "python -m tests.contents"
 
 
 def test_every_decision_that_holds_is_listed() -> None:
@@ -57,11 +62,26 @@ def test_a_decision_that_another_replaces_is_one_line() -> None:
     assert [path.name for path in replaced if len(path.read_text(encoding="utf-8").splitlines()) > 3] == []
 
 
-@pytest.mark.parametrize("part", ["kit", "accounts", "inventory", "events", "."])
-def test_the_tree_has_every_folder(part: str) -> None:
+@pytest.mark.parametrize("part", ["kit", "accounts", "inventory", "events"])
+def test_the_tree_says_what_each_folder_has(part: str) -> None:
     folders = {path.parent.name for path in (SOURCE / part).glob("*/__init__.py")}
 
-    assert {name for name in folders if not re.search(rf"\b{name}/", tree())} == set()
+    assert {name for name in folders if not re.search(rf"^    {name}/ +\w", tree_of(part), re.MULTILINE)} == set()
+
+
+def test_the_tree_has_the_parts_of_the_server() -> None:
+    assert [path.parent.name for path in SOURCE.glob("*/__init__.py") if not tree_of(path.parent.name)] == []
+
+
+def test_the_example_of_an_operation_names_what_its_files_have() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    example = page.partition("\n### An example\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| \d \| `([^`]+)` \| (.+) \|$", example, re.MULTILINE)
+
+    assert len(rows) > 5
+    for file, names in rows:
+        [path] = [path for path in (SOURCE / file, ROOT / file) if path.exists()]
+        assert [name for name in re.findall(r"`([^`]+)`", names) if name not in path.read_text(encoding="utf-8")] == []
 
 
 @pytest.mark.parametrize("part", ["accounts", "inventory", "events", "."])
@@ -110,7 +130,7 @@ def test_the_tree_has_the_folders_of_the_kit_in_the_order_of_their_imports() -> 
 
 
 def test_the_glossary_has_at_most_thirty_words() -> None:
-    glossary = CONTRIBUTING.read_text(encoding="utf-8").partition("## Glossary\n")[2].partition("\n## ")[0]
+    glossary = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
     _, *rows = [line for line in glossary.splitlines() if line.startswith("| ")]
 
     assert 20 < len(rows) <= 30

@@ -95,10 +95,13 @@ def test_every_module_that_code_or_documents_name_is_there() -> None:
     paths = [path for top in ("packages", "tests", "benchmarks", "deploy") for path in (ROOT / top).rglob("*.py")]
     names = {path.name for path in paths}
     texts = [
-        path
-        for top, kinds in (("packages", {".py", ".html", ".js"}), ("docs/decisions", {".md"}), (".", {".md"}))
-        for path in ((ROOT / top).rglob("*") if top != "." else ROOT.glob("CONTRIBUTING.md"))
-        if path.suffix in kinds
+        *(ROOT / page for page in ("CONTRIBUTING.md", "docs/tree.md", "docs/adding.md")),
+        *(
+            path
+            for top, kinds in (("packages", {".py", ".html", ".js"}), ("docs/decisions", {".md"}))
+            for path in (ROOT / top).rglob("*")
+            if path.suffix in kinds
+        ),
     ]
     named = {
         (str(path.relative_to(ROOT)), name)

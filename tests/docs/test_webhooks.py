@@ -18,12 +18,12 @@ from holdfast.events.api import OPERATIONS
 from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.outbound.refusals import CONNECT_TIMEOUT_SECONDS
 from holdfast.kit.webhooks import LISTEN_PORT
+from holdfast.kit.webhooks.delivery_results import FAILING_DAYS
 from holdfast.kit.webhooks.endpoints import MAX_RESENT, RETENTION_DAYS
 from holdfast.kit.webhooks.failures import FAILURES
 from holdfast.kit.webhooks.model import MAX_COUNTED
 from holdfast.kit.webhooks.sending import (
     ANSWER_SECONDS,
-    FAILING_DAYS,
     FIRST_ENDPOINT_PAUSE,
     MAX_BROUGHT_FORWARD,
     MAX_ENDPOINT_PAUSE,

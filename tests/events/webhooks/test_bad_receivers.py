@@ -209,7 +209,7 @@ async def test_ten_thousand_endpoints_that_fail_leave_others_their_places(
     rows = await DeliveryWork(service.database).lease(sending.MAX_ENDPOINTS, (), scan_all=True)
 
     assert program.endpoint["id"] in [row.key for row in rows]
-    assert len(rows) == sending.MAX_FAILING_ENDPOINTS + 1
+    assert len(rows) == sending.MAX_UNRELIABLE_ENDPOINTS + 1
 
 
 async def test_messages_on_their_way_are_signed_with_the_old_secret_too_when_it_is_rotated(

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.kit.webhooks import sending
 from holdfast.kit.webhooks.failures import FAILURES
-from holdfast.kit.webhooks.sending import MAX_FAILING_ENDPOINTS, RETRY_SECONDS, DeliveryWork
+from holdfast.kit.webhooks.sending import MAX_UNRELIABLE_ENDPOINTS, RETRY_SECONDS, DeliveryWork
 from tests.events.webhooks.programs import Programs, change
 from tests.helpers.webhook_receiver import Answer, deliver, fan_all_out
 from tests.support import Service, eventually
@@ -187,7 +187,7 @@ async def test_only_one_message_at_a_time_is_tried_while_an_endpoint_fails(
 
 
 async def test_endpoints_that_fail_leave_half_of_the_places_to_others(service: Service, programs: Programs) -> None:
-    organizers = [await service.organizer() for _ in range(MAX_FAILING_ENDPOINTS + 2)]
+    organizers = [await service.organizer() for _ in range(MAX_UNRELIABLE_ENDPOINTS + 2)]
     for ada in organizers:
         await programs.add(ada)
         await ada.create_event()
@@ -200,7 +200,7 @@ async def test_endpoints_that_fail_leave_half_of_the_places_to_others(service: S
 
     rows = await work.lease(sending.MAX_ENDPOINTS, (), scan_all=True)
 
-    assert len(rows) == MAX_FAILING_ENDPOINTS + 1
+    assert len(rows) == MAX_UNRELIABLE_ENDPOINTS + 1
     assert last.endpoint["id"] in [row.key for row in rows]
     assert await work.lease(sending.MAX_ENDPOINTS - len(rows), (), scan_all=True) == []
 

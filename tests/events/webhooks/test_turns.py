@@ -2,7 +2,7 @@
 
 from holdfast.kit.webhooks import sending
 from holdfast.kit.webhooks.fan_out import FAN_OUT_BATCH_SIZE, MAX_TENANTS, fan_out
-from holdfast.kit.webhooks.sending import MAX_FAILING_ENDPOINTS, DeliveryWork
+from holdfast.kit.webhooks.sending import MAX_UNRELIABLE_ENDPOINTS, DeliveryWork
 from tests.events.webhooks.programs import Program, Programs
 from tests.helpers.row_work import handle_all
 from tests.helpers.webhook_receiver import deliver, fan_all_out
@@ -76,7 +76,7 @@ async def test_a_receiver_that_answers_slowly_loses_its_place_after_its_turn(
     ada = await service.organizer()
     program = await programs.add(ada, types=["event.created"])
     await service.run_sql("update webhook_endpoints set is_slow = true")
-    for _ in range(MAX_FAILING_ENDPOINTS):
+    for _ in range(MAX_UNRELIABLE_ENDPOINTS):
         other = await service.organizer()
         await programs.add(other)
         await other.create_event()
@@ -88,7 +88,7 @@ async def test_a_receiver_that_answers_slowly_loses_its_place_after_its_turn(
 
     rows = await DeliveryWork(service.database).lease(sending.MAX_ENDPOINTS, (), scan_all=True)
 
-    assert len(rows) == MAX_FAILING_ENDPOINTS + 1
+    assert len(rows) == MAX_UNRELIABLE_ENDPOINTS + 1
     assert quick.endpoint["id"] in [row.key for row in rows]
     assert program.receiver.received == []
 

@@ -24,10 +24,10 @@ async def require_room(tx: Tx, organizer_id: int, quota: Message, limit: int, co
     """Raise `quota_exceeded` if the organizer has reached the limit.
 
     quota    the counted things, in words for people
-    count    the statement that counts them; its parameter is `%(organizer_id)s`
+    count    the statement that counts them; its parameter is `%(organizer_id)s`, or `%(tenant_id)s` if it is of the kit
     """
     await lock(tx, organizer_id)
-    if await tx.value(count, {"organizer_id": organizer_id}) >= limit:
+    if await tx.value(count, {"organizer_id": organizer_id, "tenant_id": organizer_id}) >= limit:
         reason = message("An organizer may have at most %(most)s %(quota)s.", most=GroupedNumber(limit), quota=quota)
         raise QUOTA_EXCEEDED(reason, quota=str(quota), limit=limit)
 

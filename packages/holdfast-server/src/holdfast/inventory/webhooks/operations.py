@@ -43,7 +43,7 @@ MAX_ENDPOINTS = 20
 async def require_room_for_endpoint(tx: Tx, shop_id: int) -> None:
     """Raises `too_many_endpoints` if the shop has as many endpoints as it may have."""
     await lock_shop(tx, shop_id)
-    if await tx.value(COUNT_ENDPOINTS, {"organizer_id": shop_id}) >= MAX_ENDPOINTS:
+    if await tx.value(COUNT_ENDPOINTS, {"tenant_id": shop_id}) >= MAX_ENDPOINTS:
         raise TOO_MANY_ENDPOINTS(limit=MAX_ENDPOINTS)
 
 

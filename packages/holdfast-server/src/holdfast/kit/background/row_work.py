@@ -173,7 +173,7 @@ class _Worker(Generic[Row]):
         self._work.wake.set()
 
     async def _lease(self) -> Sequence[Row]:
-        """Lease as many rows as there are free places, and begin to handle them."""
+        """Lease as many rows as this process has room for, and begin to handle them."""
         free = self._work.max_concurrent - len(self._tasks)
         if not free:
             return ()

@@ -31,7 +31,7 @@ def _last_label(host: str) -> str:
 
 
 def is_same_address(text: str, address: str) -> bool:
-    """Whether a text is a web address, but for capitals in its scheme and host and for slashes at its end."""
+    """Whether a text is a web address. Capitals in its scheme and host, and slashes at its end, make no difference."""
     scheme, separator, rest = text.partition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme.lower()}{separator}{host.lower()}{slash}{path}".rstrip("/") == address.rstrip("/")

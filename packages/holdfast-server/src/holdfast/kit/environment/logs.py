@@ -68,7 +68,7 @@ def _exception(exc_info: Any) -> BaseException | None:
 
 
 def outage_of(error: BaseException) -> BaseException | None:
-    """The error by which an error says that the database is away or has no room; None if it is about something else."""
+    """The cause of an error, or the error itself, if the database cannot be reached or has no room; None if not."""
     if isinstance(error, BaseExceptionGroup):
         outages = [outage_of(inner) for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions]
         return None if None in outages else outages[0]

@@ -1,7 +1,8 @@
 """Limits of the connections of one server: in total, from one address, and with unread answers.
 
-When no connection is left, an address that holds few gets the place of one of the address that holds the most
-(`Holdings`). So what a crowd from few addresses has taken is given to others, and no address can keep others out.
+When no connection is left, one of the address that holds the most is closed for an address that holds few
+(`AddressHoldings`). So what a crowd from few addresses has taken is given to others, and no address can keep others
+out.
 
 `Pace` limits how many requests a process begins. In one turn of its event loop a process reads every connection on
 which a request has arrived. With thousands of clients a turn would take hundreds of milliseconds, and a request to the

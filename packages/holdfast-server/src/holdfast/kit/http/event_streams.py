@@ -179,7 +179,7 @@ class OpenStream:
     def __init__(self, owners: Mapping[StreamOwner, object]) -> None:
         self.owners = owners
         self.was_ended = False
-        """Whether it has to end, so that another address gets its place."""
+        """Whether it has to end, so that another address can open one."""
         self.wake: Callable[[], None] = lambda: None
 
     @property

@@ -163,7 +163,10 @@ FIRST_OWNER = " "
 
 
 def next_owner(owner: str) -> str:
-    """A text before each owner that comes after this one. A number with a space is the least text above it."""
+    """A text between this owner and the next one, with which the next turn begins.
+
+    An owner is a number. No other number sorts between it and itself with a space.
+    """
     return f"{owner} "
 
 

@@ -42,7 +42,7 @@ MAX_CONCURRENT_REQUESTS = 32
 """Concurrent requests of one client. Each of them may use its whole limit of bytes."""
 
 MAX_CONCURRENT_REQUESTS_OF_OWNER = 8
-"""Concurrent requests of one owner, so that an owner with slow servers leaves places for others."""
+"""Concurrent requests of one owner, so that an owner with slow servers leaves slots for others."""
 
 MAX_WAITING = 16
 """Requests of one owner that wait; they hold nothing yet."""

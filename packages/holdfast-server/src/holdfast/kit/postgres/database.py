@@ -337,7 +337,7 @@ class Database(Generic[R]):
                 if opened := tx.opened:
                     # From here on, only the commit ends the transaction.
                     tx.opened = None
-                    await self._commits.finish(opened.connection, stack.pop_all(), lambda: self._deliver_notices(tx))
+                    await self._commits.commit(opened.connection, stack.pop_all(), lambda: self._deliver_notices(tx))
                 else:
                     self._deliver_notices(tx)
 

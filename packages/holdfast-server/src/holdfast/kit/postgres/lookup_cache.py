@@ -79,7 +79,7 @@ class LookupCache(Generic[K, V]):
         task = self._look_ups.get(look_up)
         if task is None:
             task = self._look_ups[look_up] = create_shared_task(self._find(key))
-            task.add_done_callback(partial(self._finish, look_up))
+            task.add_done_callback(partial(self._forget_look_up, look_up))
         with self._waiting():
             return await asyncio.shield(task)
 
@@ -91,7 +91,7 @@ class LookupCache(Generic[K, V]):
             self._results[key] = result, time.monotonic() + TTL_SECONDS, None if self._by_itself(result) else before
         return result
 
-    def _finish(self, look_up: tuple[K, int], task: asyncio.Task[V]) -> None:
+    def _forget_look_up(self, look_up: tuple[K, int], task: asyncio.Task[V]) -> None:
         del self._look_ups[look_up]
         if not task.cancelled():
             task.exception()  # it is raised to the callers that wait, if any are left

@@ -50,7 +50,7 @@ class Commits:
     def __init__(self) -> None:
         self._in_progress: dict[asyncio.Task[None], AsyncConnection[Any]] = {}
 
-    async def finish(
+    async def commit(
         self,
         connection: AsyncConnection[Any],
         stack: contextlib.AsyncExitStack,
@@ -62,12 +62,13 @@ class Commits:
         """
         # The task sets the future itself. With `asyncio.shield` the caller goes on one turn of the event loop later.
         ended = asyncio.get_running_loop().create_future()
-        task = asyncio.create_task(_finish(stack, after_commit_attempt, ended))
+        task = asyncio.create_task(_commit(stack, after_commit_attempt, ended))
         self._in_progress[task] = connection
-        task.add_done_callback(partial(self._finished, ended))
+        task.add_done_callback(partial(self._forget, ended))
         await ended
 
-    def _finished(self, ended: asyncio.Future[None], task: asyncio.Task[None]) -> None:
+    def _forget(self, ended: asyncio.Future[None], task: asyncio.Task[None]) -> None:
+        """Forget a commit that has ended, and give its error to the caller."""
         del self._in_progress[task]
         error = None if task.cancelled() else task.exception()
         if not ended.done():  # else the caller has the result, or no longer waits
@@ -87,7 +88,7 @@ class Commits:
         await end_tasks(self._in_progress)
 
 
-async def _finish(
+async def _commit(
     stack: contextlib.AsyncExitStack, after_commit_attempt: Callable[[], None], ended: asyncio.Future[None]
 ) -> None:
     try:

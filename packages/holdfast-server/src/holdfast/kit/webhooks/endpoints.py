@@ -50,7 +50,7 @@ OVERLAP = dt.timedelta(hours=24)
 """How long the secret before a rotation signs too."""
 
 
-COUNT_ENDPOINTS: LiteralString = "select count(*) from webhook_endpoints where tenant_id = %(organizer_id)s"
+COUNT_ENDPOINTS: LiteralString = "select count(*) from webhook_endpoints where tenant_id = %(tenant_id)s"
 """The endpoints of a tenant, for quotas."""
 
 MUST_BE_HTTPS = message("must begin with https://, as https://shop.example/webhooks does")
@@ -70,7 +70,8 @@ class EndpointOperations:
 
     types           the types of messages that the service sends
     require_room    locks a tenant, and raises a problem if it has as many endpoints as it may have
-    has_approvals   whether the console shows what agents that ask first want to change; else they cannot
+    has_approvals   whether the console of the service shows requests to approve. If not, agents that ask first cannot
+                    change endpoints.
     """
 
     def __init__(
@@ -97,8 +98,8 @@ class EndpointOperations:
     async def list_webhooks(
         self, reader: Reader[Any], caller: Caller, command: ListWebhooks
     ) -> Sequence[WebhookEndpoint]:
-        """List the webhook endpoints."""
-        # As a tool: `list` and `get` in one.
+        """List or get webhook endpoints."""
+        # The tool has `list` and `get` in one, because each further tool costs agents tokens.
         endpoints = await self.list(reader, caller, ListWebhookEndpoints())
         return [endpoint for endpoint in endpoints if command.endpoint_id in {None, endpoint.id}]
 
@@ -260,7 +261,7 @@ class EndpointOperations:
 def _tenant_of(caller: Caller) -> int:
     """The tenant of a caller. Raises `forbidden` for an admin, who has none."""
     if caller.tenant_id is None:
-        raise FORBIDDEN("An admin has no webhooks.", hint="Use a key of the organizer whose program gets them.")
+        raise FORBIDDEN("An admin has no webhooks.", hint="Use a key of the organizer or shop whose program gets them.")
     return caller.tenant_id
 
 

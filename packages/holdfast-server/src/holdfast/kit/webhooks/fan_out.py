@@ -112,13 +112,13 @@ class FanOutBatch(NamedTuple):
     messages: int
 
 
-NOTHING = FanOutBatch(0, 0, None, 0)
+EMPTY_BATCH = FanOutBatch(0, 0, None, 0)
 
 
 async def fan_out(tx: Tx[Any], after: int = 0) -> FanOutBatch:
     """Store the deliveries of new messages of tenants with ids above `after`."""
     if not await tx.value("select pg_try_advisory_xact_lock(%(key)s)", {"key": FAN_OUT_LOCK}):
-        return NOTHING  # another process does it
+        return EMPTY_BATCH  # another process does it
     parameters = {"after": after, "tenants": MAX_TENANTS, "limit": FAN_OUT_BATCH_SIZE}
     [(tenants, unlocked, last, messages, deliveries)] = await tx.tuples(FAN_OUT, parameters)
     if deliveries:

@@ -5,7 +5,7 @@ A message is sent until the endpoint answers with a status of 2xx, or until the 
 
 While an endpoint fails, one message at a time is tried, with growing pauses. When it answers again, messages that
 failed are not left to wait for their next attempt, which may be a day later: each batch of which something is delivered
-brings a few forward, the oldest first. Endpoints that failed last time, or were slow, use at most half of the places.
+brings a few forward, the oldest first. Endpoints that failed last time, or were slow, use at most half of the slots.
 After five days of failures an endpoint gets the status `failing`, and its messages wait for a person. An endpoint that
 answers 410 is paused; one that answers with `Retry-After` gets nothing until then.
 """
@@ -17,7 +17,7 @@ import time
 from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from functools import partial
-from typing import Any, LiteralString
+from typing import Any
 from uuid import uuid4
 
 import msgspec
@@ -25,12 +25,14 @@ from msgspec import Struct
 from prometheus_client import Counter
 
 from holdfast.kit.background.leases import LEASE_SECONDS
-from holdfast.kit.background.row_work import LeasedRow, RowTable, TableWork
+from holdfast.kit.background.row_work import LeasedRow, TableWork
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.outbound.refusals import FetchRefusal
 from holdfast.kit.outbound.requests import PostAnswer, PostSession
 from holdfast.kit.postgres.database import Database, Reader, Tx
+from holdfast.kit.webhooks.delivery_leases import LEASE, SECONDS_UNTIL_DUE, TABLE, give_back
+from holdfast.kit.webhooks.delivery_results import SendResult, store_results
 from holdfast.kit.webhooks.failures import FailureReason, error_text
 from holdfast.kit.webhooks.model import EndpointRow, SigningSecret, content_of
 from holdfast.kit.webhooks.signing import signed_headers
@@ -40,7 +42,7 @@ DELIVERIES_CHANNEL = "webhook_deliveries"
 MAX_ENDPOINTS = 16
 """Endpoints to which one process sends at the same time."""
 
-MAX_FAILING_ENDPOINTS = 8
+MAX_UNRELIABLE_ENDPOINTS = 8
 """Endpoints that failed last time or were slow, among those that one process sends to at the same time."""
 
 SLOW_SECONDS = 2.0
@@ -55,7 +57,7 @@ MAX_CONNECTIONS = 8
 MESSAGES_PER_READ = 64
 
 TURN_SECONDS = 5.0
-"""Seconds after which an endpoint with more messages lets others have its place."""
+"""Seconds after which an endpoint with more messages gives up its slot."""
 
 ANSWER_SECONDS = 15
 """Seconds that an endpoint may take to answer."""
@@ -75,25 +77,19 @@ connections."""
 FIRST_ENDPOINT_PAUSE, MAX_ENDPOINT_PAUSE = 1.0, 300.0
 """Seconds for which an endpoint gets nothing after a failure: at first, and after many."""
 
-FAILING_DAYS = 5
-"""Days without any delivery after which an endpoint gets the status `failing`."""
-
 SENDING = Bound(
     name="Endpoints to which one process sends webhooks at the same time",
     service="both",
-    total=f"{MAX_ENDPOINTS}, of which {MAX_FAILING_ENDPOINTS} may be endpoints that fail or take longer than "
+    total=f"{MAX_ENDPOINTS}, of which {MAX_UNRELIABLE_ENDPOINTS} may be endpoints that fail or take longer than "
     f"{SLOW_SECONDS:g} seconds",
     tenant=f"{MAX_ENDPOINTS_OF_TENANT} in all processes, in turns of {TURN_SECONDS:g} seconds",
     address="none: only tenants have endpoints",
     reserved="half, for endpoints that answer quickly",
     stranger=f"Others wait a turn of {TURN_SECONDS:g} seconds. An endpoint that does not answer, or slowly, holds a "
-    f"place for at most {TURN_SECONDS + ANSWER_SECONDS:g} seconds, and then only one of the other half.",
+    f"slot for at most {TURN_SECONDS + ANSWER_SECONDS:g} seconds, and then only one of the other half.",
 )
 
 ATTEMPTS = Counter("holdfast_webhook_attempts", "Messages of webhooks that were sent, by result.", ["result"])
-
-TABLE = RowTable("webhook_endpoints", "id", due_at="leased_until")
-"""Fences of leases use it. `LEASE` and `SECONDS_UNTIL_DUE` say which endpoints are due."""
 
 
 class DueMessage(Struct):
@@ -109,26 +105,7 @@ class DueMessage(Struct):
     early_attempts: int
 
 
-class SendResult(Struct):
-    """The result of sending a message.
-
-    status      the HTTP status; None: no answer came
-    reason      why it failed, in one word; None: it was delivered
-    error       why it failed, in sentences
-    pause       seconds until the next attempt; None: there is none
-    throttle    seconds for which the endpoint gets nothing, because it asked for that or has too much to do
-    """
-
-    message_id: int
-    status: int | None
-    milliseconds: int
-    reason: FailureReason | None = None
-    error: str | None = None
-    pause: float | None = None
-    throttle: float = 0.0
-
-
-class Turn(Struct):
+class TurnResult(Struct):
     """The result of the turn of an endpoint.
 
     messages    how many messages were sent, also those that failed
@@ -144,7 +121,7 @@ class Turn(Struct):
 class DeliveryWork(TableWork):
     """Sends the messages that are due, in turns of endpoints.
 
-    turn_seconds    seconds after which an endpoint with more messages lets others have its place
+    turn_seconds    seconds after which an endpoint with more messages gives up its slot
     slow_seconds    seconds from which on a message has taken long
     """
 
@@ -158,7 +135,7 @@ class DeliveryWork(TableWork):
         super().__init__(database, TABLE)
         self._turn_seconds = turn_seconds
         self._slow_seconds = slow_seconds
-        self._failing: set[int] = set()
+        self._unreliable: set[int] = set()
         """The endpoints that this process has leased, and that failed last time or were slow."""
 
     async def lease(self, limit: int, excluded: Sequence[int], *, scan_all: bool) -> Sequence[LeasedRow]:
@@ -168,14 +145,14 @@ class DeliveryWork(TableWork):
                 {
                     "limit": limit,
                     "excluded": [*excluded],
-                    "failing": MAX_FAILING_ENDPOINTS - len(self._failing),
+                    "unreliable": MAX_UNRELIABLE_ENDPOINTS - len(self._unreliable),
                     "of_tenant": MAX_ENDPOINTS_OF_TENANT,
                     "lease_id": uuid4(),
                     "seconds": LEASE_SECONDS,
                 },
             )
         )
-        self._failing.update(id for id, _, _, is_failing in rows if is_failing)
+        self._unreliable.update(id for id, _, _, is_unreliable in rows if is_unreliable)
         return [LeasedRow(id, attempts, lease_id) for id, attempts, lease_id, _ in rows]
 
     async def seconds_until_due(self, reader: Reader[Any], excluded: Sequence[int]) -> float | None:
@@ -186,37 +163,37 @@ class DeliveryWork(TableWork):
         try:
             turn = await self._send_due(row)
         finally:
-            self._failing.discard(row.key)
-        await self.database.transact(partial(give_back, row=row, turn=turn))
+            self._unreliable.discard(row.key)
+        await self.database.transact(partial(give_back, row=row, pause=turn.pause, is_slow=turn.is_slow))
         return turn.messages
 
-    async def _send_due(self, row: LeasedRow) -> Turn:
+    async def _send_due(self, row: LeasedRow) -> TurnResult:
         """Send what is due for an endpoint, for a while."""
         endpoint = await self.database.read(partial(find_active_endpoint, id=row.key))
-        if endpoint is None or not (messages := await self._due(row.key, endpoint.failing_since is not None)):
-            return Turn()
+        if endpoint is None or not (messages := await self._due_messages(row.key, endpoint.failing_since is not None)):
+            return TurnResult()
         owner = ("webhooks", f"tenant {endpoint.tenant_id}")
-        turn, ends_at = Turn(), time.monotonic() + self._turn_seconds
+        turn, ends_at = TurnResult(), time.monotonic() + self._turn_seconds
         try:
             async with self.database.resources.webhooks.session(
                 endpoint.url, owner=owner, connections=MAX_CONNECTIONS
             ) as session:
                 while messages:
                     results = await self._send(session, endpoint, messages, ends_at)
-                    turn.pause = await self._store(row, endpoint, results)
+                    turn.pause = await self._store_results(row, endpoint, results)
                     turn.messages += len(results)
                     turn.is_slow |= any(result.milliseconds >= self._slow_seconds * 1_000 for result in results)
                     if turn.pause or time.monotonic() >= ends_at:
                         return turn
-                    messages = await self._due(row.key, is_failing=False)
+                    messages = await self._due_messages(row.key, is_failing=False)
         except FetchRefusal as refusal:  # the address cannot be used
             results = [_result_without_answer(messages[0], endpoint, refusal, started=time.monotonic())]
-            turn.messages, turn.pause = 1, await self._store(row, endpoint, results)
+            turn.messages, turn.pause = 1, await self._store_results(row, endpoint, results)
         except Problem as problem:  # too many messages of this tenant wait for their turn
             turn.pause = float(problem.extra.get("retry_after", FIRST_ENDPOINT_PAUSE))
         return turn
 
-    async def _due(self, endpoint_id: int, is_failing: bool) -> list[DueMessage]:
+    async def _due_messages(self, endpoint_id: int, is_failing: bool) -> list[DueMessage]:
         limit = 1 if is_failing else MESSAGES_PER_READ
         return await self.database.read(partial(due_messages, endpoint_id=endpoint_id, limit=limit))
 
@@ -247,13 +224,19 @@ class DeliveryWork(TableWork):
         secrets = msgspec.json.decode(sealed, type=list[SigningSecret])
         return [secret.value for secret in secrets if secret.until is None or secret.until > now]
 
-    async def _store(self, row: LeasedRow, endpoint: EndpointRow, results: Sequence[SendResult]) -> float:
-        """Store what came of messages. Returns seconds for which the endpoint gets no more."""
+    async def _store_results(self, row: LeasedRow, endpoint: EndpointRow, results: Sequence[SendResult]) -> float:
+        """Store the results of messages. Returns seconds for which the endpoint gets no more."""
         for result in results:
             ATTEMPTS.labels("failed" if result.error else "delivered").inc()
 
         async def store(tx: Tx[Any]) -> int:
-            failures = await store_results(tx, endpoint.id, results)
+            failures = await store_results(
+                tx,
+                endpoint.id,
+                results,
+                max_brought_forward=MAX_BROUGHT_FORWARD,
+                max_scanned=MESSAGES_PER_READ + MAX_BROUGHT_FORWARD,
+            )
             await self.table.fence(row).check(tx)
             return failures
 
@@ -332,43 +315,6 @@ def _milliseconds(started: float) -> int:
     return round((time.monotonic() - started) * 1_000)
 
 
-# Tenants take turns: of each, the endpoints that were leased longest ago come first.
-LEASE: LiteralString = """
-    with leased as materialized (
-        select tenant_id, count(*) as leases from webhook_endpoints
-         where lease_id is not null and leased_until > clock_timestamp() group by tenant_id),
-    due as materialized (
-        select id, tenant_id, leased_until, failing_since is not null or is_slow as is_failing,
-               row_number() over (partition by tenant_id order by leased_until, id) as turn
-          from webhook_endpoints
-         where status = 'active' and next_due_at <= now() and leased_until <= clock_timestamp()
-           and id <> all(%(excluded)s)),
-    ranked as materialized (
-        select id, leased_until, is_failing,
-               row_number() over (partition by is_failing order by leased_until, id) as rank
-          from due left join leased using (tenant_id)
-         where turn + coalesce(leases, 0) <= %(of_tenant)s),
-    chosen_endpoint as materialized (
-        select id from webhook_endpoints
-         where id = any(array(
-                select id from ranked where not is_failing or rank <= %(failing)s
-                 order by leased_until, id limit %(limit)s))
-           and next_due_at <= now() and leased_until <= clock_timestamp()
-           for no key update skip locked)
-    update webhook_endpoints
-       set leased_until = clock_timestamp() + %(seconds)s * interval '1 second', lease_id = %(lease_id)s,
-           next_due_at = clock_timestamp() + %(seconds)s * interval '1 second', attempts = attempts + 1
-     where id = any(array(select id from chosen_endpoint))
-    returning id, attempts, lease_id, failing_since is not null or is_slow
-"""
-
-SECONDS_UNTIL_DUE: LiteralString = """
-    select extract(epoch from min(greatest(next_due_at, leased_until)) - clock_timestamp())::float8
-      from webhook_endpoints
-     where status = 'active' and next_due_at is not null and id <> all(%(excluded)s)
-"""
-
-
 async def find_active_endpoint(reader: Reader[Any], id: int) -> EndpointRow | None:
     """An endpoint of any tenant, if its status is `active`."""
     return await reader.row(
@@ -395,106 +341,4 @@ async def due_messages(reader: Reader[Any], endpoint_id: int, limit: int) -> lis
          order by due_at, message_id limit %(limit)s
         """,
         {"endpoint_id": endpoint_id, "limit": limit},
-    )
-
-
-async def store_results(tx: Tx[Any], endpoint_id: int, results: Sequence[SendResult]) -> int:
-    """Store what came of a batch of messages. Returns how many batches since the last delivery had none.
-
-    Nothing is stored if the endpoint was deleted meanwhile. A message is brought forward at most five times: if it
-    always fails, the fault is its own. Its first further attempt comes after a few seconds, and is left there.
-    """
-    return await tx.value(
-        """
-        with locked_endpoint as materialized (
-            select id from webhook_endpoints where id = %(endpoint_id)s for no key update),
-        result as materialized (
-            select * from unnest(%(ids)s::bigint[], %(statuses)s::integer[], %(milliseconds)s::integer[],
-                                 %(reasons)s::text[], %(errors)s::text[], %(pauses)s::float8[])
-                       as result (message_id, answer, milliseconds, reason, error, pause)),
-        logged as (
-            insert into webhook_attempts (endpoint_id, message_id, status, milliseconds, reason, error)
-            select locked_endpoint.id, message_id, answer, milliseconds, reason, error
-              from locked_endpoint cross join result join webhook_messages on webhook_messages.id = message_id),
-        sent_message as materialized (
-            select result.*, subject_id, number from result
-             cross join lateral (
-                    select subject_id, number from webhook_deliveries
-                     where endpoint_id = %(endpoint_id)s and message_id = result.message_id limit 1) as delivery),
-        changed_delivery as (
-            update webhook_deliveries
-               set attempts = attempts + 1,
-                   status = case when error is null then 'delivered'
-                                 when pause is null then 'failed' else 'waiting' end,
-                   due_at = case when error is not null then now() + pause * interval '1 second' end,
-                   ended_at = case when error is null or pause is null then now() end
-              from sent_message
-             where webhook_deliveries.subject_id = sent_message.subject_id
-               and webhook_deliveries.number = sent_message.number
-            returning webhook_deliveries.subject_id, webhook_deliveries.number, webhook_deliveries.status),
-        next_delivery as (
-            update webhook_deliveries as delivery set due_at = now()
-              from changed_delivery, webhook_endpoints as endpoint
-             where endpoint.id = %(endpoint_id)s and is_ordered and changed_delivery.status <> 'waiting'
-               and delivery.subject_id = changed_delivery.subject_id and delivery.due_at is null
-               and delivery.number = (
-                    select min(number) from webhook_deliveries as later
-                     where later.subject_id = changed_delivery.subject_id and later.number > changed_delivery.number
-                       and later.status = 'waiting')),
-        brought_forward as (
-            update webhook_deliveries as delivery set due_at = created_at, early_attempts = early_attempts + 1
-              from webhook_messages
-             where %(delivered)s and delivery.endpoint_id = %(endpoint_id)s
-               and delivery.message_id = any(array(
-                    select message_id
-                      from (select message_id, due_at from webhook_deliveries
-                             where endpoint_id = %(endpoint_id)s and status = 'waiting'
-                               and attempts > 1 and early_attempts < 5
-                             order by message_id limit %(max_scanned)s) as failed
-                     where due_at > now() order by message_id limit %(max_forward)s))
-               and webhook_messages.id = delivery.message_id)
-        update webhook_endpoints
-           set failures = case when %(delivered)s then 0 else failures + 1 end,
-               failing_since = case when not %(delivered)s then coalesce(failing_since, now()) end,
-               status = case when %(is_gone)s then 'paused'
-                             when not %(delivered)s
-                                  and failing_since < now() - %(days)s * interval '1 day' then 'failing'
-                             else status end
-         where id = (select id from locked_endpoint)
-        returning failures
-        """,
-        {
-            "endpoint_id": endpoint_id,
-            "ids": [result.message_id for result in results],
-            "statuses": [result.status for result in results],
-            "milliseconds": [result.milliseconds for result in results],
-            "reasons": [result.reason for result in results],
-            "errors": [result.error for result in results],
-            "pauses": [result.pause for result in results],
-            "delivered": any(result.error is None for result in results),
-            "is_gone": any(result.status == 410 for result in results),
-            "days": FAILING_DAYS,
-            "max_scanned": MESSAGES_PER_READ + MAX_BROUGHT_FORWARD,
-            "max_forward": MAX_BROUGHT_FORWARD,
-        },
-    )
-
-
-async def give_back(tx: Tx[Any], row: LeasedRow, turn: Turn) -> None:
-    """Let other processes lease an endpoint, after the pause of its turn. It is due when the next of its deliveries is.
-
-    What was stored since it was leased has made it due; that stays.
-    """
-    await tx.run(
-        """
-        update webhook_endpoints
-           set lease_id = null, leased_until = clock_timestamp() + %(pause)s * interval '1 second',
-               is_slow = %(is_slow)s,
-               next_due_at = least(
-                    case when next_due_at <= clock_timestamp() then next_due_at end,
-                    (select min(due_at) from webhook_deliveries
-                      where endpoint_id = %(id)s and status = 'waiting' and due_at is not null))
-         where id = %(id)s and lease_id = %(lease_id)s
-        """,
-        {"id": row.key, "lease_id": row.lease_id, "pause": turn.pause, "is_slow": turn.is_slow},
     )

@@ -122,7 +122,7 @@ async def check_webhooks(inspection: Inspection[Any], path: str, sender: str) ->
 async def _ask(
     inspection: Inspection[Any], path: str, ability: str, message: str, remedy: str
 ) -> tuple[int, bytes] | None:
-    """The status and the content of a path of the base address; None if there is no answer, which is told."""
+    """The status and the content of a path of the base address; None if there is no answer; then there is a finding."""
     if inspection.process_count == 0:
         inspection.skipped(f"no process of the service runs that could {ability}")
         return None
