@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.accounts.agent_actions import forget_actions
+from holdfast.accounts.agents.actions import forget_actions
 from holdfast.events.agent_actions.model import OPERATIONS, AgentAction, ListAgentActions
 from holdfast.events.agent_actions.operations import list_actions
 from holdfast.events.api import OPERATIONS as TABLE

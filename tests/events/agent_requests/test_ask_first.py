@@ -6,7 +6,7 @@ import re
 import pytest
 
 from holdfast.accounts import sessions
-from holdfast.accounts.agent_requests import MAX_WAITING_REQUESTS
+from holdfast.accounts.agents.requests import MAX_WAITING_REQUESTS
 from holdfast.events.agent_actions.model import OPERATIONS
 from holdfast.events.api import OPERATIONS as TABLE
 from tests.events.agent_requests.asking import NIGHT, asking_desk, decide

@@ -6,9 +6,9 @@ from typing import Any, LiteralString
 import msgspec
 from msgspec import UNSET
 
-from holdfast.accounts.agent_limits import GRANT_ASKS_FIRST, KEY_ASKS_FIRST, LIMIT_OF_GRANT, LIMIT_OF_KEY
-from holdfast.accounts.agent_requests import AgentRequests, Credential, CredentialId, Facts, RequestedCall
 from holdfast.accounts.agents.agents_page import REQUESTS
+from holdfast.accounts.agents.limits import GRANT_ASKS_FIRST, KEY_ASKS_FIRST, LIMIT_OF_GRANT, LIMIT_OF_KEY
+from holdfast.accounts.agents.requests import AgentRequests, Credential, CredentialId, Facts, RequestedCall
 from holdfast.events.agent_actions.model import APPROVABLE
 from holdfast.events.resources import Reader
 from holdfast.events.users.model import PERSON_EMAIL

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, LiteralString
 
 from holdfast.accounts import sessions
-from holdfast.accounts.agent_limits import KEY_ASKS_FIRST, LIMIT_OF_KEY, LimitOperations, refuse_agent_with_limit
+from holdfast.accounts.agents.limits import KEY_ASKS_FIRST, LIMIT_OF_KEY, LimitOperations, refuse_agent_with_limit
 from holdfast.events.keys.model import ApiKey, CallerKey, CreateKey, KeyRow, KeyUse, ListKeys, RevokeKey
 from holdfast.events.oauth_server import grants
 from holdfast.events.problems import QUOTA_EXCEEDED

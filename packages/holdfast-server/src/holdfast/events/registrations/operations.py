@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from holdfast.accounts import agent_limits
 from holdfast.accounts.addresses import canonical
-from holdfast.accounts.agent_limits import LockedLimit
+from holdfast.accounts.agents import limits as agent_limits
+from holdfast.accounts.agents.limits import LockedLimit
 from holdfast.events.pricing.operations import reprice
 from holdfast.events.problems import (
     EVENT_CANCELLED,

@@ -7,8 +7,6 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from holdfast.accounts.agent_limits import AgentLimit, ListLimits
-from holdfast.accounts.agent_requests import RequestApprovals
 from holdfast.accounts.agents.agents_page import (
     AGENTS,
     AgentCard,
@@ -19,6 +17,8 @@ from holdfast.accounts.agents.agents_page import (
     ConnectionDetails,
     RequestCard,
 )
+from holdfast.accounts.agents.limits import AgentLimit, ListLimits
+from holdfast.accounts.agents.requests import RequestApprovals
 from holdfast.accounts.agents.requests_page import MAX_REQUESTS
 from holdfast.accounts.sessions import Session
 from holdfast.events.agent_actions.model import AgentAction, ListAgentActions
