@@ -59,7 +59,7 @@ OPERATIONS = (
 
     Operation("list_registrations",   "GET    /api/registrations", read(registrations.list_registrations), READS, scope="read_events"),
     Operation("create_registration",  "POST   /api/registrations", batched(registrations.accept, signing(Accepted)), SETS, scope="write_events", body_member="registration", status=202, bare=True, limit="registrations"),
-    Operation("get_registration",     "GET    /api/registrations/{event_id}/{user_id}", read_batched(registrations.get), READS, scope="read_events", link=registrations.link_of, follows_up=True),
+    Operation("get_registration",     "GET    /api/registrations/{event_id}/{user_id}", read_batched(registrations.get), READS, scope="read_events", follows_up=True),
     Operation("update_registration",  "PATCH  /api/registrations/{event_id}/{user_id}", single(registrations.update), OVERWRITES, scope="write_events", body_member="registration"),
     Operation("delete_registration",  "DELETE /api/registrations/{event_id}/{user_id}", single(registrations.delete), OVERWRITES, scope="write_events", status=204),
 

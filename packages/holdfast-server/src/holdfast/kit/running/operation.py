@@ -52,6 +52,17 @@ class Batch(Struct, Generic[C], frozen=True):
     waits: bool = True
 
 
+class LinkedAnswer(Struct, Generic[A], frozen=True):
+    """An answer of an operation that reads, with what is sent beside it over HTTP.
+
+    body    the answer itself
+    link    the value of the header Link; empty: it has none
+    """
+
+    body: A
+    link: str
+
+
 @dataclass(frozen=True)
 class RunMode(Generic[C, A]):
     """The function of an operation, with the types of its command and its answer.
@@ -73,9 +84,21 @@ class RunMode(Generic[C, A]):
         return self._types[0]
 
     @cached_property
+    def _annotated_answer(self) -> Any:
+        """The annotation of one answer."""
+        return self._types[1]
+
+    @cached_property
+    def has_link(self) -> bool:
+        """Whether its answers are `LinkedAnswer`."""
+        return get_origin(self._annotated_answer) is LinkedAnswer
+
+    @cached_property
     def answer(self) -> Any:
-        """The type of one answer; None for an empty one."""
-        return _none(self._types[1])
+        """The type of the body of one answer; None for an empty one."""
+        if self.has_link:
+            return get_args(self._annotated_answer)[0]
+        return None if self._annotated_answer is type(None) else self._annotated_answer
 
     @property
     def refuses(self) -> tuple[ProblemType, ...]:
@@ -113,17 +136,17 @@ class Batched(RunMode[C, A]):
         return get_args(self._types[0])[0]
 
     @cached_property
-    def answer(self) -> Any:
+    def _annotated_answer(self) -> Any:
         (answers,) = get_args(self._types[1])
-        return _none(next(member for member in get_args(answers) if member not in (Problem, LockedRow)))
+        return next(member for member in get_args(answers) if member not in (Problem, LockedRow))
 
 
 class Stepwise(RunMode[C, A]):
     """`(steps, caller, command) -> concluded`"""
 
     @cached_property
-    def answer(self) -> Any:
-        return _none(get_args(self._types[1])[0])
+    def _annotated_answer(self) -> Any:
+        return get_args(self._types[1])[0]
 
 
 AnyMode = Single[Any, Any] | Batched[Any, Any] | Stepwise[Any, Any]
@@ -157,10 +180,6 @@ def batched(
 def steps(function: Callable[[Steps[R], Caller, C], Awaitable[Conclusion[A]]]) -> Stepwise[C, A]:
     """Run in steps: the function opens its own transactions, and works outside the database between them."""
     return Stepwise(function)
-
-
-def _none(answer: Any) -> Any:
-    return None if answer is type(None) else answer
 
 
 @dataclass(frozen=True)
@@ -213,7 +232,6 @@ class Operation:
     public           needs no credential
     limit            the name of the rate limit that it counts against
     content_limit    the rate limit that counts calls of its route by the content of the command
-    link             returns the value of the header Link of an answer over HTTP; empty: it has none
     follows_up       whether it asks about something that was accepted: under overload it is refused last
     live             the members of its answer that change by themselves: their old values may be sent back
     lane             the lane that it waits in, which has slots apart from other lanes; empty: the usual one
@@ -231,7 +249,6 @@ class Operation:
     public: bool = False
     limit: str | None = None
     content_limit: CommandLimit[Any] | None = None
-    link: Callable[[Any], str] | None = None
     follows_up: bool = False
     live: tuple[str, ...] = ()
     lane: str = ""
@@ -281,6 +298,11 @@ class Operation:
     def answer(self) -> Any:
         """The type of one answer; None for an empty one."""
         return self.mode.answer
+
+    @property
+    def has_link(self) -> bool:
+        """Whether its answers are `LinkedAnswer`, with a header Link."""
+        return self.mode.has_link
 
     @cached_property
     def is_paginated(self) -> bool:

@@ -129,6 +129,18 @@ class Runner:
         self._runs: dict[str, Run] = {}
 
     def __getitem__(self, operation: Operation) -> Run:
+        """The run of an operation, without the links of its answers."""
+        run = self.linked_run(operation)
+        if not operation.has_link:
+            return run
+
+        async def run_without_link(caller: Caller, command: Any, key: str | None = None) -> Any:
+            return (await run(caller, command, key)).body
+
+        return run_without_link
+
+    def linked_run(self, operation: Operation) -> Run:
+        """The run of an operation, whose answers are `LinkedAnswer` if the operation has them."""
         name = operation.name
         if name not in self._runs:
             self._runs[name] = self._run_with_approval(self._operations[name])
