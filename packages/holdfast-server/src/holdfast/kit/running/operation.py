@@ -10,7 +10,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, Protocol, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Struct
@@ -110,12 +110,16 @@ class Single(RunMode[C, A]):
     """`(tx, caller, command) -> answer`"""
 
 
-Completion = Callable[[Database[Any], bool, Sequence[Any]], Awaitable[Sequence[Any]]]
-"""`(database, have_keys, answers) -> answers`: completes the answers of a batch after its commit.
+class Completion(Protocol):
+    """Completes the answers of a batch after its commit. Among them are problems and `LockedRow`.
 
-Among them are problems and `LockedRow`. If the calls have idempotency keys, the answers were stored incomplete, and
-stored ones come as `msgspec.Raw`. Each must become the same every time, whatever the others are.
-"""
+    have_keys    whether the calls have idempotency keys. Then the answers were stored incomplete, and stored ones come
+                 as `msgspec.Raw`. Each must become the same every time, whatever the others are
+    """
+
+    def __call__(
+        self, database: Database[Any], answers: Sequence[Any], *, have_keys: bool
+    ) -> Awaitable[Sequence[Any]]: ...
 
 
 @dataclass(frozen=True)
@@ -380,6 +384,12 @@ Claim = Callable[[Tx[Any]], Awaitable[None]]
 """Marks a request as done, in the transaction that does it. Raises if it does not wait for a person any more."""
 
 
+class ApprovedCall(NamedTuple):
+    """A call that a person has approved, and that was run. `answer_key`: the idempotency key of the stored answer."""
+
+    answer_key: str
+
+
 class ApprovalGate(Protocol):
     """Stores the calls that a person must approve."""
 
@@ -389,10 +399,8 @@ class ApprovalGate(Protocol):
 
     async def ask(
         self, tx: Tx[Any], operation: Operation, caller: Caller, command: Command, key: str | None
-    ) -> Problem | str:
-        """Store a request, unless the call is already one. Returns what refuses the call.
-
-        Returns the key of the stored answer instead, if a person has approved the call.
+    ) -> Problem | ApprovedCall:
+        """Store a request, unless the call is already one. Returns what refuses the call, unless it was approved.
 
         key    the idempotency key of the call; None: it has none, and is the same request as the same call before
         """

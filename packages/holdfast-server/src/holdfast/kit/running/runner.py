@@ -164,7 +164,8 @@ class Runner:
             )
             if isinstance(outcome, Problem):
                 raise outcome
-            return await self._complete_answer(operation, await self._find_answer(operation, caller, command, outcome))
+            answer = await self._find_answer(operation, caller, command, outcome.answer_key)
+            return await self._complete_answer(operation, answer)
 
         return ask
 
@@ -176,8 +177,7 @@ class Runner:
         """A stored answer as its first caller got it. Raises it if it is a `Problem`."""
         mode = operation.mode
         if answer is not None and isinstance(mode, Batched) and mode.complete:
-            have_keys = True
-            [answer] = await mode.complete(self._database, have_keys, [answer])
+            [answer] = await mode.complete(self._database, [answer], have_keys=True)
         if operation.answer is None and not isinstance(answer, Problem):
             return None
         return _answer_or_raise(answer)
@@ -270,7 +270,7 @@ class Runner:
         # To store the answer of a key, a read is a transaction too.
         transact = CallTransaction(self._database, answers, reads=mode.reads and not have_keys)
         if isinstance(mode, Batched):
-            complete = partial(mode.complete, self._database, have_keys) if mode.complete else None
+            complete = partial(mode.complete, self._database, have_keys=have_keys) if mode.complete else None
             return self._batches_of(operation, slots, transact, complete, mode.collect_seconds).submit
 
         async def submit_alone(caller: Caller, call: Any) -> Any:
