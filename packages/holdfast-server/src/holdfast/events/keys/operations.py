@@ -67,10 +67,7 @@ def _ended_key() -> Problem:
 
 
 async def list(reader: Reader, caller: Caller, command: ListKeys) -> Sequence[ApiKey]:
-    """List active API keys by their first 8 characters.
-
-    An organizer key sees its own keys.
-    """
+    """List active API keys by their first 8 characters."""
     return [_api_key(row, mask(row.start)) for row in await list_active_keys(reader, caller.tenant_id)]
 
 
