@@ -111,7 +111,7 @@ class Single(RunMode[C, A]):
 
 
 class Completion(Protocol):
-    """Completes the answers of a batch after its commit. Among them are problems and `LockedRow`.
+    """Completes the answers of a batch after its commit. Some of these are problems and `LockedRow`.
 
     have_keys    whether the calls have idempotency keys. Then the answers were stored incomplete, and stored ones come
                  as `msgspec.Raw`. Each must become the same every time, whatever the others are
