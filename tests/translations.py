@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 
-from babel.messages.catalog import Catalog
+from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po, write_po
 
@@ -59,13 +59,18 @@ def texts(catalog: Catalog) -> Iterator[str | tuple[str, ...]]:
     return (tuple(entry.id) if isinstance(entry.id, list | tuple) else entry.id for entry in catalog if entry.id)
 
 
+def is_translated(entry: Message) -> bool:
+    """Whether an entry has a translation; of a text with a plural, whether all of its forms have one."""
+    return all(entry.string) if isinstance(entry.string, list | tuple) else bool(entry.string)
+
+
 def update() -> None:
     """Bring all catalogues up to date. A text that has moved to another folder takes its translation along."""
     known = {
         (entry.id, entry.context): entry.string
         for folder in FOLDERS
         for entry in stored_catalog(folder)
-        if entry.string
+        if is_translated(entry)
     }
     for folder in FOLDERS:
         new, old = catalog_of_code(folder), stored_catalog(folder)
@@ -74,11 +79,12 @@ def update() -> None:
         old.update(new, no_fuzzy_matching=True)
         old.obsolete.clear()
         for entry in old:
-            entry.string = entry.string or known.get((entry.id, entry.context), "")
+            if not is_translated(entry):
+                entry.string = known.get((entry.id, entry.context), "")
         file_of(folder).parent.mkdir(exist_ok=True)
         with file_of(folder).open("wb") as file:
             write_po(file, old, no_location=True, omit_header=True, sort_output=True, width=118)
-        missing = [entry.id for entry in old if entry.id and not entry.string]
+        missing = [entry.id for entry in old if entry.id and not is_translated(entry)]
         print(f"{file_of(folder).relative_to(PACKAGES)}: {len(old)} texts, {len(missing)} without a translation")
 
 

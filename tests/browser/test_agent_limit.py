@@ -7,7 +7,7 @@ import pytest_asyncio
 from playwright.async_api import Browser
 
 from holdfast.accounts import sessions
-from holdfast.accounts.agent_limits import SetLimit
+from holdfast.accounts.agents.limits import SetLimit
 from holdfast.events.keys.operations import KEY_LIMITS
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import system

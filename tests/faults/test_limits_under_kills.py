@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import psycopg
 
-from holdfast.accounts.agent_limits import SetLimit
+from holdfast.accounts.agents.limits import SetLimit
 from holdfast.events.keys import operations as keys
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY

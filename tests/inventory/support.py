@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from holdfast.accounts import sessions
-from holdfast.accounts.agent_limits import SetLimit
+from holdfast.accounts.agents.limits import SetLimit
 from holdfast.inventory.api import OPERATIONS
 from holdfast.inventory.resources import Database, build
 from holdfast.inventory.service import INVENTORY

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import httpx2
 
-from holdfast.accounts.agent_requests import AgentRequests
+from holdfast.accounts.agents.requests import AgentRequests
 from holdfast.kit.background import row_work
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.caller import Caller

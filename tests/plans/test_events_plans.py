@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from holdfast.events import api, ownership, service
-from holdfast.events.agent_actions.approval_facts import agent_requests
+from holdfast.events.agents.approval_facts import agent_requests
 from holdfast.events.console.account.start import PROVE
 from holdfast.events.console.mails.mails_page import LIST as LIST_MAILS
 from holdfast.events.console.people.registrations import SEARCH

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from holdfast.accounts.agent_limits import GetLimit, ListLimits, SetLimit, list_limits
+from holdfast.accounts.agents.limits import GetLimit, ListLimits, SetLimit, list_limits
 from holdfast.events.keys.operations import KEY_LIMITS
 from holdfast.kit.contract.caller import system
 from tests.events.oauth_server.oauth_server_scene import OAuthServerScene

@@ -6,7 +6,7 @@ import datetime as dt
 import pytest
 from psycopg.errors import CheckViolation
 
-from holdfast.accounts.agent_limits import SetLimit
+from holdfast.accounts.agents.limits import SetLimit
 from holdfast.events.keys.operations import KEY_LIMITS, forget_keys
 from holdfast.kit.contract.caller import access_token, system
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem

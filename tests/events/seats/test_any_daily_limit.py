@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from holdfast.accounts.agent_limits import SetLimit
+from holdfast.accounts.agents.limits import SetLimit
 from holdfast.events.keys.operations import KEY_LIMITS
 from holdfast.kit.contract.caller import system
 from tests.databases import scratch_database

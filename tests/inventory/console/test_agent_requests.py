@@ -2,7 +2,7 @@
 
 import re
 
-from holdfast.accounts.agent_limits import SetLimit
+from holdfast.accounts.agents.limits import SetLimit
 from holdfast.inventory.api import OPERATIONS
 from holdfast.inventory.shops.operations import SHOP_LIMITS
 from holdfast.inventory.stock import operations as stock

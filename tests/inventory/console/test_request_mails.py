@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.accounts.agent_limits import SetLimit
+from holdfast.accounts.agents.limits import SetLimit
 from holdfast.inventory.mails import sending
 from holdfast.inventory.mails.writing import write
 from holdfast.inventory.shops.operations import SHOP_LIMITS

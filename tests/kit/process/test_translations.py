@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from babel.messages.catalog import Message
 
-from tests.translations import FOLDERS, catalog_of_code, stored_catalog, texts
+from tests.translations import FOLDERS, catalog_of_code, is_translated, stored_catalog, texts
 
 PLACEHOLDER = re.compile(r"%\((\w+)\)[sd]")
 
@@ -23,7 +24,7 @@ def test_every_text_is_translated_with_its_placeholders(folder: Path) -> None:
             continue
         ids = _forms(message.id)
         strings = _forms(message.string)
-        assert all(strings), f"not translated: {message.id}"
+        assert is_translated(message), f"not translated: {message.id}"
         for string in strings:
             assert set(PLACEHOLDER.findall(string)) <= {name for id in ids for name in PLACEHOLDER.findall(id)}
         assert PLACEHOLDER.findall(strings[-1]) or not PLACEHOLDER.findall(ids[-1]), f"a placeholder is lost: {ids[-1]}"
@@ -32,3 +33,11 @@ def test_every_text_is_translated_with_its_placeholders(folder: Path) -> None:
 def _forms(text: Any) -> list[str]:
     """A text, or its singular and plural."""
     return [*text] if isinstance(text, list | tuple) else [text]
+
+
+def test_a_text_with_a_plural_is_translated_only_if_all_of_its_forms_are() -> None:
+    seats = ("%(number)s seat", "%(number)s seats")
+
+    assert is_translated(Message(seats, ("%(number)s Platz", "%(number)s Plätze")))
+    assert not is_translated(Message(seats, ("", "")))
+    assert not is_translated(Message(seats, ("%(number)s Platz", "")))

@@ -2,9 +2,10 @@
 
 from typing import LiteralString, Protocol, TypeVar
 
-from holdfast.accounts import agent_actions, agent_requests, sessions
+from holdfast.accounts import sessions
 from holdfast.accounts.addresses import unifying_loop
-from holdfast.accounts.agent_limits import LimitOperations
+from holdfast.accounts.agents import actions, requests
+from holdfast.accounts.agents.limits import LimitOperations
 from holdfast.accounts.directory import Directory
 from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.accounts.signin.operations import SignInOperations
@@ -55,8 +56,8 @@ def account_part(table: LiteralString, directory: Directory, limits: LimitOperat
         timed_tasks=(
             TimedTask("forget_links", Schedule.hourly(11), in_batches(sessions.forget_links)),
             TimedTask("forget_known", Schedule.daily("04:21"), in_batches(sessions.forget_browsers)),
-            TimedTask("forget_agent_actions", Schedule.daily("03:53"), in_batches(agent_actions.forget_actions)),
-            TimedTask("forget_agent_requests", Schedule.hourly(43), in_batches(agent_requests.forget_requests)),
+            TimedTask("forget_agent_actions", Schedule.daily("03:53"), in_batches(actions.forget_actions)),
+            TimedTask("forget_agent_requests", Schedule.hourly(43), in_batches(requests.forget_requests)),
             TimedTask("forget_sessions", Schedule.daily("04:27"), in_batches(sessions.forget_sessions)),
         ),
         sealed=(SealedTable("agent_requests", "id", "bigint"),),

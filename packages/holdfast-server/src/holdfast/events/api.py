@@ -59,7 +59,7 @@ OPERATIONS = (
 
     Operation("list_registrations",   "GET    /api/registrations", read(registrations.list_registrations), READS, scope="read_events"),
     Operation("create_registration",  "POST   /api/registrations", batched(registrations.accept, signing(Accepted)), SETS, scope="write_events", body_member="registration", status=202, bare=True, limit="registrations"),
-    Operation("get_registration",     "GET    /api/registrations/{event_id}/{user_id}", read_batched(registrations.get), READS, scope="read_events", link=registrations.link_of, follows_up=True),
+    Operation("get_registration",     "GET    /api/registrations/{event_id}/{user_id}", read_batched(registrations.get), READS, scope="read_events", follows_up=True),
     Operation("update_registration",  "PATCH  /api/registrations/{event_id}/{user_id}", single(registrations.update), OVERWRITES, scope="write_events", body_member="registration"),
     Operation("delete_registration",  "DELETE /api/registrations/{event_id}/{user_id}", single(registrations.delete), OVERWRITES, scope="write_events", status=204),
 
@@ -71,6 +71,7 @@ OPERATIONS = (
     Operation("update_queue",         "PATCH  /api/queues/{queue_id}", single(queues.update), OVERWRITES, scope="write_events", body_member="queue_event", live=("queue_length",)),
     Operation("delete_queue",         "DELETE /api/queues/{queue_id}", single(queues.delete), OVERWRITES, scope="write_events", status=204),
     Operation("join_queue",           "POST   /api/queues/{queue_id}/join", batched(queues.join, signing(Joined)), scope="write_events", status=202, bare=True, limit="queue joins"),
+    # A GET that writes: the first one after a visitor's release issues the token.
     Operation("get_queue_status",     "GET    /api/queues/{queue_id}/status/{visitor_id}", batched(queues.status), scope="read_events", bare=True, follows_up=True),
     Operation("verify_queue_token",   "POST   /api/queues/verify_token", single(queues.verify), scope="write_events", bare=True, follows_up=True),
 
@@ -81,10 +82,13 @@ OPERATIONS = (
     Operation("delete_webhook_endpoint", "DELETE /api/webhook_endpoints/{endpoint_id}", single(ENDPOINTS.delete), scope="manage_keys", status=204, group="webhooks"),
     Operation("rotate_webhook_secret",   "POST   /api/webhook_endpoints/{endpoint_id}/rotate_secret", single(ENDPOINTS.rotate), scope="manage_keys", limit="keys", group="webhooks"),
     Operation("ping_webhook_endpoint",   "POST   /api/webhook_endpoints/{endpoint_id}/ping", single(ENDPOINTS.ping), scope="manage_keys", status=204, limit="keys", group="webhooks"),
-    # Agents have fewer tools, which do more. The routes above and below are those of programs.
+    # For agents alone: both GETs of endpoints in one tool, so that they read fewer tools.
     Operation("list_webhooks",  None, read(ENDPOINTS.list_webhooks), READS, scope="manage_keys", group="webhooks"),
+    # For agents alone: POST and PATCH of endpoints in one tool.
     Operation("set_webhook",    None, single(webhooks.set), REWRITES, scope="manage_keys", limit="keys", group="webhooks"),
+    # As delete_webhook_endpoint, under the name that agents call and that the stored actions of agents have.
     Operation("delete_webhook", None, single(ENDPOINTS.delete), OVERWRITES, scope="manage_keys", group="webhooks"),
+    # As ping_webhook_endpoint, likewise.
     Operation("ping_webhook",   None, single(ENDPOINTS.ping), ADDS, scope="manage_keys", limit="keys", group="webhooks"),
     Operation("list_webhook_deliveries", "GET    /api/webhook_endpoints/{endpoint_id}/deliveries", read(ENDPOINTS.list_deliveries), READS, scope="manage_keys", group="webhooks"),
     Operation("resend_webhook_messages", "POST   /api/webhook_endpoints/{endpoint_id}/resend", single(ENDPOINTS.resend_range), ADDS, scope="manage_keys", limit="keys", group="webhooks"),

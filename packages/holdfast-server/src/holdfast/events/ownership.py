@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from holdfast.accounts import sessions
-from holdfast.events.agent_actions import operations as agent_actions
+from holdfast.events.agents import actions as agent_actions
 from holdfast.events.events import operations as events
 from holdfast.events.events.model import CHANGE_CHANNEL, CancelEvent
 from holdfast.events.keys.model import ApiKey, ListKeys

@@ -7,14 +7,14 @@ from pathlib import Path
 import msgspec
 
 from holdfast import accounts
-from holdfast.accounts.agent_requests import RequestApprovals, RequestReader
+from holdfast.accounts.agents.requests import RequestApprovals, RequestReader
 from holdfast.accounts.part import account_part
 from holdfast.accounts.sessions import Sessions
 from holdfast.accounts.signed_in_pages import SessionGate, SignedInPages
 from holdfast.accounts.webhooks import part as webhooks
 from holdfast.events import ownership, resources
-from holdfast.events.agent_actions.approval_facts import agent_requests, find_credentials, read_facts
-from holdfast.events.agent_actions.operations import AgentActionLog
+from holdfast.events.agents.actions import AgentActionLog
+from holdfast.events.agents.approval_facts import agent_requests, find_credentials, read_facts
 from holdfast.events.api import DESCRIPTION, INSTRUCTIONS, OPERATIONS, TITLE, VERSION
 from holdfast.events.bounds import STREAMS
 from holdfast.events.console import part as console

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from holdfast.accounts.agent_requests import CredentialId, RequestReader, WaitingRequest
 from holdfast.accounts.agents.agents_page import AGENTS, REQUESTS
 from holdfast.accounts.agents.mail import RequestMail
+from holdfast.accounts.agents.requests import CredentialId, RequestReader, WaitingRequest
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.pages.language import Language, language_with_code
 from holdfast.kit.pages.layout import Frame

@@ -1,7 +1,7 @@
 """What the console of signed-in organizers registers: its pages and their operations."""
 
-from holdfast.accounts.agent_limit_page import AgentLimitPage
 from holdfast.accounts.agents.agents_page import AGENTS, public_page
+from holdfast.accounts.agents.limit_page import AgentLimitPage
 from holdfast.accounts.agents.requests_page import RequestsPage
 from holdfast.accounts.signed_in_pages import ACCOUNT
 from holdfast.accounts.webhooks.webhook_pages import ZONE_SCRIPT, WebhookPages

@@ -204,7 +204,7 @@ class _OperationEntry:
         schema = by_type[id(self.answer)]
         if not (self.operation.bare or self.operation.is_paginated):
             schema = {"type": "object", "properties": {"data": schema}, "required": ["data"]}
-        headers = {"headers": {"Link": LINK}} if self.operation.link else {}
+        headers = {"headers": {"Link": LINK}} if self.operation.has_link else {}
         return {"description": self.operation.summary, **headers, "content": {"application/json": {"schema": schema}}}
 
     def _failures(self) -> dict[str, Any]:

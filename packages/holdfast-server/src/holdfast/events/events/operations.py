@@ -60,10 +60,7 @@ UNCHANGEABLE = ("pricing_mode", "currency")
 
 
 async def list(reader: Reader, caller: Caller, command: OffsetPage) -> Page[Event]:
-    """List events, oldest first, cancelled and past ones included.
-
-    An organizer key sees its own events.
-    """
+    """List events, oldest first, cancelled and past ones included."""
     page = await sql.list_events(reader, caller.tenant_id, command)
     return Page([to_api(row, reader.resources.settings) for row in page.data], page.pagination)
 

@@ -137,7 +137,7 @@ async def add(steps: Steps, caller: Caller, command: AddPhoto) -> Conclusion[Add
 
 @refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED)
 async def set_primary(tx: Tx, caller: Caller, command: SetPrimaryPhoto) -> EventPhotos:
-    """Move a photo of an event to the front: it is the primary one."""
+    """Make a photo of an event the primary one."""
     event = await events.lock(tx, caller, command.event_id)
     if command.key not in event.image_keys:
         raise invalid({"key": [message("is not one of the event's image_keys")]})

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, LiteralString
 
 from holdfast.accounts import sessions
-from holdfast.accounts.agent_limits import KEY_ASKS_FIRST, LIMIT_OF_KEY, LimitOperations, refuse_agent_with_limit
+from holdfast.accounts.agents.limits import KEY_ASKS_FIRST, LIMIT_OF_KEY, LimitOperations, refuse_agent_with_limit
 from holdfast.events.keys.model import ApiKey, CallerKey, CreateKey, KeyRow, KeyUse, ListKeys, RevokeKey
 from holdfast.events.oauth_server import grants
 from holdfast.events.problems import QUOTA_EXCEEDED
@@ -67,10 +67,7 @@ def _ended_key() -> Problem:
 
 
 async def list(reader: Reader, caller: Caller, command: ListKeys) -> Sequence[ApiKey]:
-    """List active API keys by their first 8 characters.
-
-    An organizer key sees its own keys.
-    """
+    """List active API keys by their first 8 characters."""
     return [_api_key(row, mask(row.start)) for row in await list_active_keys(reader, caller.tenant_id)]
 
 

@@ -31,7 +31,7 @@ class AnswerWithReceipt(Protocol):
 def signing(kind: Callable[..., AnswerWithReceipt]) -> Completion:
     """A function that signs the receipts of the answers of one kind, a Struct."""
 
-    async def complete(database: Database, have_keys: bool, answers: Sequence[Any]) -> Sequence[Any]:
+    async def complete(database: Database, answers: Sequence[Any], *, have_keys: bool) -> Sequence[Any]:
         completed = [_with_receipt(kind, answer) if isinstance(answer, Raw) else answer for answer in answers]
         receipts = [receipt for answer in completed if (receipt := getattr(answer, "receipt", UNSET)) is not UNSET]
         if receipts:

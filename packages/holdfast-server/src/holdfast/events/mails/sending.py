@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from holdfast.accounts.agent_requests import RequestReader
 from holdfast.accounts.agents.mail import RequestMail
 from holdfast.accounts.agents.mail_contents import RequestSentences, mail_contents
+from holdfast.accounts.agents.requests import RequestReader
 from holdfast.accounts.signin import links
 from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.accounts.webhooks import mail_contents as webhook_mails
 from holdfast.accounts.webhooks.mail import WebhookMail
-from holdfast.events.agent_actions.approval_facts import find_credentials, read_facts
+from holdfast.events.agents.approval_facts import find_credentials, read_facts
 from holdfast.events.api import OPERATIONS
 from holdfast.events.mails import sql
 from holdfast.events.mails.kinds import KINDS, Kind

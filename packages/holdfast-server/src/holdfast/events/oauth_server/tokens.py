@@ -20,7 +20,7 @@ from cryptography.fernet import Fernet
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.accounts.agent_limits import GRANT_ASKS_FIRST, LIMIT_OF_GRANT
+from holdfast.accounts.agents.limits import GRANT_ASKS_FIRST, LIMIT_OF_GRANT
 from holdfast.events.oauth_server import grants
 from holdfast.events.oauth_server.model import ACCESS_SECONDS, INVALID_GRANT, INVALID_SCOPE, REFRESH_DAYS, OAuthTokens
 from holdfast.kit.contract.caller import Caller

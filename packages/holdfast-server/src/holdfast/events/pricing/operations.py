@@ -24,7 +24,7 @@ MOVES: LiteralString = (
 
 @refuses(NOT_FOUND, FORBIDDEN)
 async def history(reader: Reader, caller: Caller, command: ListPriceHistory) -> list[PriceChange]:
-    """List every change of an event's price, newest first."""
+    """List the prices of an event, newest first."""
     organizer_id = await organizer_of(reader, command.event_id)
     if organizer_id is None:
         raise NOT_FOUND(f"No event has the id {command.event_id}.")

@@ -82,10 +82,8 @@ class DeleteRegistration(Command):
     user_id: PublicId
 
 
-class Registration(Struct, dict=True):
+class Registration(Struct):
     """A settled registration that holds a seat or a place on the waiting list."""
-
-    # Its `vars` may have the value of the header Link, which is not a part of the body.
 
     id: Annotated[str, Meta(description="`<event_id>-<user_public_id>`")]
     status: AcceptedStatus

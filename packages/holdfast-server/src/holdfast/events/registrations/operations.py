@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from holdfast.accounts import agent_limits
 from holdfast.accounts.addresses import canonical
-from holdfast.accounts.agent_limits import LockedLimit
+from holdfast.accounts.agents import limits as agent_limits
+from holdfast.accounts.agents.limits import LockedLimit
 from holdfast.events.pricing.operations import reprice
 from holdfast.events.problems import (
     EVENT_CANCELLED,
@@ -51,7 +51,7 @@ from holdfast.kit.postgres.group_commit import LockedRow
 from holdfast.kit.postgres.pagination import Page, offset_page
 from holdfast.kit.running import idempotency
 from holdfast.kit.running.idempotency import PeopleInAnswers
-from holdfast.kit.running.operation import Batch
+from holdfast.kit.running.operation import Batch, LinkedAnswer
 from holdfast_verify.formats.receipts import receipt_of
 from holdfast_verify.formats.signed_note import LogName
 
@@ -73,7 +73,7 @@ async def list_registrations(reader: Reader, caller: Caller, command: ListRegist
 
 
 @refuses(NOT_FOUND, FORBIDDEN, REGISTRATION_PENDING, REGISTRATION_REJECTED)
-async def get(reader: Reader, batch: Batch[GetRegistration]) -> Sequence[Registration | Problem]:
+async def get(reader: Reader, batch: Batch[GetRegistration]) -> Sequence[LinkedAnswer[Registration] | Problem]:
     """Read one registration: poll it after registering.
 
     It is refused with `registration_pending` until it is settled, drawn or paid, and with `registration_rejected` when
@@ -82,7 +82,7 @@ async def get(reader: Reader, batch: Batch[GetRegistration]) -> Sequence[Registr
     matches = await sql.find_registrations(reader, [_lookup_key(call.caller, call.command) for call in batch.calls])
     base_url = reader.resources.settings.base_url
     return [
-        _with_link(_registration_or_problem(call.caller, call.command, match), call.caller, match, base_url)
+        _linked_answer(call.caller, call.command, match, base_url)
         for call, match in zip(batch.calls, matches, strict=True)
     ]
 
@@ -177,9 +177,12 @@ def _lookup_key(caller: Caller, command: RegistrationCommand) -> tuple[int, str,
 
 
 def _registration_or_problem(
-    caller: Caller, command: RegistrationCommand, match: RegistrationMatch | None
+    caller: Caller, command: RegistrationCommand, match: RegistrationMatch | None, link: str = ""
 ) -> Registration | Problem:
-    """The answer to a caller about one person at one event: the registration, or a problem."""
+    """The answer to a caller about one person at one event: the registration, or a problem.
+
+    link    the value of the header Link of a problem about a stored registration
+    """
     if match is None:
         return _no_event(command.event_id)
     if not caller.may_access(match.organizer_id):
@@ -187,17 +190,18 @@ def _registration_or_problem(
     if match.status is None:
         return NOT_FOUND(f"{command.user_id} is not registered for event {command.event_id}.")
     if match.status == "pending":
-        return REGISTRATION_PENDING(retry_after=1)
+        return REGISTRATION_PENDING(retry_after=1, link=link)
     if match.status == "held":
-        return REGISTRATION_PENDING("A seat is held, and waits to be paid.", retry_after=15)
+        return REGISTRATION_PENDING("A seat is held, and waits to be paid.", retry_after=15, link=link)
     if match.status == "in_draw":
         return REGISTRATION_PENDING(
             "The event is not open yet. Its places are drawn when it opens. People who have confirmed their mail "
             "address by then come first; a mail asks for it.",
             retry_after=30,
+            link=link,
         )
     if match.status == "rejected":
-        return REGISTRATION_REJECTED(reason=match.reason)
+        return REGISTRATION_REJECTED(reason=match.reason, link=link)
     assert match.amount_paid is not None
     assert match.received_at is not None
     assert match.email is not None
@@ -213,23 +217,16 @@ def _registration_or_problem(
     )
 
 
-def _with_link(
-    answer: Registration | Problem, caller: Caller, match: RegistrationMatch | None, base_url: str
-) -> Registration | Problem:
-    """The answer with a link to the proof of the arrival, if the log of the event has it."""
-    if match and match.log_number is not None and caller.may_access(match.organizer_id):
+def _linked_answer(
+    caller: Caller, command: GetRegistration, match: RegistrationMatch | None, base_url: str
+) -> LinkedAnswer[Registration] | Problem:
+    """The answer to a caller, with a link to the proof of the arrival if the log of the event has it."""
+    link = ""
+    if match and match.log_number is not None:
         proof = f"{base_url}{LogName('events', match.event_id).path}/proofs/{match.log_number}"
         link = f'<{proof}>; rel="receipt"'
-        if isinstance(answer, Problem):
-            answer.link = link
-        else:
-            vars(answer)["link"] = link
-    return answer
-
-
-def link_of(registration: Registration) -> str:
-    """The value of the header Link of an answer; empty: it has none."""
-    return vars(registration).get("link", "")
+    answer = _registration_or_problem(caller, command, match, link)
+    return answer if isinstance(answer, Problem) else LinkedAnswer(answer, link)
 
 
 def _no_event(event_id: int) -> Problem:

@@ -6,7 +6,7 @@ from typing import Any, LiteralString
 import msgspec
 
 from holdfast.accounts.addresses import usable_address
-from holdfast.accounts.agent_requests import waiting_requests_count
+from holdfast.accounts.agents.requests import waiting_requests_count
 from holdfast.accounts.directory import Account, StoredPassword
 from holdfast.events.hand_over_conditions import of_organizer
 from holdfast.events.resources import Reader

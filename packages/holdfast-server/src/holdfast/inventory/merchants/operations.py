@@ -5,7 +5,7 @@ from typing import Any, LiteralString
 
 from holdfast.accounts import sessions
 from holdfast.accounts.addresses import usable_address
-from holdfast.accounts.agent_requests import waiting_requests_count
+from holdfast.accounts.agents.requests import waiting_requests_count
 from holdfast.accounts.directory import Account, StoredPassword
 from holdfast.accounts.signin import links
 from holdfast.inventory.merchants.model import (

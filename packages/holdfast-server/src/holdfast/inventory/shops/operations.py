@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from holdfast.accounts.agent_limits import KEY_ASKS_FIRST, LIMIT_OF_KEY, LimitOperations, move_limit
+from holdfast.accounts.agents.limits import KEY_ASKS_FIRST, LIMIT_OF_KEY, LimitOperations, move_limit
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.shopify.domains import is_domain
 from holdfast.inventory.shops.model import SCOPES, CallerKey, Shop, ShopKey

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from holdfast.accounts import agent_limits
-from holdfast.accounts.agent_limits import LockedLimit
+from holdfast.accounts.agents import limits as agent_limits
+from holdfast.accounts.agents.limits import LockedLimit
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.stock import sql
 from holdfast.inventory.stock.ledger_rules import ChangeCause, Posting, Stock

@@ -19,10 +19,13 @@ from holdfast.kit.webhooks.model import SetWebhook, Types, Url, WebhookEndpoint
 class SetEndpoint(Repeatable, kw_only=True):
     """`SetWebhook` with a dry run and an idempotency key."""
 
-    endpoint_id: Annotated[Id, Meta(description="Absent: a new one.")] | None = None
+    endpoint_id: Annotated[Id, Meta(description="Leave it out for a new endpoint.")] | None = None
     url: Annotated[Url, Meta(description="Begins with https://.")] | UnsetType = UNSET
-    types: Annotated[Types, Meta(description="Such as stock.low; empty: all.")] | UnsetType = UNSET
-    active: Annotated[bool, Meta(description="False pauses it.")] | UnsetType = UNSET
+    types: (
+        Annotated[Types, Meta(description="The types of messages that it gets, such as stock.low; empty: all.")]
+        | UnsetType
+    ) = UNSET
+    active: Annotated[bool, Meta(description="False pauses the endpoint.")] | UnsetType = UNSET
 
     @rule("endpoint_id", "url")
     def _has_address(self) -> str | None:

@@ -11,6 +11,8 @@ from holdfast.kit.contract.messages import Message, message
 
 F = TypeVar("F", bound=Callable[..., object])
 
+CountedOwner = Literal["network", "account", ""]
+
 
 class Problem(Exception):
     """Raised to refuse a request. It has a code, a message and a hint.
@@ -18,22 +20,32 @@ class Problem(Exception):
     `body()` is the error envelope: `error`, `code`, `hint`, and further members of some problems, such as `errors` or
     `retry_after` (whole seconds, also sent as the `Retry-After` header).
 
-    `errors` has the same messages for pages, which translate them into the language of the visitor.
+    errors     the messages of `errors` for pages, which translate them into the language of the visitor
+    allow      with `method_not_allowed`: the methods of the Allow header
+    link       the value of the Link header; empty: there is none
+    counted    with `rate_limited`: the kind of owner whose requests were counted, for pages; empty: another kind
     """
 
-    def __init__(self, type: "ProblemType", message: str, hint: str, extra: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        type: "ProblemType",
+        message: str,
+        hint: str,
+        extra: Mapping[str, Any],
+        *,
+        allow: str = "",
+        link: str = "",
+        counted: CountedOwner = "",
+    ) -> None:
         super().__init__(message)
         self.type = type
         self.message = str(message)
         self.hint = hint
         self.errors: Mapping[str, Sequence[str]] = extra.get("errors", {})
         self.extra: Mapping[str, Any] = {**extra, "errors": _plain(self.errors)} if self.errors else extra
-        self.allow = ""
-        """With `method_not_allowed`: the methods of the Allow header."""
-        self.link = ""
-        """The value of the Link header; empty: there is none."""
-        self.counted: Literal["network", "account", ""] = ""
-        """With `rate_limited`: the kind of owner whose requests were counted, for pages; empty: another kind."""
+        self.allow = allow
+        self.link = link
+        self.counted = counted
 
     @property
     def code(self) -> str:
@@ -68,10 +80,20 @@ class ProblemType:
     hint: str
     field: str | None = None
 
-    def __call__(self, text: str | None = None, *, hint: str | None = None, **extra: Any) -> Problem:
+    def __call__(
+        self,
+        text: str | None = None,
+        *,
+        hint: str | None = None,
+        allow: str = "",
+        link: str = "",
+        counted: CountedOwner = "",
+        **extra: Any,
+    ) -> Problem:
         text = text if isinstance(text, Message) else message(text or self.meaning)
         errors = {"errors": {self.field: [text]}} if self.field else {}
-        return Problem(self, text, hint or self.hint, {**errors, **extra})
+        extra = {**errors, **extra}
+        return Problem(self, text, hint or self.hint, extra, allow=allow, link=link, counted=counted)
 
 
 BAD_REQUEST = ProblemType(

@@ -316,6 +316,6 @@ def require_method(request: Request, methods: Sequence[str]) -> None:
 
 def method_not_allowed(path: str, method: str, methods: Sequence[str]) -> problems.Problem:
     allowed = ", ".join(methods)
-    problem = problems.METHOD_NOT_ALLOWED(f"{path} does not answer {method}.", hint=f"It answers {allowed}.")
-    problem.allow = allowed
-    return problem
+    return problems.METHOD_NOT_ALLOWED(
+        f"{path} does not answer {method}.", hint=f"It answers {allowed}.", allow=allowed
+    )

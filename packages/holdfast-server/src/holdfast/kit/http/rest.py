@@ -212,7 +212,7 @@ class OperationEndpoint:
         self, operation: Operation, runner: Runner, authenticate: Authenticate, limits: Limits, refuse: RenderProblem
     ) -> None:
         self._operation = operation
-        self._run = runner[operation]
+        self._run = runner.linked_run(operation)
         self._authenticate = authenticate
         self._limits = limits
         self._content_limit = operation.content_limit
@@ -247,9 +247,10 @@ class OperationEndpoint:
             limit = self._content_limit
             await self._limits.hit_shared(limit.name, limit.key(command), address(request.scope))
         key = idempotency_key(request.headers) if operation.takes_idempotency_key else None
-        answer = await self._run(caller, command, key)
+        answer, link = await self._run(caller, command, key), ""
+        if operation.has_link:
+            answer, link = answer.body, answer.link
         content = b"" if answer is None else encode({"data": answer} if self._wraps_answer else answer)
-        link = operation.link(answer) if operation.link else ""
         return Reply(operation.status, content, [NO_STORE, (b"link", link.encode())] if link else [NO_STORE])
 
 

@@ -1,9 +1,10 @@
 """Operations as MCP tools: the list of tools with JSON Schemas, arguments as commands, answers and refusals as results.
 
-Schemas are as short as possible: an agent reads all of them before its first call. The schema of arguments has every
-bound that may be met, but the minimum of ids and pages, and its description says it too, since some clients drop the
-bounds. A pattern is explained by the description alone. The schema of an answer is an outline: its members. The answer
-shows the rest.
+Schemas are as short as possible: an agent reads all of them before its first call. The schema of arguments has the
+bounds of each member, and the description of the member says them too, since some clients drop the bounds. It leaves
+out the minimum of ids and pages, the bounds of what the database stores, patterns, which the description explains, and
+defaults that are false, zero or an empty text. The schema of an answer is an outline: its members. The answer shows the
+rest.
 
 Some vendors refuse all tools if one of their schemas has a keyword that they do not know. So each member has one type;
 a list of types, a choice with null and `uniqueItems` are left out. A member that can be emptied is named by `clear`.
@@ -124,7 +125,7 @@ def _argument(schema: Schema, shared: dict[str, Schema]) -> Schema:
     if "enum" in short:
         short["type"] = TYPES[type(short["enum"][0])]
     if not short.get("default", True):
-        # False, zero or an empty text: as good as absent.
+        # False, zero or an empty text: an agent takes an absent argument for this anyway.
         del short["default"]
     if description := " ".join(filter(None, [short.get("description"), bounds_in_words(short)])):
         short["description"] = description
@@ -281,14 +282,14 @@ def definitions(operations: Operations) -> list[Schema]:
     An answer type that several tools share is outlined once. An argument is explained again only if the last tool that
     explains one with its name says something else; the instructions say so.
     """
-    first: dict[Any, str] = {}
+    first_with_answer: dict[Any, str] = {}
     meanings: dict[str, str] = {}
     schemas: list[Schema] = []
     for operation in operations:
-        first_alike = first.setdefault(operation.answer, operation.name)
-        is_outlined = first_alike == operation.name or operation.answer is None
+        first_name = first_with_answer.setdefault(operation.answer, operation.name)
+        is_first = first_name == operation.name or operation.answer is None
         tool = definition(operation)
-        output = tool["outputSchema"] if is_outlined else {"type": "object", "description": f"As {first_alike}."}
+        output = tool["outputSchema"] if is_first else {"type": "object", "description": f"As {first_name}."}
         schemas.append({**tool, "inputSchema": _without_repeats(tool["inputSchema"], meanings), "outputSchema": output})
     return schemas
 

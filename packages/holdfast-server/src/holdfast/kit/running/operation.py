@@ -10,7 +10,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, Protocol, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Struct
@@ -52,6 +52,17 @@ class Batch(Struct, Generic[C], frozen=True):
     waits: bool = True
 
 
+class LinkedAnswer(Struct, Generic[A], frozen=True):
+    """An answer of an operation that reads, with what is sent beside it over HTTP.
+
+    body    the answer itself
+    link    the value of the header Link; empty: it has none
+    """
+
+    body: A
+    link: str
+
+
 @dataclass(frozen=True)
 class RunMode(Generic[C, A]):
     """The function of an operation, with the types of its command and its answer.
@@ -73,9 +84,21 @@ class RunMode(Generic[C, A]):
         return self._types[0]
 
     @cached_property
+    def _annotated_answer(self) -> Any:
+        """The annotation of one answer."""
+        return self._types[1]
+
+    @cached_property
+    def has_link(self) -> bool:
+        """Whether its answers are `LinkedAnswer`."""
+        return get_origin(self._annotated_answer) is LinkedAnswer
+
+    @cached_property
     def answer(self) -> Any:
-        """The type of one answer; None for an empty one."""
-        return _none(self._types[1])
+        """The type of the body of one answer; None for an empty one."""
+        if self.has_link:
+            return get_args(self._annotated_answer)[0]
+        return None if self._annotated_answer is type(None) else self._annotated_answer
 
     @property
     def refuses(self) -> tuple[ProblemType, ...]:
@@ -87,12 +110,16 @@ class Single(RunMode[C, A]):
     """`(tx, caller, command) -> answer`"""
 
 
-Completion = Callable[[Database[Any], bool, Sequence[Any]], Awaitable[Sequence[Any]]]
-"""`(database, have_keys, answers) -> answers`: completes the answers of a batch after its commit.
+class Completion(Protocol):
+    """Completes the answers of a batch after its commit. Some of these are problems and `LockedRow`.
 
-Among them are problems and `LockedRow`. If the calls have idempotency keys, the answers were stored incomplete, and
-stored ones come as `msgspec.Raw`. Each must become the same every time, whatever the others are.
-"""
+    have_keys    whether the calls have idempotency keys. Then the answers were stored incomplete, and stored ones come
+                 as `msgspec.Raw`. Each must become the same every time, whatever the others are
+    """
+
+    def __call__(
+        self, database: Database[Any], answers: Sequence[Any], *, have_keys: bool
+    ) -> Awaitable[Sequence[Any]]: ...
 
 
 @dataclass(frozen=True)
@@ -113,17 +140,17 @@ class Batched(RunMode[C, A]):
         return get_args(self._types[0])[0]
 
     @cached_property
-    def answer(self) -> Any:
+    def _annotated_answer(self) -> Any:
         (answers,) = get_args(self._types[1])
-        return _none(next(member for member in get_args(answers) if member not in (Problem, LockedRow)))
+        return next(member for member in get_args(answers) if member not in (Problem, LockedRow))
 
 
 class Stepwise(RunMode[C, A]):
     """`(steps, caller, command) -> concluded`"""
 
     @cached_property
-    def answer(self) -> Any:
-        return _none(get_args(self._types[1])[0])
+    def _annotated_answer(self) -> Any:
+        return get_args(self._types[1])[0]
 
 
 AnyMode = Single[Any, Any] | Batched[Any, Any] | Stepwise[Any, Any]
@@ -157,10 +184,6 @@ def batched(
 def steps(function: Callable[[Steps[R], Caller, C], Awaitable[Conclusion[A]]]) -> Stepwise[C, A]:
     """Run in steps: the function opens its own transactions, and works outside the database between them."""
     return Stepwise(function)
-
-
-def _none(answer: Any) -> Any:
-    return None if answer is type(None) else answer
 
 
 @dataclass(frozen=True)
@@ -213,7 +236,6 @@ class Operation:
     public           needs no credential
     limit            the name of the rate limit that it counts against
     content_limit    the rate limit that counts calls of its route by the content of the command
-    link             returns the value of the header Link of an answer over HTTP; empty: it has none
     follows_up       whether it asks about something that was accepted: under overload it is refused last
     live             the members of its answer that change by themselves: their old values may be sent back
     lane             the lane that it waits in, which has slots apart from other lanes; empty: the usual one
@@ -231,7 +253,6 @@ class Operation:
     public: bool = False
     limit: str | None = None
     content_limit: CommandLimit[Any] | None = None
-    link: Callable[[Any], str] | None = None
     follows_up: bool = False
     live: tuple[str, ...] = ()
     lane: str = ""
@@ -281,6 +302,11 @@ class Operation:
     def answer(self) -> Any:
         """The type of one answer; None for an empty one."""
         return self.mode.answer
+
+    @property
+    def has_link(self) -> bool:
+        """Whether its answers are `LinkedAnswer`, with a header Link."""
+        return self.mode.has_link
 
     @cached_property
     def is_paginated(self) -> bool:
@@ -358,6 +384,12 @@ Claim = Callable[[Tx[Any]], Awaitable[None]]
 """Marks a request as done, in the transaction that does it. Raises if it does not wait for a person any more."""
 
 
+class ApprovedCall(NamedTuple):
+    """A call that a person has approved, and that was run. `answer_key`: the idempotency key of the stored answer."""
+
+    answer_key: str
+
+
 class ApprovalGate(Protocol):
     """Stores the calls that a person must approve."""
 
@@ -367,10 +399,8 @@ class ApprovalGate(Protocol):
 
     async def ask(
         self, tx: Tx[Any], operation: Operation, caller: Caller, command: Command, key: str | None
-    ) -> Problem | str:
-        """Store a request, unless the call is already one. Returns what refuses the call.
-
-        Returns the key of the stored answer instead, if a person has approved the call.
+    ) -> Problem | ApprovedCall:
+        """Store a request, unless the call is already one. Returns what refuses the call, unless it was approved.
 
         key    the idempotency key of the call; None: it has none, and is the same request as the same call before
         """

@@ -137,12 +137,11 @@ class Limits:
             await self._count(_wide(limit), f"{name} of a wide network", wide, times, whose)
         wait = await self._windows.count(limit, name, who, times)
         if wait is not None:
-            problem = RATE_LIMITED(
+            raise RATE_LIMITED(
                 f"At most {limit.amount} requests per {_window_text(limit)} are allowed here{whose}.",
                 retry_after=max(1, math.ceil(wait)),
+                counted="network" if is_source(who) else "account" if is_account(who) else "",
             )
-            problem.counted = "network" if is_source(who) else "account" if is_account(who) else ""
-            raise problem
 
     async def close(self) -> None:
         """Close the connections to a shared storage."""

@@ -22,7 +22,7 @@ class ReadOnlyMembers:
 
     def __init__(self, operation: Operation, runner: Runner) -> None:
         self._types = {name: kind for name, kind in operation.read_only_fields.items() if name not in operation.live}
-        reading = runner.get_of(operation) if self._types else None
+        reading = runner.find_get_operation(operation) if self._types else None
         self._reading = reading
         self._run: Run | None = runner[reading] if reading else None
 

@@ -129,14 +129,26 @@ class Runner:
         self._runs: dict[str, Run] = {}
 
     def __getitem__(self, operation: Operation) -> Run:
+        """The run of an operation, without the links of its answers."""
+        run = self.linked_run(operation)
+        if not operation.has_link:
+            return run
+
+        async def run_without_link(caller: Caller, command: Any, key: str | None = None) -> Any:
+            return (await run(caller, command, key)).body
+
+        return run_without_link
+
+    def linked_run(self, operation: Operation) -> Run:
+        """The run of an operation, whose answers are `LinkedAnswer` if the operation has them."""
         name = operation.name
         if name not in self._runs:
-            self._runs[name] = self._run_with_approval(self._operations[name])
+            self._runs[name] = self._build_run_with_approval(self._operations[name])
         return self._runs[name]
 
-    def _run_with_approval(self, operation: Operation) -> Run:
+    def _build_run_with_approval(self, operation: Operation) -> Run:
         """The run of an operation. For a credential that asks a person first, it only stores the call."""
-        run, approvals = self._run_directly(operation), self._approvals
+        run, approvals = self._build_direct_run(operation), self._approvals
         if approvals is None or operation.mode.reads or not approvals.covers(operation):
             return run
 
@@ -152,7 +164,8 @@ class Runner:
             )
             if isinstance(outcome, Problem):
                 raise outcome
-            return await self._complete_answer(operation, await self._find_answer(operation, caller, command, outcome))
+            answer = await self._find_answer(operation, caller, command, outcome.answer_key)
+            return await self._complete_answer(operation, answer)
 
         return ask
 
@@ -164,8 +177,7 @@ class Runner:
         """A stored answer as its first caller got it. Raises it if it is a `Problem`."""
         mode = operation.mode
         if answer is not None and isinstance(mode, Batched) and mode.complete:
-            have_keys = True
-            [answer] = await mode.complete(self._database, have_keys, [answer])
+            [answer] = await mode.complete(self._database, [answer], have_keys=True)
         if operation.answer is None and not isinstance(answer, Problem):
             return None
         return _answer_or_raise(answer)
@@ -179,9 +191,9 @@ class Runner:
         mode = operation.mode
         request = self.idempotency.request(operation.name, caller, command, key)
         if isinstance(mode, Stepwise):
-            steps = self._steps_of(operation, caller, command, request, claim)
+            steps = self._build_steps(operation, caller, command, request, claim)
             return await self._take_steps(operation, mode, steps, caller, command)
-        answers = KeyedAnswers(self.idempotency, self._answers_of(operation, mode))
+        answers = KeyedAnswers(self.idempotency, self._build_answers(operation, mode))
         call = KeyedCall(Call(caller, command), request)
         tenant = self._isolated_tenant(caller)
 
@@ -196,7 +208,7 @@ class Runner:
             with self.admission.work():
                 return await self._database.transact(work, tenant)
 
-    def get_of(self, operation: Operation) -> Operation | None:
+    def find_get_operation(self, operation: Operation) -> Operation | None:
         """The operation that reads what this one changes: the GET of the same path, with the same answer."""
         return next(
             (
@@ -219,7 +231,7 @@ class Runner:
             with self.admission.work():
                 return await self._database.transact(work, self._isolated_tenant(caller))
 
-    def _run_directly(self, operation: Operation) -> Run:
+    def _build_direct_run(self, operation: Operation) -> Run:
         """The run of an operation.
 
         Calls without a key, calls with one, and dry runs go separate ways: a batch has calls of one kind. Of a call
@@ -227,14 +239,14 @@ class Runner:
         """
         mode = operation.mode
         if isinstance(mode, Stepwise):
-            return self._run_in_steps(operation, mode)
-        answers = self._answers_of(operation, mode)
-        submit = self._submit_of(operation, mode, answers, have_keys=False)
-        submit_keyed = self._submit_of(operation, mode, KeyedAnswers(self.idempotency, answers), have_keys=True)
+            return self._build_run_in_steps(operation, mode)
+        answers = self._build_answers(operation, mode)
+        submit = self._build_submit(operation, mode, answers, have_keys=False)
+        submit_keyed = self._build_submit(operation, mode, KeyedAnswers(self.idempotency, answers), have_keys=True)
         submit_dry_run: Submit | None = None
         if issubclass(operation.command, Repeatable):
             dry_run = CallTransaction(self._database, DryRunAnswers(answers), commit=False)
-            submit_dry_run = self._batches_of(operation, self._writes, dry_run).submit
+            submit_dry_run = self._build_batches(operation, self._writes, dry_run).submit
 
         async def run(caller: Caller, command: Any, key: str | None = None) -> Any:
             if submit_dry_run:
@@ -250,7 +262,7 @@ class Runner:
 
         return run
 
-    def _submit_of(
+    def _build_submit(
         self, operation: Operation, mode: Single[Any, Any] | Batched[Any, Any], answers: CallAnswers, *, have_keys: bool
     ) -> Submit:
         """What runs a call, with or without an idempotency key: in a batch with others, or alone."""
@@ -258,8 +270,8 @@ class Runner:
         # To store the answer of a key, a read is a transaction too.
         transact = CallTransaction(self._database, answers, reads=mode.reads and not have_keys)
         if isinstance(mode, Batched):
-            complete = partial(mode.complete, self._database, have_keys) if mode.complete else None
-            return self._batches_of(operation, slots, transact, complete, mode.collect_seconds).submit
+            complete = partial(mode.complete, self._database, have_keys=have_keys) if mode.complete else None
+            return self._build_batches(operation, slots, transact, complete, mode.collect_seconds).submit
 
         async def submit_alone(caller: Caller, call: Any) -> Any:
             async with slots.of(lane_owner(operation.lane, caller)):
@@ -269,7 +281,7 @@ class Runner:
 
         return submit_alone
 
-    def _batches_of(
+    def _build_batches(
         self,
         operation: Operation,
         slots: Slots,
@@ -288,14 +300,14 @@ class Runner:
             collect_seconds=collect_seconds,
         )
 
-    def _answers_of(self, operation: Operation, mode: Single[Any, Any] | Batched[Any, Any]) -> CallAnswers:
+    def _build_answers(self, operation: Operation, mode: Single[Any, Any] | Batched[Any, Any]) -> CallAnswers:
         """How the calls of an operation are answered in a transaction."""
         answers = BatchAnswers(operation, mode) if isinstance(mode, Batched) else SingleAnswers(operation, mode)
         if self._agent_log and not mode.reads and self._agent_log.covers(operation):
             return LoggedAnswers(operation, self._agent_log, answers)
         return answers
 
-    def _run_in_steps(self, operation: Operation, mode: Stepwise[Any, Any]) -> Run:
+    def _build_run_in_steps(self, operation: Operation, mode: Stepwise[Any, Any]) -> Run:
         """The run of an operation in steps. Of a call with a key the answer is stored."""
 
         async def run(caller: Caller, command: Any, key: str | None = None) -> Any:
@@ -304,11 +316,11 @@ class Runner:
                 key = None if command.dry_run else key or command.idempotency_key
             if key is None:
                 return await self._take_steps(
-                    operation, mode, self._steps_of(operation, caller, command), caller, command
+                    operation, mode, self._build_steps(operation, caller, command), caller, command
                 )
             request = self.idempotency.request(operation.name, caller, command, key)
             async with self._repeats.of((request.id,)):
-                steps = self._steps_of(operation, caller, command, request)
+                steps = self._build_steps(operation, caller, command, request)
                 answer = await steps.read(lambda reader: self.idempotency.find_answer(reader, request))
                 if answer is not None:
                     await steps.transact(lambda tx: tx.confirm())
@@ -317,7 +329,7 @@ class Runner:
 
         return run
 
-    def _steps_of(
+    def _build_steps(
         self,
         operation: Operation,
         caller: Caller,

@@ -174,7 +174,7 @@ class EndpointOperations:
 
     @refuses(NOT_FOUND, FORBIDDEN)
     async def ping(self, tx: Tx[Any], caller: Caller, command: PingWebhookEndpoint) -> None:
-        """Send a test message, of the type ping."""
+        """Send a test message of the type ping."""
         row = await self._lock(tx, caller, command.endpoint_id)
         await sql.insert_ping(tx, row, PING)
         await tx.notify(MESSAGES_CHANNEL)
@@ -207,7 +207,7 @@ class EndpointOperations:
 
     @refuses(NOT_FOUND, FORBIDDEN)
     async def resend_range(self, tx: Tx[Any], caller: Caller, command: ResendWebhookMessages) -> ResentMessages:
-        """Send the messages of a time again, each with the same id: at most 10,000, the oldest first."""
+        """Send messages again, each with the same id: at most 10,000, the oldest first."""
         if command.dry_run:
             row = await self._find(tx, caller, command.endpoint_id)
             count, last = await sql.count_range(tx, row, command, MAX_RESENT)

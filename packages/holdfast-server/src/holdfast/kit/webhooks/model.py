@@ -41,7 +41,7 @@ Url = Annotated[
 ]
 Types = Annotated[
     list[Annotated[str, Meta(max_length=MAX_TYPE_LENGTH)]],
-    Meta(max_length=MAX_TYPES, description="The messages that it gets; empty: all."),
+    Meta(max_length=MAX_TYPES, description="The types of messages that it gets; empty: all."),
 ]
 Ordered = Annotated[bool, Meta(description="A message waits until the one before it, of its subject, is delivered.")]
 
@@ -122,7 +122,7 @@ class PingWebhookEndpoint(Command):
 
 class ListWebhookDeliveries(OffsetPage, kw_only=True):
     endpoint_id: EndpointId
-    status: Annotated[DeliveryStatus, Meta(description="Only these.")] | None = None
+    status: Annotated[DeliveryStatus, Meta(description="Only messages with this status.")] | None = None
     message_id: MessageId | None = None
 
 
@@ -133,10 +133,10 @@ class ListWebhookAttempts(Command):
 
 class ResendWebhookMessages(Command):
     endpoint_id: EndpointId
-    since: Annotated[Timestamp, Meta(description="From then on.")]
-    until: Annotated[Timestamp | None, Meta(description="Up to then.")] = None
-    only_failed: Annotated[bool, Meta(description="No delivered ones.")] = True
-    dry_run: Annotated[bool, Meta(description="Only count them.")] = False
+    since: Annotated[Timestamp, Meta(description="Messages since this time.")]
+    until: Annotated[Timestamp | None, Meta(description="Messages until this time.")] = None
+    only_failed: Annotated[bool, Meta(description="Leaves out delivered messages.")] = True
+    dry_run: Annotated[bool, Meta(description="Only counts the messages.")] = False
     after: Annotated[MessageId | None, Meta(description="The `next_after` of the answer before.")] = None
 
 
@@ -146,14 +146,14 @@ class ResendWebhookMessage(Command):
 
 
 class ListWebhooks(Command):
-    endpoint_id: Annotated[Id, Meta(description="Only this one.")] | None = None
+    endpoint_id: Annotated[Id, Meta(description="Only this endpoint.")] | None = None
 
 
 class SetWebhook(Command, kw_only=True):
-    endpoint_id: Annotated[Id, Meta(description="Absent: a new one.")] | None = None
+    endpoint_id: Annotated[Id, Meta(description="Leave it out for a new endpoint.")] | None = None
     url: Annotated[Url, Meta(description="Begins with https://.")] | UnsetType = UNSET
     types: Types | UnsetType = UNSET
-    active: Annotated[bool, Meta(description="False pauses it.")] | UnsetType = UNSET
+    active: Annotated[bool, Meta(description="False pauses the endpoint.")] | UnsetType = UNSET
 
     @rule("endpoint_id", "url")
     def _has_address(self) -> str | None:

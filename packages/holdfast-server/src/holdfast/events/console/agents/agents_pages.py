@@ -7,8 +7,6 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from holdfast.accounts.agent_limits import AgentLimit, ListLimits
-from holdfast.accounts.agent_requests import RequestApprovals
 from holdfast.accounts.agents.agents_page import (
     AGENTS,
     AgentCard,
@@ -19,10 +17,11 @@ from holdfast.accounts.agents.agents_page import (
     ConnectionDetails,
     RequestCard,
 )
+from holdfast.accounts.agents.limits import AgentLimit, ListLimits
+from holdfast.accounts.agents.requests import RequestApprovals
 from holdfast.accounts.agents.requests_page import MAX_REQUESTS
 from holdfast.accounts.sessions import Session
-from holdfast.events.agent_actions.model import AgentAction, ListAgentActions
-from holdfast.events.agent_actions.operations import LIST_AGENT_ACTIONS
+from holdfast.events.agents.actions import LIST_AGENT_ACTIONS, AgentAction, ListAgentActions
 from holdfast.events.console.agents.approval_cards import describe
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.console.people.registrations import REGISTRATIONS_PER_PAGE, bulk_changes_path

@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from holdfast.accounts.agent_limits import AgentLimit, ListLimits
-from holdfast.accounts.agent_requests import RequestApprovals
 from holdfast.accounts.agents.agents_page import (
     AGENTS,
     AgentCard,
@@ -20,6 +18,8 @@ from holdfast.accounts.agents.agents_page import (
     RequestCard,
     public_page,
 )
+from holdfast.accounts.agents.limits import AgentLimit, ListLimits
+from holdfast.accounts.agents.requests import RequestApprovals
 from holdfast.accounts.agents.requests_page import MAX_REQUESTS, RequestsPage
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.agents import access

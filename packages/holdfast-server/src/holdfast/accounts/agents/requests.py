@@ -20,7 +20,7 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import APPROVAL_DECLINED, APPROVAL_REQUIRED, INSUFFICIENT_SCOPE, NOT_FOUND, Problem
 from holdfast.kit.postgres.database import Database, Reader, Tx
-from holdfast.kit.running.operation import Operation, Operations
+from holdfast.kit.running.operation import ApprovedCall, Operation, Operations
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.service_secret import UnsealError
 
@@ -177,10 +177,10 @@ class AgentRequests:
 
     async def ask(
         self, tx: Tx[Any], operation: Operation, caller: Caller, command: Command, key: str | None
-    ) -> Problem | str:
+    ) -> Problem | ApprovedCall:
         """Store the call of an agent, so that a person can approve it. The same call is stored once.
 
-        Returns the problem to answer with, or the key of the stored answer if the call was approved and done.
+        Returns the problem to answer with, unless the call was approved and done.
         """
         credential = {"tenant_id": caller.tenant, "key_id": caller.id, "client_id": None}
         if self._has_grants and caller.principal == "access_token":
@@ -225,7 +225,7 @@ class AgentRequests:
         [(id, expires_at)] = rows
         return self._waiting(id, expires_at)
 
-    async def _find_earlier(self, tx: Tx[Any], digest: bytes, key: str | None) -> Problem | str | None:
+    async def _find_earlier(self, tx: Tx[Any], digest: bytes, key: str | None) -> Problem | ApprovedCall | None:
         """The answer to a call that was made before; None: it is a new request."""
         earlier = await tx.row(
             _EarlierRequest,
@@ -243,7 +243,7 @@ class AgentRequests:
             return APPROVAL_DECLINED(request_id=earlier.id, status=earlier.status)
         if earlier.status == "done" and key is None and earlier.is_recent and not earlier.is_answered:
             await tx.run("update agent_requests set is_answered = true where id = %(id)s", {"id": earlier.id})
-            return _answer_key(earlier.id)
+            return ApprovedCall(_answer_key(earlier.id))
         return None
 
     def _waiting(self, id: int, expires_at: datetime) -> Problem:

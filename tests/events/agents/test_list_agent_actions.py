@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.accounts.agent_actions import forget_actions
-from holdfast.events.agent_actions.model import OPERATIONS, AgentAction, ListAgentActions
-from holdfast.events.agent_actions.operations import list_actions
+from holdfast.accounts.agents.actions import forget_actions
+from holdfast.events.agents.actions import OPERATIONS, AgentAction, ListAgentActions, list_actions
 from holdfast.events.api import OPERATIONS as TABLE
 from holdfast.events.ownership import end_stranger
 from holdfast.kit.contract.caller import person

@@ -1,6 +1,6 @@
 """An organizer at a desk, and an agent that asks the organizer first."""
 
-from holdfast.accounts.agent_limits import SetLimit
+from holdfast.accounts.agents.limits import SetLimit
 from holdfast.events.keys import operations as keys
 from holdfast.kit.contract.caller import system
 from tests.events.console.organizer_scene import Desk, hidden_field, open_desk

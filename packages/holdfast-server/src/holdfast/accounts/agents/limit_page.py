@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
-from holdfast.accounts.agent_limits import MAX_DAILY_LIMIT, CredentialLimit, GetLimit, LimitOperations, SetLimit
+from holdfast.accounts.agents.limits import MAX_DAILY_LIMIT, CredentialLimit, GetLimit, LimitOperations, SetLimit
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import Console
 from holdfast.kit.contract.caller import Caller
@@ -94,7 +94,7 @@ class AgentLimitPage:
         return self._console.signed_in.page(
             session,
             request,
-            "agent_limit.html",
+            "agents/agent_limit.html",
             VALIDATION_FAILED.status if error else 200,
             here=self._lists[kind],
             kind=kind,

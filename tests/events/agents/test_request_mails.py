@@ -7,7 +7,7 @@ import pytest
 from holdfast.events.mails import sending
 from holdfast.events.mails.writing import write
 from holdfast.kit.mail.message import Envelope
-from tests.events.agent_requests.asking import NIGHT, asking_desk, decide
+from tests.events.agents.asking import NIGHT, asking_desk, decide
 from tests.helpers.agents import problem_of
 from tests.kit.mail.posting import all_due, text_of
 from tests.support import Service

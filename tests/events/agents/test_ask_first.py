@@ -6,10 +6,10 @@ import re
 import pytest
 
 from holdfast.accounts import sessions
-from holdfast.accounts.agent_requests import MAX_WAITING_REQUESTS
-from holdfast.events.agent_actions.model import OPERATIONS
+from holdfast.accounts.agents.requests import MAX_WAITING_REQUESTS
+from holdfast.events.agents.actions import OPERATIONS
 from holdfast.events.api import OPERATIONS as TABLE
-from tests.events.agent_requests.asking import NIGHT, asking_desk, decide
+from tests.events.agents.asking import NIGHT, asking_desk, decide
 from tests.events.console.organizer_scene import hidden_field, open_desk
 from tests.helpers.agents import problem_of
 from tests.helpers.form_browser import main_text

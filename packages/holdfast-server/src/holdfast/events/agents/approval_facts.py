@@ -6,10 +6,10 @@ from typing import Any, LiteralString
 import msgspec
 from msgspec import UNSET
 
-from holdfast.accounts.agent_limits import GRANT_ASKS_FIRST, KEY_ASKS_FIRST, LIMIT_OF_GRANT, LIMIT_OF_KEY
-from holdfast.accounts.agent_requests import AgentRequests, Credential, CredentialId, Facts, RequestedCall
 from holdfast.accounts.agents.agents_page import REQUESTS
-from holdfast.events.agent_actions.model import APPROVABLE
+from holdfast.accounts.agents.limits import GRANT_ASKS_FIRST, KEY_ASKS_FIRST, LIMIT_OF_GRANT, LIMIT_OF_KEY
+from holdfast.accounts.agents.requests import AgentRequests, Credential, CredentialId, Facts, RequestedCall
+from holdfast.events.agents.actions import APPROVABLE
 from holdfast.events.resources import Reader
 from holdfast.events.users.model import PERSON_EMAIL
 from holdfast.kit.contract.caller import Caller, api_key
@@ -21,7 +21,7 @@ EVENT_FACTS = ("title", "datetime", "currency", "timezone", "cancelled_at")
 
 
 def agent_requests(base_url: str) -> AgentRequests:
-    """The requests of agents. The operations that wait for a person are those in `OPERATIONS`."""
+    """The requests of agents. The operations that wait for a person are those in `APPROVABLE`."""
     return AgentRequests(APPROVABLE, f"{base_url}{REQUESTS}", has_grants=True)
 
 
