@@ -42,7 +42,7 @@ from holdfast.events.push import part as push
 from holdfast.events.queues import part as queues
 from holdfast.events.queues.model import QUEUE_DRAWS
 from holdfast.events.registrations import part as registrations
-from holdfast.events.registrations.part import IDEMPOTENCY
+from holdfast.events.registrations.people_in_answers import IDEMPOTENCY
 from holdfast.events.resources import Context, Database
 from holdfast.events.seats import drawn
 from holdfast.events.seats import part as seats
