@@ -1,6 +1,6 @@
 """What queues register: their pages, their release, and the forgetting of visitors."""
 
-from holdfast.events.queues import operations, pages, release, release_tokens, room
+from holdfast.events.queues import pages, release, release_tokens, room, visitor_retention
 from holdfast.events.resources import Context
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_transaction
 from holdfast.kit.process.part import Endpoints, Part
@@ -22,7 +22,7 @@ PART = Part(
     endpoints=endpoints,
     loops=(release.LOOP,),
     timed_tasks=(
-        TimedTask("forget_visitors", Schedule.minutes(10), in_transaction(operations.forget_visitors)),
+        TimedTask("forget_visitors", Schedule.minutes(10), in_transaction(visitor_retention.forget_visitors)),
         TimedTask("rotate_queue_keys", Schedule.monthly(1, "04:31"), in_transaction(release_tokens.rotate_queue_keys)),
     ),
     keys=(release_tokens.RELEASE_SIGNING_KEYS,),
