@@ -49,7 +49,7 @@ from holdfast.events.seats import part as seats
 from holdfast.events.seats.drawn import EVENT_DRAWS
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
-from holdfast.events.users.operations import UserDirectory
+from holdfast.events.users.directory import UserDirectory
 from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit import mcp
 from holdfast.kit.contract.problems import COMMON_PROBLEMS
