@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from holdfast.events.keys import operations as keys
+from holdfast.events.keys import key_retention
 from holdfast.events.registrations import retention
 from holdfast.events.resources import Tx
 from holdfast.events.seats import intake
@@ -46,13 +46,13 @@ async def test_keys_that_were_revoked_a_month_ago_are_deleted(service: Service) 
         await ada.delete(f"/api/keys/{made['id']}")
     await service.run_sql("update api_keys set revoked_at = now() - interval '31 days' where name = 'Old'")
 
-    assert await run(service, keys.forget_keys) == 1
+    assert await run(service, key_retention.forget_keys) == 1
 
     assert await service.run_sql("select name from api_keys order by id") == [("First key",), ("Young",)]
 
 
 async def test_expired_rows_are_deleted_in_batches(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "DELETE_BATCH_SIZE", 3)
+    monkeypatch.setattr(key_retention, "DELETE_BATCH_SIZE", 3)
     monkeypatch.setattr(idempotency, "DELETE_BATCH_SIZE", 3)
     monkeypatch.setattr(retention, "REJECTION_BATCH_SIZE", 3)
     ada = await service.organizer()
@@ -77,7 +77,7 @@ async def test_expired_rows_are_deleted_in_batches(service: Service, monkeypatch
     await service.run_sql("update events set datetime = now() - interval '31 days'")
     await service.run_sql("update registrations set settled_at = now() - interval '31 days'")
 
-    jobs = (keys.forget_keys, IDEMPOTENCY.forget_answers, retention.forget_rejections)
+    jobs = (key_retention.forget_keys, IDEMPOTENCY.forget_answers, retention.forget_rejections)
     first_batch = [await service.database.transact(job) for job in jobs]
     the_others = [await run(service, job) for job in jobs]
 
