@@ -1,6 +1,14 @@
 """What queues register: their pages, their release, and the forgetting of visitors."""
 
-from holdfast.events.queues import pages, release, release_tokens, room, visitor_retention
+from holdfast.events.queues import (
+    progress_page,
+    release,
+    release_keys,
+    release_tokens,
+    room,
+    room_pages,
+    visitor_retention,
+)
 from holdfast.events.resources import Context
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_transaction
 from holdfast.kit.process.part import Endpoints, Part
@@ -8,17 +16,21 @@ from holdfast.kit.security.service_secret import SealedTable
 
 
 def endpoints(context: Context) -> Endpoints:
-    """The pages of waiting rooms, and the cache of what they show."""
+    """The pages of waiting rooms, the cache of what they show, and the keys of release tokens."""
     database, runner, limits = context.database, context.runner, context.limits
     progress = room.progress_cache(database, runner)
     return Endpoints(
-        [*pages.routes(database, runner, limits), *pages.progress_routes(database, limits, progress)],
+        [
+            release_keys.route(database, limits),
+            *room_pages.routes(database, runner, limits),
+            progress_page.route(database, limits, progress),
+        ],
         caches=[progress.forgetting],
     )
 
 
 PART = Part(
-    operations=pages.OPERATIONS,
+    operations=room_pages.OPERATIONS,
     endpoints=endpoints,
     loops=(release.LOOP,),
     timed_tasks=(
