@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 
 from holdfast.accounts.settings import SignInSettings
 from holdfast.events.api import OPERATIONS as EVENTS_OPERATIONS
-from holdfast.events.oauth_server.model import ALL as OF_CONNECTING
+from holdfast.events.oauth_server.oauth_problems import ALL as OF_CONNECTING
 from holdfast.events.problems import ALL as OF_EVENTS
 from holdfast.events.service import EVENTS
 from holdfast.inventory.api import OPERATIONS as INVENTORY_OPERATIONS

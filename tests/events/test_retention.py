@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from holdfast.events.keys import operations as keys
-from holdfast.events.registrations import operations
+from holdfast.events.keys import key_retention
+from holdfast.events.registrations import retention
 from holdfast.events.resources import Tx
 from holdfast.events.seats import intake
 from holdfast.events.service import IDEMPOTENCY
@@ -24,7 +24,7 @@ async def run(service: Service, job: Callable[[Tx], Awaitable[int]]) -> int:
 
 
 async def forget_registrants(service: Service) -> int:
-    return await operations.forget_registrants(Steps(service.database))
+    return await retention.forget_registrants(Steps(service.database))
 
 
 async def addresses(service: Service) -> list[str]:
@@ -46,15 +46,15 @@ async def test_keys_that_were_revoked_a_month_ago_are_deleted(service: Service) 
         await ada.delete(f"/api/keys/{made['id']}")
     await service.run_sql("update api_keys set revoked_at = now() - interval '31 days' where name = 'Old'")
 
-    assert await run(service, keys.forget_keys) == 1
+    assert await run(service, key_retention.forget_keys) == 1
 
     assert await service.run_sql("select name from api_keys order by id") == [("First key",), ("Young",)]
 
 
 async def test_expired_rows_are_deleted_in_batches(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "DELETE_BATCH_SIZE", 3)
+    monkeypatch.setattr(key_retention, "DELETE_BATCH_SIZE", 3)
     monkeypatch.setattr(idempotency, "DELETE_BATCH_SIZE", 3)
-    monkeypatch.setattr(operations, "REJECTION_BATCH_SIZE", 3)
+    monkeypatch.setattr(retention, "REJECTION_BATCH_SIZE", 3)
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, datetime="2031-01-01T00:00:00Z")
     for number in range(8):
@@ -77,7 +77,7 @@ async def test_expired_rows_are_deleted_in_batches(service: Service, monkeypatch
     await service.run_sql("update events set datetime = now() - interval '31 days'")
     await service.run_sql("update registrations set settled_at = now() - interval '31 days'")
 
-    jobs = (keys.forget_keys, IDEMPOTENCY.forget_answers, operations.forget_rejections)
+    jobs = (key_retention.forget_keys, IDEMPOTENCY.forget_answers, retention.forget_rejections)
     first_batch = [await service.database.transact(job) for job in jobs]
     the_others = [await run(service, job) for job in jobs]
 
@@ -135,8 +135,8 @@ async def test_an_account_of_today_and_one_with_a_password_stay(service: Service
 
 
 async def test_accounts_are_scanned_and_deleted_in_batches(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operations, "ACCOUNT_SCAN_SIZE", 3)
-    monkeypatch.setattr(operations, "ACCOUNT_BATCH_SIZE", 2)
+    monkeypatch.setattr(retention, "ACCOUNT_SCAN_SIZE", 3)
+    monkeypatch.setattr(retention, "ACCOUNT_BATCH_SIZE", 2)
     ada = await service.organizer()
     event = await ada.create_event()
     for number in range(10):

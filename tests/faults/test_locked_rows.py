@@ -3,7 +3,7 @@
 import asyncio
 
 from holdfast.events.events import recurrence
-from holdfast.events.queues.operations import forget_visitors
+from holdfast.events.queues.visitor_retention import forget_visitors
 from holdfast.kit.running.idempotency import Idempotency
 from tests.events.queues.queue_scene import open_queue
 from tests.helpers.locked_rows import check_unnoticed, hold_locks

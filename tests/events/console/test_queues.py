@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.queues import operations
+from holdfast.events.queues.history import read_history
 from holdfast.events.queues.model import GetQueue
 from holdfast.events.queues.release import release
 from holdfast.events.settings import Settings
@@ -188,7 +188,7 @@ async def test_the_history_of_a_foreign_queue_is_refused_by_its_operation_too(se
 
     with pytest.raises(Problem) as refused:
         await service.database.read(
-            lambda reader: operations.read_history(reader, person(1, at.ada.id), GetQueue(queue_id=theirs["id"]))
+            lambda reader: read_history(reader, person(1, at.ada.id), GetQueue(queue_id=theirs["id"]))
         )
 
     assert refused.value.type is NOT_FOUND

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.events.oauth_server.model import is_acceptable, registered_address, with_parameters
+from holdfast.events.oauth_server.redirect_addresses import is_acceptable, registered_address, with_parameters
 
 BEGINNINGS = st.sampled_from(
     """

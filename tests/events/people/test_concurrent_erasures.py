@@ -12,7 +12,7 @@ from holdfast.events import ownership
 from holdfast.events.mails import sending, sql
 from holdfast.events.resources import Tx
 from holdfast.events.seats import intake, settlement
-from holdfast.events.users.operations import UserDirectory
+from holdfast.events.users.directory import UserDirectory
 from holdfast.kit.contract.caller import stranger
 from holdfast.kit.contract.problems import Problem
 from tests.helpers.form_browser import Browser

@@ -10,7 +10,7 @@ import pytest
 from holdfast.events import ownership
 from holdfast.events.api import OPERATIONS
 from holdfast.events.people.model import AccountSelector
-from holdfast.events.registrations.operations import PEOPLE_IN_ANSWERS
+from holdfast.events.registrations.people_in_answers import PEOPLE_IN_ANSWERS
 from holdfast.events.registrations.substring_search import index_batch
 from holdfast.events.resources import Tx
 from holdfast.events.service import EVENTS

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.events.draws import drawing
 from holdfast.events.queues.model import QUEUE_DRAWS
-from holdfast.events.queues.operations import forget_visitors
+from holdfast.events.queues.visitor_retention import forget_visitors
 from holdfast_verify.formats import beacon
 from tests.events.draws.draw_steps import PEOPLE
 from tests.events.draws.rounds import ROUNDS

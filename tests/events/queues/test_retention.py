@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.events.queues import operations
+from holdfast.events.queues import visitor_retention
 from tests.events.log.log_scene import seal_logs
 from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.support import Service
@@ -11,7 +11,7 @@ DAY = 86_400
 
 
 async def forget(service: Service) -> int:
-    return await service.database.transact(operations.forget_visitors)
+    return await service.database.transact(visitor_retention.forget_visitors)
 
 
 async def remembered(service: Service) -> list[str]:
@@ -69,7 +69,9 @@ async def test_a_deleted_queue_with_a_log_leaves_only_the_log(service: Service) 
     await queue.ada.delete(queue.path)
 
     assert [await forget(service) for _ in range(2)] == [2, 0]
-    assert await service.run_sql("select title, description, target_url from queues") == [("", None, operations.NO_URL)]
+    assert await service.run_sql("select title, description, target_url from queues") == [
+        ("", None, visitor_retention.NO_URL)
+    ]
     assert await remembered(service) == []
     await seal_logs(service)
     entries = (await service.http.get(f"/log/queues/{queue.id}/tile/entries/000.p/5")).content
@@ -82,7 +84,7 @@ async def test_a_deleted_queue_with_a_log_leaves_only_the_log(service: Service) 
 async def test_visitors_are_deleted_in_batches(
     queue: QueueScene, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operations, "DELETE_BATCH_SIZE", 2)
+    monkeypatch.setattr(visitor_retention, "DELETE_BATCH_SIZE", 2)
     await queue.join("ann", "ben", "cal")
     await queue.tick()
     await queue.ada.delete(queue.path)

@@ -7,7 +7,8 @@ import pytest
 from psycopg.errors import CheckViolation
 
 from holdfast.accounts.agents.limits import SetLimit
-from holdfast.events.keys.operations import KEY_LIMITS, forget_keys
+from holdfast.events.keys.key_retention import forget_keys
+from holdfast.events.keys.operations import KEY_LIMITS
 from holdfast.kit.contract.caller import access_token, system
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
 from tests.support import Client, Service, running

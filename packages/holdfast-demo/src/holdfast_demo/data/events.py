@@ -20,7 +20,7 @@ from holdfast.events.photos import acceptance, sizes
 from holdfast.events.photos.model import PhotoRow, new_key
 from holdfast.events.queues import operations as queues
 from holdfast.events.queues.model import CreateQueue
-from holdfast.events.registrations import operations as registrations
+from holdfast.events.registrations import accepting
 from holdfast.events.registrations.model import AcceptRegistration
 from holdfast.events.resources import Tx
 from holdfast.kit.contract.caller import ADMIN, Caller, api_key
@@ -158,7 +158,7 @@ async def store_examples(tx: Tx, account_id: str | None) -> DemoKeys | None:
         AcceptRegistration(event_id=concert, email=f"guest{number}@example.com", notify=False)
         for number in range(1, GUESTS + 1)
     ]
-    await registrations.accept(tx, Batch(0, [Call(organizer, guest) for guest in guests]))
+    await accepting.accept(tx, Batch(0, [Call(organizer, guest) for guest in guests]))
     return DemoKeys(admin.key, demo.api_key.key)
 
 

@@ -12,6 +12,7 @@ from holdfast.events.payments import payout_accounts
 from holdfast.events.pricing import operations as pricing
 from holdfast.events.queues import operations as queues
 from holdfast.events.queues.model import Joined
+from holdfast.events.registrations import accepting
 from holdfast.events.registrations import operations as registrations
 from holdfast.events.registrations.model import Accepted
 from holdfast.events.users import operations as users
@@ -58,7 +59,7 @@ OPERATIONS = (
     Operation("presign_upload",       "POST   /api/uploads/presign", steps(photos.presign), ADDS, scope="write_events", status=201, limit="uploads", group="photos"),
 
     Operation("list_registrations",   "GET    /api/registrations", read(registrations.list_registrations), READS, scope="read_events"),
-    Operation("create_registration",  "POST   /api/registrations", batched(registrations.accept, signing(Accepted)), SETS, scope="write_events", body_member="registration", status=202, bare=True, limit="registrations"),
+    Operation("create_registration",  "POST   /api/registrations", batched(accepting.accept, signing(Accepted)), SETS, scope="write_events", body_member="registration", status=202, bare=True, limit="registrations"),
     Operation("get_registration",     "GET    /api/registrations/{event_id}/{user_id}", read_batched(registrations.get), READS, scope="read_events", follows_up=True),
     Operation("update_registration",  "PATCH  /api/registrations/{event_id}/{user_id}", single(registrations.update), OVERWRITES, scope="write_events", body_member="registration"),
     Operation("delete_registration",  "DELETE /api/registrations/{event_id}/{user_id}", single(registrations.delete), OVERWRITES, scope="write_events", status=204),

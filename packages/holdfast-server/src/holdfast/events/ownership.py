@@ -22,7 +22,7 @@ from holdfast.events.people.model import AccountSelector, Erasure
 from holdfast.events.people.proof import EraseOwnData
 from holdfast.events.queues.operations import end_all as end_queues
 from holdfast.events.resources import Context, Reader, Steps, Tx
-from holdfast.events.users.operations import UserDirectory
+from holdfast.events.users.directory import UserDirectory
 from holdfast.kit.background.tasks import TaskHandler
 from holdfast.kit.contract.caller import Caller, system
 from holdfast.kit.contract.command import Command

@@ -42,14 +42,14 @@ from holdfast.events.push import part as push
 from holdfast.events.queues import part as queues
 from holdfast.events.queues.model import QUEUE_DRAWS
 from holdfast.events.registrations import part as registrations
-from holdfast.events.registrations.part import IDEMPOTENCY
+from holdfast.events.registrations.people_in_answers import IDEMPOTENCY
 from holdfast.events.resources import Context, Database
 from holdfast.events.seats import drawn
 from holdfast.events.seats import part as seats
 from holdfast.events.seats.drawn import EVENT_DRAWS
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
-from holdfast.events.users.operations import UserDirectory
+from holdfast.events.users.directory import UserDirectory
 from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit import mcp
 from holdfast.kit.contract.problems import COMMON_PROBLEMS

@@ -37,7 +37,7 @@ from holdfast.events.registrations.bulk_changes import BulkCommand, BulkResult, 
 from holdfast.events.registrations.entrance_code import ShortCode, parse_short_code, short_code
 from holdfast.events.registrations.links import OWN_PAGE, Link
 from holdfast.events.registrations.model import PERSON_NAME
-from holdfast.events.registrations.operations import REFUSALS
+from holdfast.events.registrations.refusals import REFUSALS
 from holdfast.events.registrations.substring_search import TEXT_CONDITION
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.contract.caller import Caller

@@ -1,4 +1,4 @@
-"""The operations on API keys, and the deletion of keys 30 days after they were revoked."""
+"""The operations on API keys."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, LiteralString
@@ -154,25 +154,6 @@ def _api_key(row: KeyRow, key: str) -> ApiKey:
 def mask(start: str) -> str:
     """A key as lists show it: its first 8 characters, then stars."""
     return f"{start}{'*' * 8}"
-
-
-DELETE_BATCH_SIZE = 5_000
-"""Rows that one statement deletes."""
-
-
-async def forget_keys(tx: Tx) -> int:
-    """Delete a batch of the keys that were revoked long ago. Returns the number deleted."""
-    return await tx.value(
-        """
-        with deleted as (
-            delete from api_keys
-             where id = any(array(select id from api_keys where revoked_at < now() - interval '30 days'
-                                   limit %(limit)s for update skip locked))
-         returning 1)
-        select count(*) from deleted
-        """,
-        {"limit": DELETE_BATCH_SIZE},
-    )
 
 
 COUNT: LiteralString = "select count(*) from api_keys where user_id = %(organizer_id)s and active"

@@ -69,13 +69,13 @@ async def list_pending(tx: Tx, after: int, *, max_logs: int, max_rows: int, max_
                          left join lateral (select public_id from users where id = arrived.user_id limit 1)
                               as account on true
                          left join lateral (select logged_as from registrations
-                                             where event_id = logs.event_id and user_id = arrived.user_id limit 1)
+                                             where event_id = log.event_id and user_id = arrived.user_id limit 1)
                               as registration on true
                         order by place)
                end,
                nonces::text[], outcomes::text[], cut, numbers
           from counted
-          join logs on logs.id = counted.log_id
+         cross join lateral (select event_id from logs where id = counted.log_id limit 1) as log
          cross join lateral (
             select * from log_pending where log_id = counted.log_id and id = counted.id limit 1 for update) as pending
          where entries_before < %(entries)s order by pending.log_id, pending.id

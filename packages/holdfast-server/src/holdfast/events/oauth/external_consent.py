@@ -21,17 +21,9 @@ from msgspec import Struct
 
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import SignedInPages
-from holdfast.events.oauth_server import consent, model
-from holdfast.events.oauth_server.model import (
-    AUTHORIZE,
-    CHALLENGE,
-    INVALID_CLIENT,
-    INVALID_REDIRECT_URI,
-    INVALID_REQUEST,
-    MAX_NAME_CHARS,
-    Client,
-    Terms,
-)
+from holdfast.events.oauth_server import consent, redirect_addresses
+from holdfast.events.oauth_server.model import AUTHORIZE, CHALLENGE, MAX_NAME_CHARS, Client, Terms
+from holdfast.events.oauth_server.oauth_problems import INVALID_CLIENT, INVALID_REDIRECT_URI, INVALID_REQUEST
 from holdfast.events.oauth_settings import DOCUMENTS
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.http.handler import Reply, Request
@@ -257,9 +249,9 @@ class ExternalConsentPage:
                 "oauth_server/consent.html",
                 422 if request.method == "POST" else 200,
                 request,
-                forms=model.form_action_source(redirect_uri),
+                forms=redirect_addresses.form_action_source(redirect_uri),
                 client=Client(parameters["client_id"], _plain_name(preview.client.client_name), [redirect_uri]),
-                target=model.redirect_target(redirect_uri),
+                target=redirect_addresses.redirect_target(redirect_uri),
                 meanings=self._meanings(grantable, request),
                 email=session.email,
                 token=self._signed_in.token(session),
@@ -289,7 +281,7 @@ def parameters_to_forward(query: Mapping[str, str]) -> dict[str, Any]:
     """The parameters of a request for the other server. Raises a `Problem` if it must not be passed on."""
     if not query.get("client_id"):
         raise INVALID_CLIENT("The request names no client.", hint="Start again in the app.")
-    if not model.is_acceptable(query.get("redirect_uri", "")):
+    if not redirect_addresses.is_acceptable(query.get("redirect_uri", "")):
         raise INVALID_REDIRECT_URI()
     if query.get("response_type") != "code":
         raise INVALID_REQUEST("response_type must be code.")

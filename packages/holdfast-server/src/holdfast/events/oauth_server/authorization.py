@@ -9,18 +9,16 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from holdfast.events.oauth_server import model
+from holdfast.events.oauth_server import redirect_addresses
 from holdfast.events.oauth_server.clients import Clients
-from holdfast.events.oauth_server.model import (
-    CHALLENGE,
+from holdfast.events.oauth_server.model import CHALLENGE, Client, Terms
+from holdfast.events.oauth_server.oauth_problems import (
     INVALID_CLIENT,
     INVALID_REDIRECT_URI,
     INVALID_REQUEST,
     INVALID_SCOPE,
     INVALID_TARGET,
     UNSUPPORTED_RESPONSE_TYPE,
-    Client,
-    Terms,
     description,
 )
 from holdfast.kit.contract.addresses import is_same_address
@@ -61,7 +59,7 @@ async def read_authorization_request(
     if not query.get("client_id"):
         raise INVALID_CLIENT("The request names no client.", hint="Start again in the app.")
     client = await clients.find(query["client_id"], account_id)
-    redirect_uri = model.registered_address(client.redirect_uris, query.get("redirect_uri"))
+    redirect_uri = redirect_addresses.registered_address(client.redirect_uris, query.get("redirect_uri"))
     if redirect_uri is None:
         raise INVALID_REDIRECT_URI("The client has not said that it uses this redirect address.")
     state = query.get("state")
@@ -106,11 +104,11 @@ def scopes(terms: Terms, query: Mapping[str, str]) -> Sequence[str]:
 
 def answer_address(terms: Terms, request: AuthorizationRequest, code: str) -> str:
     """The address that takes a code to the client."""
-    return model.with_parameters(request.redirect_uri, code=code, state=request.state, iss=terms.issuer)
+    return redirect_addresses.with_parameters(request.redirect_uri, code=code, state=request.state, iss=terms.issuer)
 
 
 def refusal_address(terms: Terms, redirect_uri: str, state: str | None, problem: Problem) -> str:
     """The address that takes a refusal to the client."""
-    return model.with_parameters(
+    return redirect_addresses.with_parameters(
         redirect_uri, error=problem.code, error_description=description(problem), state=state, iss=terms.issuer
     )

@@ -12,7 +12,7 @@ from joserfc import jws
 from joserfc.errors import JoseError
 from msgspec import UNSET, Struct
 
-from holdfast.events.oauth_server.model import INVALID_CLIENT
+from holdfast.events.oauth_server.oauth_problems import INVALID_CLIENT
 from holdfast.kit.security.signed_tokens import ALGORITHMS, REGISTRY
 
 JWT_BEARER = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"

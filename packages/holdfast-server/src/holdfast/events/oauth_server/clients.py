@@ -23,14 +23,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.events.oauth_server.client_assertions import ClientAssertion
-from holdfast.events.oauth_server.model import (
-    INVALID_CLIENT,
-    INVALID_CLIENT_METADATA,
-    MAX_ID_CHARS,
-    AuthMethod,
-    Client,
-    client_of_metadata,
-)
+from holdfast.events.oauth_server.model import MAX_ID_CHARS, AuthMethod, Client, client_of_metadata
+from holdfast.events.oauth_server.oauth_problems import INVALID_CLIENT, INVALID_CLIENT_METADATA
 from holdfast.events.oauth_settings import DOCUMENTS
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.client import create_shared_task, path_of, request_source

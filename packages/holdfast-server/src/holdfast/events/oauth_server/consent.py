@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import SIGN_IN, SignedInPages, address_with_return
-from holdfast.events.oauth_server import grants, model
+from holdfast.events.oauth_server import grants, redirect_addresses
 from holdfast.events.oauth_server.authorization import (
     AuthorizationRefusal,
     AuthorizationRequest,
@@ -19,15 +19,13 @@ from holdfast.events.oauth_server.authorization import (
     refusal_address,
 )
 from holdfast.events.oauth_server.clients import Clients
-from holdfast.events.oauth_server.model import (
+from holdfast.events.oauth_server.model import AUTHORIZE, Consent, Terms
+from holdfast.events.oauth_server.oauth_problems import (
     ACCESS_DENIED,
-    AUTHORIZE,
     INVALID_CLIENT,
     INVALID_REDIRECT_URI,
     INVALID_REQUEST,
     UNREADABLE,
-    Consent,
-    Terms,
 )
 from holdfast.events.oauth_settings import AUTHORIZATION_PARAMETERS, CONSENTS
 from holdfast.kit.contract.problems import Problem
@@ -62,7 +60,11 @@ def page(site: Site, template: str, status: int, request: Request, **values: Any
 
 def problem_page(site: Site, problem: Problem, request: Request, *, back: str = "") -> Reply:
     """The page for an invalid request. `back`: the address that reports the problem to the client."""
-    values: dict[str, Any] = {"problem": problem, "back": back, "target": model.redirect_target(back) if back else None}
+    values: dict[str, Any] = {
+        "problem": problem,
+        "back": back,
+        "target": redirect_addresses.redirect_target(back) if back else None,
+    }
     return page(site, "oauth_server/unanswered.html", problem.status, request, headers=headers_of(problem), **values)
 
 
@@ -160,9 +162,9 @@ class ConsentPage:
             "oauth_server/consent.html",
             status,
             request,
-            forms=model.form_action_source(authorization.redirect_uri),
+            forms=redirect_addresses.form_action_source(authorization.redirect_uri),
             client=authorization.client,
-            target=model.redirect_target(authorization.redirect_uri),
+            target=redirect_addresses.redirect_target(authorization.redirect_uri),
             meanings=self._terms.meanings(authorization.scopes, language_of(request)),
             email=session.email,
             token=self._signed_in.token(session),

@@ -9,19 +9,21 @@ from holdfast.events.oauth_server.authorization import require_resource
 from holdfast.events.oauth_server.client_assertions import ClientAssertion, read_assertion
 from holdfast.events.oauth_server.clients import Clients
 from holdfast.events.oauth_server.model import (
-    INVALID_CLIENT_METADATA,
-    INVALID_GRANT,
-    INVALID_REQUEST,
     METADATA,
     OLD_TOKEN,
     REGISTER,
     REVOKE,
     TOKEN,
-    UNREADABLE,
-    UNSUPPORTED_GRANT_TYPE,
     VERIFIER,
     OAuthTokens,
     Terms,
+)
+from holdfast.events.oauth_server.oauth_problems import (
+    INVALID_CLIENT_METADATA,
+    INVALID_GRANT,
+    INVALID_REQUEST,
+    UNREADABLE,
+    UNSUPPORTED_GRANT_TYPE,
     error_body,
 )
 from holdfast.events.oauth_settings import ALL_REGISTRATIONS, REGISTRATIONS, TOKENS

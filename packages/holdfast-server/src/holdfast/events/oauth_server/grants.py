@@ -11,15 +11,8 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from holdfast.accounts import sessions
-from holdfast.events.oauth_server.model import (
-    CODE_SECONDS,
-    INVALID_CLIENT,
-    Client,
-    Connection,
-    Consent,
-    Disconnect,
-    ListConnections,
-)
+from holdfast.events.oauth_server.model import CODE_SECONDS, Client, Connection, Consent, Disconnect, ListConnections
+from holdfast.events.oauth_server.oauth_problems import INVALID_CLIENT
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, refuses
 from holdfast.kit.postgres.database import Reader, Tx

@@ -22,7 +22,8 @@ from msgspec.structs import replace
 
 from holdfast.accounts.agents.limits import GRANT_ASKS_FIRST, LIMIT_OF_GRANT
 from holdfast.events.oauth_server import grants
-from holdfast.events.oauth_server.model import ACCESS_SECONDS, INVALID_GRANT, INVALID_SCOPE, REFRESH_DAYS, OAuthTokens
+from holdfast.events.oauth_server.model import ACCESS_SECONDS, REFRESH_DAYS, OAuthTokens
+from holdfast.events.oauth_server.oauth_problems import INVALID_GRANT, INVALID_SCOPE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.postgres.database import Reader, Tx

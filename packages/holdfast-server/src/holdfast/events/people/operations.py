@@ -32,7 +32,7 @@ from holdfast.events.people.model import (
     ExportedSession,
     shared_account_refusal,
 )
-from holdfast.events.registrations import operations
+from holdfast.events.registrations.people_in_answers import erase_answers
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.seats import seats
 from holdfast.events.users.operations import find_free_public_id
@@ -119,7 +119,7 @@ async def _erase_account(tx: Tx, account: AccountRow) -> list[AffectedRegistrati
     await sessions.forget_browsers_of(tx, [account.id])
     await sql.lock_events(tx, account.id)  # also the events of registrations that came in between
     registrations = await sql.list_affected(tx, account.id)
-    await operations.forget_answers(tx, account.id)
+    await erase_answers(tx, account.id)
     await sql.delete_personal_details(tx, account.id)
     await sql.delete_registrations(
         tx,

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from holdfast.accounts import sessions
 from holdfast.events.people import operations, sql
 from holdfast.events.people.model import AccountSelector, DataLink, Erasure, Export, shared_account_refusal
-from holdfast.events.registrations.own_registration import OwnRegistrationCommand
+from holdfast.events.registrations.links import OwnRegistrationCommand
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from holdfast.events.push.encryption import read_browser_keys, sender_keys
-from holdfast.events.registrations.own_registration import OwnRegistrationCommand
+from holdfast.events.registrations.links import OwnRegistrationCommand
 from holdfast.events.resources import Tx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import rule

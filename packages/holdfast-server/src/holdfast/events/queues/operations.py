@@ -1,17 +1,9 @@
-"""The operations on queues, their history, and the deletion of what is no longer needed.
+"""The operations on queues."""
 
-The history has the releases and waits in each minute of the last half hour. Visitors and releases are deleted 30 days
-after the token of a release can last be valid; those of a deleted queue soon. A deleted queue is deleted with its last
-visitor, unless it has a public log: people have receipts and heads of that log. Then the row stays without the texts of
-the organizer, and the log stays readable.
-"""
-
-import datetime as dt
 from collections.abc import Sequence
-from typing import Literal, LiteralString
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 
 from holdfast.events.draws.drawing import name_draw
 from holdfast.events.draws.model import DRAW_IS_FIXED, LOG_IS_NEEDED
@@ -183,7 +175,7 @@ async def status(tx: Tx, batch: Batch[GetStatus]) -> Sequence[Status | Problem |
     )
     interval = tx.resources.settings.queue_interval
     return [
-        result if isinstance(result, Problem) else _status(result, issued.get(result.key), interval)
+        result if isinstance(result, Problem) else _status_of(result, issued.get(result.key), interval)
         for result in results
     ]
 
@@ -196,6 +188,16 @@ async def verify(tx: Tx, caller: Caller, command: VerifyToken) -> Verified:
     With `consume` it is valid this one time.
     """
     return Verified(await release_tokens.verify(tx, caller, command.token, consume=command.consume))
+
+
+async def list_open_events(reader: Reader, caller: Caller, command: ListOpenEvents) -> list[EventBehind]:
+    """The events of the caller before which it can put a waiting room, soonest first."""
+    return await sql.list_open_events(reader, owner(caller, None))
+
+
+async def list_guarded_events(reader: Reader, caller: Caller, command: ListGuardedEvents) -> list[GuardedEvent]:
+    """The events behind some queues of the caller."""
+    return await sql.list_guarded_events(reader, owner(caller, None), command.queue_ids)
 
 
 def _joined(visitor: Visitor, result: joining.JoinResult, base_url: str) -> Joined:
@@ -223,7 +225,7 @@ def _visible(call: Call[GetStatus], visitor: VisitorStatus | None) -> VisitorSta
     return visitor
 
 
-def _status(
+def _status_of(
     visitor: VisitorStatus, release_token: release_tokens.ReleaseToken | LockedRow | None, interval: int
 ) -> Status | LockedRow:
     if isinstance(release_token, LockedRow):
@@ -246,173 +248,3 @@ async def _present_stored(reader: Reader, id: int) -> Queue:
     row = await sql.find_queue(reader, id)
     assert row
     return public_queue(row, reader.resources.settings)
-
-
-QueueHistoryStatus = Literal["paused", "before", "open", "ended", "open_list", "closed_list", "void_draw"]
-
-
-class Minute(Struct):
-    """One minute: the number of released visitors, and the seconds that the last had waited; None: no release."""
-
-    released: int
-    waited: int | None
-
-
-class QueueHistory(Struct):
-    """A queue now, with its last half hour.
-
-    wait        the most seconds that a visitor would wait who joined now
-    interval    seconds in which `release_rate` visitors are released
-    minutes     the last half hour, oldest minute first
-    event       the event behind it; None: another site
-    """
-
-    status: QueueHistoryStatus
-    length: int
-    wait: int
-    interval: int
-    minutes: list[Minute]
-    now: dt.datetime
-    event: EventBehind | None
-
-
-@refuses(NOT_FOUND)
-async def read_history(reader: Reader, caller: Caller, command: GetQueue) -> QueueHistory:
-    """The history of a queue of the caller."""
-    row = await sql.find_queue(reader, command.queue_id)
-    if row is None or row.organizer_id != caller.tenant:
-        raise NOT_FOUND(f"You have no queue with the id {command.queue_id}.")
-    minutes = await sql.list_minutes(reader, row.id)
-    now = await sql.read_clock(reader)
-    interval = reader.resources.settings.queue_interval
-    until_start = int((row.starts_at - now).total_seconds()) if row.starts_at else 0
-    wait = estimated_wait(row.queue_length + 1, row.release_rate, interval, until_start)
-    pairs = [Minute(released, waited) for released, waited in minutes]
-    event = None if row.event_id is None else await sql.find_event_behind(reader, row.event_id)
-    return QueueHistory(_status_of(row, now), row.queue_length, wait, interval, pairs, now, event)
-
-
-async def list_open_events(reader: Reader, caller: Caller, command: ListOpenEvents) -> list[EventBehind]:
-    """The events of the caller before which it can put a waiting room, soonest first."""
-    return await sql.list_open_events(reader, owner(caller, None))
-
-
-async def list_guarded_events(reader: Reader, caller: Caller, command: ListGuardedEvents) -> list[GuardedEvent]:
-    """The events behind some queues of the caller."""
-    return await sql.list_guarded_events(reader, owner(caller, None), command.queue_ids)
-
-
-def _status_of(row: QueueRow, now: dt.datetime) -> QueueHistoryStatus:
-    if row.ends_at and row.ends_at <= now:
-        return "ended"
-    match row.draw_status:
-        case "void":
-            return "void_draw"
-        case "closed":
-            return "closed_list"
-        case "open" if row.active:
-            return "open_list"
-        case _:
-            pass
-    if not row.active:
-        return "paused"
-    return "before" if row.starts_at and row.starts_at > now else "open"
-
-
-NO_URL = "https://deleted.invalid"
-"""The target of a deleted queue whose log is kept: an address that cannot exist (RFC 2606)."""
-
-DELETE_BATCH_SIZE = 20_000
-"""The most visitors, and the most releases, that one run deletes, so that requests do not wait for it."""
-
-# A token can be picked up for `token_ttl_minutes`, and is then valid for the same time again.
-IS_OLD: LiteralString = "released_at < now() - interval '30 days' - token_ttl_minutes * interval '2 minutes'"
-"""SQL: whether a release of a queue is so old that its visitors are not needed any more."""
-
-
-async def forget_visitors(tx: Tx) -> int:
-    """Delete one batch of rows that are no longer needed. Returns the number of deleted rows."""
-    return await _delete_visitors(tx) + await _delete_releases(tx) + await _delete_queues(tx)
-
-
-async def _delete_visitors(tx: Tx) -> int:
-    """Delete released visitors, and all visitors of deleted queues. Returns the number deleted."""
-    return await tx.value(
-        f"""
-        with old_visitor as (
-            select visitor.queue_id, visitor.visitor_id
-              from queues
-             cross join lateral (
-                select case when deleted_at is not null then tickets
-                            else (select max(last_ticket) from queue_releases
-                                   where queue_id = queues.id
-                                     and {IS_OLD}) end as up_to
-                  ) as released
-             -- Tickets of a drawn list have other places, so they are deleted when the whole list is past.
-             cross join lateral (
-                select case when deleted_at is not null or drawn_at is null or released.up_to >= draw_entries
-                            then released.up_to end as up_to) as old_tickets
-             cross join lateral (
-                select queue_id, visitor_id from queue_visitors
-                 where queue_id = queues.id and ticket <= old_tickets.up_to
-                   and (queues.deleted_at is not null or expires_at is null or expires_at < now())
-                 limit %(limit)s for update skip locked) as visitor
-             limit %(limit)s),
-        deleted as (
-            delete from queue_visitors using old_visitor
-             where queue_visitors.queue_id = old_visitor.queue_id and queue_visitors.visitor_id = old_visitor.visitor_id
-         returning 1)
-        select count(*) from deleted
-        """,
-        {"limit": DELETE_BATCH_SIZE},
-    )
-
-
-async def _delete_releases(tx: Tx) -> int:
-    """Delete releases that have no visitor any more. Returns the number deleted."""
-    return await tx.value(
-        f"""
-        with old_release as (
-            select queue_id, last_ticket
-              from queue_releases join queues on queues.id = queue_releases.queue_id
-             cross join lateral (
-                select case when is_drawn then 1 else first_ticket end as first,
-                       case when is_drawn then greatest(last_ticket, draw_entries) else last_ticket end as last
-                  from (select drawn_at is not null and first_ticket <= draw_entries as is_drawn) as release
-                   ) as tickets_of
-             where not exists (select from queue_visitors
-                                where queue_id = queues.id and ticket <= tickets_of.last and ticket >= tickets_of.first)
-               and (deleted_at is not null
-                    or {IS_OLD})
-             limit %(limit)s for update of queue_releases skip locked),
-        deleted as (
-            delete from queue_releases using old_release
-             where queue_releases.queue_id = old_release.queue_id
-               and queue_releases.last_ticket = old_release.last_ticket
-         returning 1)
-        select count(*) from deleted
-        """,
-        {"limit": DELETE_BATCH_SIZE},
-    )
-
-
-async def _delete_queues(tx: Tx) -> int:
-    """Delete queues that were deleted and are empty, or their texts if they have a log. Returns how many."""
-    return await tx.value(
-        """
-        with empty as (
-            select id, exists (select from logs where queue_id = queues.id) as has_log from queues
-             where deleted_at is not null and target_url <> %(no_url)s
-               and not exists (select from queue_visitors where queue_id = queues.id)
-               and not exists (select from queue_releases where queue_id = queues.id)
-               for update skip locked),
-        deleted as (
-            delete from queues using empty where queues.id = empty.id and not has_log returning 1),
-        cleared as (
-            update queues set title = '', description = null, target_url = %(no_url)s
-              from empty where queues.id = empty.id and has_log
-         returning 1)
-        select (select count(*) from deleted) + (select count(*) from cleared)
-        """,
-        {"no_url": NO_URL},
-    )

@@ -18,13 +18,24 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.accounts.addresses import Email, address_error, canonical
-from holdfast.events.registrations.links import Link
-from holdfast.events.registrations.own_registration import CAN_BE_CORRECTED, OwnRegistrationCommand
+from holdfast.events.registrations.links import Link, OwnRegistrationCommand
 from holdfast.events.resources import Tx
 from holdfast.events.users.model import OWNS_EMAIL, new_public_ids
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import rule
 from holdfast.kit.contract.problems import refuses
+
+CORRECTION_TIME: LiteralString = "interval '30 minutes'"
+"""How long after a registration the visitor can correct its address."""
+
+CAN_BE_CORRECTED: LiteralString = f"""
+    (registration.form_digest is not null and registration.details_at is null and registration.notify
+     and registration.status in ('registered', 'waitlisted') and registration.reason is null
+     and registration.amount_due is null and registration.amount_paid = 0 and registration.cancels_at is null
+     and events.draw_at is null and events.drawn_at is null and events.cancelled_at is null
+     and events.datetime > now() and registration.received_at > now() - {CORRECTION_TIME})
+"""
+"""SQL: whether the address of `registration`, of `events`, can be corrected."""
 
 
 class CorrectAddress(OwnRegistrationCommand):

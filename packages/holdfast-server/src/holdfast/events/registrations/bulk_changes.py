@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from holdfast.events.log.model import changed_by
 from holdfast.events.paths import EventId
 from holdfast.events.registrations import sql
-from holdfast.events.registrations.operations import REFUSALS
+from holdfast.events.registrations.refusals import REFUSALS
 from holdfast.events.resources import Tx
 from holdfast.events.seats import seats
 from holdfast.events.users.model import PublicId

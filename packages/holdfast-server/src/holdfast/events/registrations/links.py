@@ -9,6 +9,7 @@ import re
 from typing import Literal, NamedTuple
 
 from holdfast.events.settings import Settings
+from holdfast.kit.contract.command import Command, Id
 from holdfast.kit.security.service_secret import Secret
 
 LinkKind = Literal["own registrations", "outcomes"]
@@ -32,6 +33,14 @@ class Link(NamedTuple):
     event_id: int
     public_id: str
     arrival: int
+
+
+class OwnRegistrationCommand(Command):
+    """Names a registration by the fields of its link."""
+
+    event_id: Id
+    public_id: str
+    arrival: Id
 
 
 def own_url(settings: Settings, secret: Secret, event_id: int, public_id: str, arrival: int) -> str:

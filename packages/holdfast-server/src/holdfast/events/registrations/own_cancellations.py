@@ -18,12 +18,8 @@ from msgspec import Struct
 
 from holdfast.events.log.model import changed_by
 from holdfast.events.organizers.branding import LOGO
-from holdfast.events.registrations.own_registration import (
-    UNDO_SECONDS,
-    OwnRegistration,
-    OwnRegistrationCommand,
-    find_own_registrations,
-)
+from holdfast.events.registrations.links import OwnRegistrationCommand
+from holdfast.events.registrations.own_registration import UNDO_SECONDS, OwnRegistration, find_own_registrations
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.events.seats import seats
 from holdfast.events.users.model import PUBLIC_ACCENT

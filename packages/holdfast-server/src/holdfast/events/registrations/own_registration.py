@@ -1,18 +1,14 @@
 """A person's own registration, behind a signed link: read it, confirm an entry, stop its mails.
 `own_cancellations.py` ends it.
 
-Every holder of the link may do all of this. Reading changes nothing, because mail scanners follow links. The receipt is
-made again from the stored row. An entry of a draw is confirmed by a link that was only mailed to its address; the
-account keeps the time, so the person confirms once, for all draws. A person who still has the page of a removed
-registration open sees its last payment.
-
-The details can be sent again to the registered address. Every visitor can type any address into a form. So the owner of
-the address gets at most one such mail an hour for a registration, and none after the mails about it were stopped.
+Every holder of the link may do all of this. Reading changes nothing, because mail scanners follow links. An entry of a
+draw is confirmed by a link that was only mailed to its address; the account keeps the time, so the person confirms
+once, for all draws.
 """
 
 import datetime as dt
 from collections.abc import Sequence
-from typing import Any, Literal, LiteralString, NamedTuple
+from typing import Any, Literal, LiteralString
 
 import msgspec
 from msgspec import Struct
@@ -20,42 +16,24 @@ from msgspec import Struct
 from holdfast.events.organizers.branding import LOGO
 from holdfast.events.photos.model import PHOTO_SIZES
 from holdfast.events.registrations import sql
-from holdfast.events.registrations.links import Link
+from holdfast.events.registrations.address_correction import CAN_BE_CORRECTED
+from holdfast.events.registrations.links import Link, OwnRegistrationCommand
 from holdfast.events.registrations.model import RegistrationStatus, cancellation_deadline, refund_deadline
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.seats.drawn import DRAWN_PLACE, IS_CONFIRMED
-from holdfast.events.seats.intake import ADVISORY_LOCK_ID, LOGGED_AT, LOGGED_NONCE
+from holdfast.events.seats.intake import ADVISORY_LOCK_ID
 from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.command import Command, Id
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
 from holdfast.kit.running.operation import Batch
-from holdfast_verify.formats.receipts import ReceiptFile, later_receipt, receipt_of
-from holdfast_verify.formats.signed_note import LogName
 
 UNDO_SECONDS = 30
 """Seconds in which a person can undo that a registration is cancelled."""
 
 
-CORRECTION_TIME: LiteralString = "interval '30 minutes'"
-"""How long after a registration the visitor can correct its address."""
-
-CAN_BE_CORRECTED: LiteralString = f"""
-    (registration.form_digest is not null and registration.details_at is null and registration.notify
-     and registration.status in ('registered', 'waitlisted') and registration.reason is null
-     and registration.amount_due is null and registration.amount_paid = 0 and registration.cancels_at is null
-     and events.draw_at is null and events.drawn_at is null and events.cancelled_at is null
-     and events.datetime > now() and registration.received_at > now() - {CORRECTION_TIME})
-"""
-"""SQL: whether the address of `registration`, of `events`, can be corrected. See `address_correction.py`."""
-
-
-class OwnRegistrationCommand(Command):
-    """Names a registration by the fields of its link."""
-
-    event_id: Id
-    public_id: str
-    arrival: Id
+RefundOutlook = Literal["back", "waits", "lost"]
+"""The status of refunds. `back`: they are made, or will be. `waits`: a dispute is not decided. `lost`: the bank of the
+card has given the money back itself."""
 
 
 class GetOwnRegistration(OwnRegistrationCommand):
@@ -79,8 +57,7 @@ class OwnRegistration(Struct, frozen=True):
     amount_paid         the amount paid by card; else the amount that the organizer has noted
     is_closing          whether the time to pay is over, and the processor has not closed its page yet
     refunded            the sum of the refunds, also of those that are still to be made
-    refund_outlook      status of the refunds: `back`: made, or to be made; `waits`: a dispute is not decided; `lost`:
-                        the bank of the card has given the money back itself
+    refund_outlook      status of the refunds
     refundable          the amount that is refunded if it is cancelled now, or else when the person asked to cancel it
     refund_days         a cancellation earlier than this many days before the event is refunded in full; None: no
                         payment by card
@@ -115,7 +92,7 @@ class OwnRegistration(Struct, frozen=True):
     payment_url: str | None
     is_closing: bool
     refunded: int
-    refund_outlook: Literal["back", "waits", "lost"] | None
+    refund_outlook: RefundOutlook | None
     refundable: int
     refund_days: int | None
     disputed: Literal["open", "lost"] | None
@@ -205,7 +182,13 @@ async def stop_mails(tx: Tx, caller: Caller, command: StopMails) -> None:
     )
 
 
-_BETWEEN = sql.number_waiting(
+REFUND_OUTLOOK: LiteralString = """
+    case when refunded > 0 then coalesce((
+        select case blocked_by_dispute(payments.intent_id) when 'open' then 'waits' when 'lost' then 'lost' end
+          from refunds where payment_id = payments.id and state <> 'made' limit 1), 'back') end"""
+"""SQL: the status of the refunds of a row of `payments`; null: there are none."""
+
+_PEOPLE_BETWEEN = sql.number_waiting(
     "registration.event_id", "last_received_at, last_arrival", "registration.received_at, registration.arrival"
 )
 
@@ -253,8 +236,8 @@ FIND_OWN: LiteralString = f"""
            registration.masked_email, {CAN_BE_CORRECTED} as can_be_corrected,
            events.image_keys[1] as photo, {PHOTO_SIZES} as photo_sizes
       from registration
-     cross join lateral (select case when registration.status = 'waitlisted' then {_BETWEEN} else 0 end as number)
-           as people_between
+     cross join lateral (select case when registration.status = 'waitlisted' then {_PEOPLE_BETWEEN} else 0 end
+                                as number) as people_between
      cross join lateral (select * from events where id = registration.event_id limit 1) as events
      cross join lateral (select count(*) as number from registrations
                           where registration.status = 'waitlisted' and event_id = registration.event_id
@@ -262,11 +245,7 @@ FIND_OWN: LiteralString = f"""
       left join lateral (select case when state = 'open' and ends_at > now() then url end as url,
                                 state = 'open' and ends_at <= now() as is_closing,
                                 case when state = 'paid' then amount end as received, refunded,
-                                case when refunded > 0 then coalesce((
-                                    select case blocked_by_dispute(payments.intent_id)
-                                                when 'open' then 'waits' when 'lost' then 'lost' end
-                                      from refunds where payment_id = payments.id and state <> 'made' limit 1), 'back')
-                                end as refund_outlook, currency,
+                                {REFUND_OUTLOOK} as refund_outlook, currency,
                                 case when state in ('opening', 'open', 'paid') then refund_days end as refund_days,
                                 case when state = 'paid' then blocked_by_dispute(payments.intent_id) end as disputed,
                                 case when state = 'paid' then amount - kept else 0 end as paid from payments
@@ -293,42 +272,6 @@ async def find_own_registrations(
     return [registrations.get(link) for link in links]
 
 
-class GetOwnReceipt(OwnRegistrationCommand):
-    """Asks for the receipt of a registration."""
-
-
-RECEIPT_FACTS: LiteralString = f"""
-    select {LOGGED_AT} as received_at, {LOGGED_NONCE} as nonce, logged_as, log_number, status
-      from registrations
-     where event_id = %(event_id)s and user_id = (select id from users where public_id = %(public_id)s limit 1)
-       and arrival = %(arrival)s
-"""
-
-
-class _ReceiptFacts(NamedTuple):
-    """What a receipt says, as it is stored. `nonce`: None if no log has the registration."""
-
-    received_at: dt.datetime
-    nonce: str | None
-    logged_as: str | None
-    log_number: int | None
-    status: str
-
-
-@refuses(NOT_FOUND)
-async def get_receipt(tx: Tx, caller: Caller, command: GetOwnReceipt) -> ReceiptFile:
-    """The receipt of a registration, not signed yet. There is none if no log has it, or the person was erased."""
-    facts = await tx.row(_ReceiptFacts, RECEIPT_FACTS, msgspec.structs.asdict(command))
-    if facts is None or facts.nonce is None:
-        raise NOT_FOUND("There is no receipt for this registration.")
-    await tx.confirm()  # only what is as durable as configured is promised
-    name, base_url = LogName("events", command.event_id), tx.resources.settings.base_url
-    person = facts.logged_as or command.public_id
-    receipt = receipt_of(name, base_url, facts.received_at, person, facts.nonce)
-    poll_path = f"/api/registrations/{command.event_id}/{person}"
-    return later_receipt(receipt, name.subject, base_url, poll_path, facts.log_number, facts.status)
-
-
 class ConfirmOwnRegistration(OwnRegistrationCommand):
     """Says that the address of a registration is the person's own."""
 
@@ -353,87 +296,3 @@ async def confirm(tx: Tx, caller: Caller, command: ConfirmOwnRegistration) -> No
     )
     if (await find_own_registrations(tx, [command]))[0] is None:
         raise NOT_FOUND("There is no such registration any more.")
-
-
-class GetRemovedPayment(OwnRegistrationCommand):
-    """Asks for the last payment of a registration that was removed."""
-
-
-class RemovedPayment(Struct, frozen=True):
-    """The last payment of a registration that was removed.
-
-    is_unpaid                                whether no money has arrived; money that arrives now is refunded in full
-    retained_amount                          what the organizer keeps, since it was too late for a refund
-    refunded, refund_outlook, refund_days    as in `OwnRegistration`
-    """
-
-    is_unpaid: bool
-    currency: str
-    retained_amount: int
-    refunded: int
-    refund_outlook: Literal["back", "waits", "lost"] | None
-    refund_days: int
-
-
-async def last_payment(reader: Reader, caller: Caller, command: GetRemovedPayment) -> RemovedPayment | None:
-    """Read the last payment of a registration that was removed; None if there is none."""
-    return await reader.row(
-        RemovedPayment,
-        """
-        select state in ('opening', 'open') as is_unpaid, currency, kept as retained_amount, refunded, refund_days,
-               case when refunded > 0 then coalesce((
-                   select case blocked_by_dispute(payments.intent_id)
-                               when 'open' then 'waits' when 'lost' then 'lost' end
-                     from refunds where payment_id = payments.id and state <> 'made' limit 1), 'back') end
-               as refund_outlook
-          from payments
-         where event_id = %(event_id)s and arrival = %(arrival)s
-           and user_id = (select id from users where public_id = %(public_id)s)
-           and not exists (select from registrations
-                            where registrations.event_id = payments.event_id
-                              and registrations.user_id = payments.user_id
-                              and registrations.arrival = payments.arrival)
-         order by id desc limit 1
-        """,
-        {"event_id": command.event_id, "public_id": command.public_id, "arrival": command.arrival},
-    )
-
-
-class SendDetails(OwnRegistrationCommand):
-    """Asks to send the details of a registration again.
-
-    is_noted    whether only to note that another form has named its address: the mail about it has just gone out
-    """
-
-    is_noted: bool = False
-
-
-async def send_again(tx: Tx, caller: Caller, command: SendDetails) -> None:
-    """Put a mail into the outbox, unless one was sent in the last hour or the mails were stopped."""
-    await tx.run(
-        """
-        -- Locked by its key first: with all conditions, the registrations of a status may be read before the statistics
-        -- of a new table are made.
-        with locked_row as materialized (
-            select * from registrations
-             where event_id = %(event_id)s and user_id = (select id from users where public_id = %(public_id)s)
-               for no key update),
-        due_row as (
-            update registrations set details_at = now() from locked_row
-             where (registrations.event_id, registrations.user_id) = (locked_row.event_id, locked_row.user_id)
-               and locked_row.arrival = %(arrival)s and locked_row.notify
-               and (locked_row.status in ('registered', 'waitlisted', 'in_draw') or %(is_noted)s)
-               and (locked_row.details_at is null or locked_row.details_at < now() - interval '1 hour')
-         returning locked_row.event_id, locked_row.arrival, locked_row.name, locked_row.language, locked_row.status,
-                   locked_row.reason)
-        insert into mails (kind, thread, recipient, arguments)
-        select mail_kind(status::text, 'repeated'),
-               'registration ' || event_id || ' ' || users.public_id, users.email,
-               jsonb_build_object('organizer_id', (select organizer_id from events where id = %(event_id)s),
-                                  'event_id', event_id, 'user_id', users.public_id, 'arrival', arrival,
-                                  'name', due_row.name, 'language', due_row.language, 'reason', due_row.reason)
-          from due_row, users
-         where users.public_id = %(public_id)s and not %(is_noted)s
-        """,
-        msgspec.structs.asdict(command),
-    )

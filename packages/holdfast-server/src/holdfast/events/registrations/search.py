@@ -14,7 +14,7 @@ from holdfast.accounts.addresses import canonical
 from holdfast.events.paths import EventId
 from holdfast.events.registrations import substring_search
 from holdfast.events.registrations.model import PERSON_NAME, RegistrationStatus
-from holdfast.events.registrations.operations import REFUSALS
+from holdfast.events.registrations.refusals import REFUSALS
 from holdfast.events.registrations.sql import in_order, number_waiting
 from holdfast.events.registrations.substring_search import TEXT_CONDITION
 from holdfast.events.resources import Tx

@@ -21,7 +21,7 @@ from holdfast.events.processor.currencies import is_payable
 from holdfast.events.queues import event_releases
 from holdfast.events.registrations.links import Link
 from holdfast.events.registrations.model import MAX_NAME_CHARACTERS
-from holdfast.events.registrations.operations import REFUSALS, find_required_rooms, refusal
+from holdfast.events.registrations.refusals import REFUSALS, find_required_rooms, refusal
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.seats import intake, settlement
 from holdfast.kit.contract.command import Command, Id, rule

@@ -8,7 +8,7 @@ from holdfast.events.console.frame import Console, organizer
 from holdfast.events.console.people.registrations import SEARCH, adding_path, list_path
 from holdfast.events.paths import id_of
 from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL
-from holdfast.events.registrations import operations as registrations
+from holdfast.events.registrations import accepting
 from holdfast.events.registrations.model import MAX_NAME_CHARACTERS, Accepted, AddPerson
 from holdfast.events.registrations.search import RegistrationsPart, SearchRegistrations
 from holdfast.events.registrations.sign_up import clean_name
@@ -18,7 +18,7 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.running.operation import Operation, batched
 from holdfast.kit.running.runner import Run, Runner
 
-ADD_PERSON = Operation("add_person", None, batched(registrations.add))
+ADD_PERSON = Operation("add_person", None, batched(accepting.add))
 OPERATIONS = (ADD_PERSON,)
 """An operation of the console alone: it has no route of the API and no tool."""
 

@@ -16,10 +16,10 @@ from holdfast.events.events import operations as events
 from holdfast.events.paths import EventId, id_of
 from holdfast.events.problems import EVENT_FULL, REGISTRATION_PENDING, REGISTRATION_REJECTED
 from holdfast.events.processor.currencies import digits
-from holdfast.events.registrations import own_registration
+from holdfast.events.registrations import details_mail
 from holdfast.events.registrations.bulk_changes import BulkResult
+from holdfast.events.registrations.details_mail import SendDetails
 from holdfast.events.registrations.model import DeleteRegistration, UpdateRegistration
-from holdfast.events.registrations.own_registration import SendDetails
 from holdfast.events.registrations.search import RegistrationsPart, SearchRegistrations
 from holdfast.events.resources import Tx
 from holdfast.events.site import SITE
@@ -74,7 +74,7 @@ async def resend(tx: Tx, caller: Caller, command: ResendMail) -> ResendStatus:
     if conditions.is_too_soon:
         return "mail_too_soon"
     details = SendDetails(event_id=command.event_id, public_id=command.user_id, arrival=conditions.arrival)
-    await own_registration.send_again(tx, caller, details)
+    await details_mail.send_again(tx, caller, details)
     return "mail_sent"
 
 

@@ -11,6 +11,7 @@ from holdfast.events.console.frame import Console, organizer
 from holdfast.events.console.local_moments import local_text, moment_of
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.queues import operations
+from holdfast.events.queues.history import QueueHistory, read_history
 from holdfast.events.queues.model import (
     CreateQueue,
     DeleteQueue,
@@ -22,7 +23,6 @@ from holdfast.events.queues.model import (
     Queue,
     UpdateQueue,
 )
-from holdfast.events.queues.operations import QueueHistory
 from holdfast.kit.contract.command import check, with_integers
 from holdfast.kit.contract.messages import message, translatable
 from holdfast.kit.contract.problems import BAD_REQUEST
@@ -131,7 +131,7 @@ def _is_same(text: str, stored_text: str) -> bool:
 QUEUES = "/console/queues"
 PAGE_SIZE = 20
 
-READ_HISTORY = Operation("get_queue_history", None, read(operations.read_history))
+READ_HISTORY = Operation("get_queue_history", None, read(read_history))
 LIST_OPEN_EVENTS = Operation("list_events_without_queue", None, read(operations.list_open_events))
 LIST_GUARDED_EVENTS = Operation("list_events_with_queue", None, read(operations.list_guarded_events))
 OPERATIONS = (READ_HISTORY, LIST_OPEN_EVENTS, LIST_GUARDED_EVENTS)

@@ -19,8 +19,8 @@ from holdfast.events.photos.model import image_attributes
 from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE, QUEUE_REQUIRED
 from holdfast.events.processor.currencies import digits
 from holdfast.events.queues.event_releases import ReleaseTokenReader
-from holdfast.events.registrations import links, own_registration, sign_up
-from holdfast.events.registrations.own_registration import SendDetails
+from holdfast.events.registrations import details_mail, links, sign_up
+from holdfast.events.registrations.details_mail import SendDetails
 from holdfast.events.registrations.sign_up import SignUp, SignUpResult
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
@@ -45,7 +45,7 @@ COLLECT_SECONDS = 0.01
 """Seconds that a form may wait for others if many come: a person does not notice them."""
 
 SIGN_UP = Operation("sign_up", None, batched(sign_up.sign_up, collect_seconds=COLLECT_SECONDS), limit="forms")
-SEND_DETAILS = Operation("send_details", None, single(own_registration.send_again))
+SEND_DETAILS = Operation("send_details", None, single(details_mail.send_again))
 OPERATIONS = (SIGN_UP, SEND_DETAILS)
 """The operations of the pages. They have no routes and no tools of their own."""
 

@@ -19,7 +19,7 @@ from holdfast.events.processor.currencies import digits
 from holdfast.events.push import subscriptions
 from holdfast.events.push.encryption import sender_keys
 from holdfast.events.push.subscriptions import Subscribe, Unsubscribe
-from holdfast.events.registrations import links, own_cancellations, own_registration
+from holdfast.events.registrations import links, own_cancellations, own_receipt, own_registration, removed_payment
 from holdfast.events.registrations.entrance_code import qr_code, short_code
 from holdfast.events.registrations.links import OWN_PAGE, Link, LinkKind, read
 from holdfast.events.registrations.own_cancellations import (
@@ -29,16 +29,15 @@ from holdfast.events.registrations.own_cancellations import (
     OwnCancellation,
     UndoOwnCancellation,
 )
+from holdfast.events.registrations.own_receipt import GetOwnReceipt
 from holdfast.events.registrations.own_registration import (
     UNDO_SECONDS,
     ConfirmOwnRegistration,
-    GetOwnReceipt,
     GetOwnRegistration,
-    GetRemovedPayment,
     OwnRegistration,
-    RemovedPayment,
     StopMails,
 )
+from holdfast.events.registrations.removed_payment import GetRemovedPayment, RemovedPayment
 from holdfast.events.resources import Database
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE, refuse_link
@@ -62,11 +61,11 @@ from holdfast_verify.formats.receipts import ReceiptFile
 READ_REGISTRATION = Operation("get_own_registration", None, read_batched(own_registration.get))
 """Reads the registration that a link names. It has no route and no tool of its own."""
 
-READ_REMOVED_PAYMENT = Operation("get_removed_payment", None, read_once(own_registration.last_payment))
+READ_REMOVED_PAYMENT = Operation("get_removed_payment", None, read_once(removed_payment.last_payment))
 """Reads the last payment of a registration that was removed. It has no route and no tool of its own."""
 
 
-GET_RECEIPT = Operation("get_own_receipt", None, single(own_registration.get_receipt))
+GET_RECEIPT = Operation("get_own_receipt", None, single(own_receipt.get_receipt))
 """Makes the receipt of the registration that a link names. It has no route and no tool of its own."""
 
 PUSH_WORKER_PATH = "/registrations/push-worker.js"

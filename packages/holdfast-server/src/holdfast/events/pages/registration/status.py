@@ -19,12 +19,8 @@ from holdfast.events.registrations import address_correction, links
 from holdfast.events.registrations.address_correction import CorrectAddress, CorrectionResult
 from holdfast.events.registrations.entrance_code import short_code
 from holdfast.events.registrations.links import OUTCOME_PAGE, OWN_PAGE, Link
-from holdfast.events.registrations.own_registration import (
-    GetOwnRegistration,
-    GetRemovedPayment,
-    OwnRegistration,
-    RemovedPayment,
-)
+from holdfast.events.registrations.own_registration import GetOwnRegistration, OwnRegistration
+from holdfast.events.registrations.removed_payment import GetRemovedPayment, RemovedPayment
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE, refuse_link
 from holdfast.kit.contract.caller import Caller

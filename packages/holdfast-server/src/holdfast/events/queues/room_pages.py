@@ -1,172 +1,35 @@
-"""The routes of queues outside the table: the public keys of release tokens, and the pages of waiting rooms.
+"""The pages of waiting rooms, each by itself or in a frame.
 
 A browser gets a secret in a cookie, and a place as soon as it sends the cookie back. So a client without cookies gets
 no place. In a frame the cookie is partitioned by the top-level site, since browsers allow no other cookie there.
-
-`/queues/<queue_id>/progress` is the part of the page that is the same for all who wait: its `main`, with names in
-braces where the page of a visitor has its own numbers. `room.js` fills them in from the ticket of the visitor. So pages
-poll an address that caches in front may keep, and their own address only when it is their turn.
 """
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, NamedTuple
 
-from holdfast.events.draws.model import DrawCheck, DrawStatus
 from holdfast.events.log.signed_answers import receipt_file
-from holdfast.events.paths import id_of, organizer_path, released_path
+from holdfast.events.paths import id_of, released_path
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import release_tokens, room
-from holdfast.events.queues.model import QueueRow, RoomRow, RoomVisit, estimated_wait
-from holdfast.events.queues.room import READ_PROGRESS, QueueProgress, RoomSnapshot, log_path
+from holdfast.events.queues.model import RoomRow, RoomVisit, estimated_wait
+from holdfast.events.queues.room import READ_PROGRESS, RoomSnapshot
+from holdfast.events.queues.room_view import RoomStatus, RoomView, draw_fields, event_fields, show_room, status_of
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
-from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, RATE_LIMITED, Problem, ProblemType
-from holdfast.kit.http.answers import cached_refusals
-from holdfast.kit.http.handler import (
-    Access,
-    Handler,
-    Header,
-    Reply,
-    Request,
-    admit,
-    headers_of,
-)
+from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, admit, headers_of
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import redirect
-from holdfast.kit.postgres.lookup_cache import LookupCache
-from holdfast.kit.process.discovery import keys_document
 from holdfast.kit.running.operation import Operation, batched, single
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.cookie_secrets import is_cookie_secret, new_cookie_secret
-from holdfast_verify.formats.beacon import CHAIN
-from holdfast_verify.formats.drawn_order import DRAWN_ORDER
 from holdfast_verify.formats.receipts import ReceiptFile
 
 DRAW_REFRESH_SECONDS = 300
 """The wait by which pages choose when to reload before a draw: they change seldom, and then all at once."""
-
-RoomStatus = Literal[
-    "arriving",
-    "waiting",
-    "before",
-    "draw",
-    "paused",
-    "released",
-    "missed",
-    "ended",
-    "full",
-    "closed",
-    "crowded",
-    "busy",
-    "gone",
-]
-"""The statuses of a visitor, or why a page shows none. Each has a template in `pages/`."""
-
-
-EventSeats = Literal["free", "waiting_list", "full", "closed"]
-"""What the event behind a waiting room has left for visitors who are let in."""
-
-
-def event_fields(queue: RoomRow) -> dict[str, Any]:
-    """The values for the template about the event behind a queue."""
-    if queue.event_id is None:
-        return {}
-    seats: EventSeats = (
-        "closed"
-        if queue.event_closed
-        else "free"
-        if queue.event_left
-        else "waiting_list"
-        if queue.event_room
-        else "full"
-    )
-    return {"event_id": queue.event_id, "seats": seats, "seats_left": queue.event_left or 0}
-
-
-class RoomView(NamedTuple):
-    """The values for the template.
-
-    refresh     the number of seconds after which the page reloads; None: never
-    progress    the part of the wait that is over, in percent; None: it is unknown
-    tickets     the last ticket
-    enter       of a released visitor: the address of the target with the token. `origin` and `host` are of the target
-    event_id    the event that it stands before; None: another site
-    seats       what a visitor who is let in can still get there; `seats_left`: how many seats
-    shared      the path of the progress of the queue, for a visitor who waits
-    waited      seconds since the visitor joined
-    draw        how far the draw of the queue is; None: there is none
-    log         the path of the public log of the order; empty: the queue has none
-    check       what the order of a drawn queue is computed from; else None
-    is_late     whether the visitor came after the list of the draw had closed
-    is_shared   whether it is that progress: then names in braces stand for the numbers of a visitor, and `serving` to
-                `until_start` are the numbers that these are computed from
-    until_start seconds until visitors can be released
-    """
-
-    status: RoomStatus
-    title: str = ""
-    description: str | None = None
-    refresh: int | None = None
-    position: int = 0
-    behind: int = 0
-    wait: int = 0
-    progress: int | None = None
-    too_late: bool = False
-    starts_at: datetime | None = None
-    ends_at: datetime | None = None
-    paused_at: datetime | None = None
-    now: datetime | None = None
-    enter: str = ""
-    token: str = ""
-    origin: str = ""
-    host: str = ""
-    event_id: int | None = None
-    seats: EventSeats | None = None
-    seats_left: int = 0
-    expires_at: datetime | None = None
-    shared: str = ""
-    ticket: int = 0
-    waited: int = 0
-    draw: DrawStatus | None = None
-    draw_at: datetime | None = None
-    draw_round: int = 0
-    round_at: datetime | None = None
-    entries: int = 0
-    check: DrawCheck | None = None
-    log: str = ""
-    is_late: bool = False
-    is_shared: bool = False
-    serving: int = 0
-    tickets: int = 0
-    seconds_per_visitor: float = 0
-    until_start: int = 0
-
-
-def status_of(queue: QueueRow, until_start: int) -> RoomStatus:
-    """The state of the page of a visitor who waits."""
-    if queue.draw_status not in {None, "drawn"}:
-        return "draw"
-    return "paused" if not queue.active else "before" if until_start > 0 else "waiting"
-
-
-def draw_fields(queue: RoomRow) -> dict[str, Any]:
-    """The values for the template about the draw of a queue."""
-    if queue.draw_at is None or queue.draw_round is None:
-        return {}
-    return {
-        "draw": queue.draw_status,
-        "draw_at": queue.draw_at,
-        "draw_round": queue.draw_round,
-        "round_at": queue.draw_round_at,
-        "entries": queue.queue_length if queue.draw_entries is None else queue.draw_entries,
-        "check": queue.check,
-    }
 
 
 def view_of(snapshot: RoomSnapshot, interval: int) -> RoomView:
@@ -222,7 +85,6 @@ GET_RECEIPT = Operation("get_waiting_room_receipt", None, single(room.get_receip
 OPERATIONS = (VISIT, JOIN, GET_RECEIPT, READ_PROGRESS)
 """The operations of the pages. They have no routes and no tools of their own."""
 
-JWKS = "/.well-known/queue-jwks.json"
 COOKIE_MAX_AGE_SECONDS = 30 * 86_400
 
 RECEIPT = "receipt"
@@ -241,10 +103,7 @@ _STATUS_BY_REFUSAL: Mapping[ProblemType, tuple[RoomStatus, int]] = {
 
 
 def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
-    """The routes of queues."""
-
-    async def jwks() -> Mapping[str, Any]:
-        return (await database.transact(release_tokens.RELEASE_SIGNING_KEYS.read_or_create)).jwks()
+    """The routes of the pages."""
 
     def page(address: str, *, framed: bool) -> Route:
         page = RoomPage(database, runner, limits, framed=framed)
@@ -252,54 +111,10 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
         return Route(address, Handler(page.access, limits, page.answer, page.refuse, methods=methods))
 
     return [
-        keys_document(JWKS, "list_queue_keys", limits, jwks),
         page("/queues/{queue_id}", framed=False),
         page("/queues/{queue_id}/embed", framed=True),
         *SITE.assets("queues/room.js"),
     ]
-
-
-def show_room(
-    request: Request,
-    view: RoomView,
-    status: int = 200,
-    *,
-    queue: RoomRow | None = None,
-    framed: bool,
-    headers: Sequence[Header] = (),
-) -> Reply:
-    """The page of a waiting room, or the part of it that is the same for all who wait."""
-    language = language_of(request)
-    numbers = (
-        {name: f"{{{name}}}" for name in ("position", "behind", "wait", "progress", "number", "ticket")}
-        if view.is_shared
-        else {
-            "position": language.number(view.position),
-            "behind": language.number(view.behind),
-            "wait": room.wait_in_words(view.wait, language),
-            "progress": str(view.progress),
-            "number": language.number(view.ticket),
-            "ticket": str(view.ticket),
-        }
-    )
-    return SITE.page(
-        f"queues/pages/{view.status}.html",
-        status,
-        language=language,
-        framed=framed,
-        headers=headers,
-        room=view,
-        shared=language.at(view.shared) if view.shared else "",
-        event_path=language.at(f"/events/{view.event_id}") if view.event_id else "",
-        is_confirmed=queue is None or queue.is_confirmed,
-        queue=queue,
-        organizer_path=organizer_path(queue.organizer_slug) if queue and queue.is_confirmed else "",
-        target_origin=release_tokens.origin(queue.target_url) if queue else "",
-        target_host=release_tokens.host(queue.target_url) if queue else "",
-        beacon=CHAIN,
-        drawn_order=DRAWN_ORDER,
-        **numbers,
-    )
 
 
 class RoomPage:
@@ -410,71 +225,3 @@ def _refusal(problem: Problem, queue: RoomRow | None = None) -> tuple[RoomView, 
     now = datetime.now(UTC)
     event = event_fields(queue) if queue else {}
     return RoomView(room_status, queue.title if queue else "", **event, refresh=refresh, now=now), http_status
-
-
-MAX_CACHE_BYTES = 4_000_000
-
-
-PROGRESS_PAGES = cache_bound("Rendered pages of waiting rooms", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB")
-
-
-def progress_routes(database: Database, limits: Limits, queues: LookupCache[int, QueueProgress]) -> list[Route]:
-    """The route of the progress. `queues`: the cache of it."""
-    page = ProgressPage(database.resources.settings.queue_interval, queues)
-    return [
-        Route("/queues/{queue_id}/progress", Handler(page.access, limits, page.answer, cached_refusals(page.refuse)))
-    ]
-
-
-class ProgressPage:
-    """Answers requests for the progress of queues.
-
-    interval    seconds in which `release_rate` visitors are released
-    """
-
-    access = Access("waiting_room_progress")
-
-    def __init__(self, interval: int, queues: LookupCache[int, QueueProgress]) -> None:
-        self._interval = interval
-        self._queues = queues
-        self._pages = PageCache(PROGRESS_PAGES, MAX_CACHE_BYTES)
-
-    async def answer(self, _: Caller, request: Request) -> Reply:
-        """The progress of the queue in the address. Raises `not_found`."""
-        queue = await self._queues.get(id_of(request.fields["queue_id"]))
-
-        async def render() -> CachedPage:
-            reply = show_room(request, _view_of(queue, self._interval), queue=queue, framed=False)
-            return cached_page(reply.content.decode(), reply.headers)
-
-        return (await self._pages.get((queue.id, queue.read_at, language_of(request)), render)).reply(request)
-
-    def refuse(self, problem: Problem, request: Request) -> Reply:
-        if problem.type is not NOT_FOUND:
-            return SITE.refuse(problem, request)
-        return show_room(request, RoomView("gone", is_shared=True), 404, framed=False)
-
-
-def _view_of(queue: QueueProgress, interval: int) -> RoomView:
-    """The view that is the same for all who wait."""
-    if queue.is_over:
-        return RoomView("ended", queue.title, **event_fields(queue), is_shared=True, serving=queue.serving)
-    status = status_of(queue, queue.until_start)
-    return RoomView(
-        status,
-        queue.title,
-        queue.description,
-        **draw_fields(queue),
-        **event_fields(queue),
-        is_shared=True,
-        progress=1 if status == "waiting" else None,
-        serving=queue.serving,
-        tickets=queue.serving + queue.queue_length,
-        log=log_path(queue),
-        seconds_per_visitor=interval / queue.release_rate,
-        until_start=queue.until_start,
-        starts_at=queue.starts_at,
-        ends_at=queue.ends_at,
-        paused_at=queue.paused_at,
-        now=queue.read_at,
-    )

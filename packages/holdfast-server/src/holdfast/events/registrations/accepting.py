@@ -1,0 +1,200 @@
+"""Accepting registrations: each is stored as pending, or refused."""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from holdfast.accounts.addresses import canonical
+from holdfast.accounts.agents import limits as agent_limits
+from holdfast.accounts.agents.limits import LockedLimit
+from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, QUEUE_REQUIRED
+from holdfast.events.queues import event_releases
+from holdfast.events.registrations.model import (
+    DRAWN,
+    MAILS_WAIT,
+    Accepted,
+    AcceptRegistration,
+    AddPerson,
+    RegistrationNextStep,
+)
+from holdfast.events.registrations.refusals import find_required_rooms, refusal
+from holdfast.events.resources import Tx
+from holdfast.events.seats import intake, settlement
+from holdfast.events.settings import Settings
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import (
+    DAILY_LIMIT_REACHED,
+    FORBIDDEN,
+    NOT_FOUND,
+    VALIDATION_FAILED,
+    Problem,
+    refuses,
+)
+from holdfast.kit.postgres.group_commit import LockedRow
+from holdfast.kit.running.operation import Batch
+from holdfast_verify.formats.receipts import receipt_of
+from holdfast_verify.formats.signed_note import LogName
+
+
+@refuses(
+    *(NOT_FOUND, FORBIDDEN, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, QUEUE_REQUIRED, VALIDATION_FAILED),
+    DAILY_LIMIT_REACHED,
+)
+async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[Accepted | Problem | LockedRow]:
+    """Register a person for an event.
+
+    It is stored first: ask for the result at `next.url`, or with get_registration. Registering a
+    person again changes nothing, unless there was no place.
+    """
+    settings = tx.resources.settings
+    requests = [_request(call.caller, call.command, settings) for call in batch.calls]
+    tokens = [call.command.queue_token for call in batch.calls]
+    return await _accept_requests(tx, requests, tokens, waits=batch.waits, with_receipts=True)
+
+
+@refuses(NOT_FOUND, FORBIDDEN, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, VALIDATION_FAILED)
+async def add(tx: Tx, batch: Batch[AddPerson]) -> Sequence[Accepted | Problem | LockedRow]:
+    """Register a person by hand, with a name. A person who is registered keeps the name that is stored."""
+    requests = [
+        intake.IntakeRequest(
+            call.caller.tenant_id,
+            call.command.event_id,
+            email=canonical(call.command.email),
+            name=call.command.name,
+            notify=call.command.notify,
+        )
+        for call in batch.calls
+    ]
+    return await _accept_requests(tx, requests, [None] * len(requests), waits=batch.waits)
+
+
+def _request(caller: Caller, command: AcceptRegistration, settings: Settings) -> intake.IntakeRequest:
+    return intake.IntakeRequest(
+        caller.tenant_id,
+        command.event_id,
+        command.user_id,
+        canonical(command.email) if command.email else None,
+        command.amount_paid,
+        notify=settings.notify if command.notify is None else command.notify,
+        released_from=None if command.queue_token is None else event_releases.NOT_RELEASED,
+        limit_id=caller.limit_id or None,
+    )
+
+
+LOCKED_CODES = ("event_locked", "person_locked", event_releases.RELEASE_LOCKED_CODE)
+"""The codes of results of calls that wait for a locked row."""
+
+LIMIT_SENTENCE = "This API key or app may register {limit} people a day, and {used} are registered today."
+
+Limits = Mapping[int, LockedLimit | None]
+"""The locked daily limits of callers by their ids. None: the credential has no limit any more."""
+
+
+async def _accept_requests(
+    tx: Tx,
+    requests: Sequence[intake.IntakeRequest],
+    tokens: Sequence[str | None],
+    *,
+    waits: bool,
+    with_receipts: bool = False,
+) -> Sequence[Accepted | Problem | LockedRow]:
+    if any(request.limit_id for request in requests):
+        return await _accept_within_limits(tx, requests, tokens, waits=waits, with_receipts=with_receipts)
+    return await _store_and_answer(tx, requests, tokens, waits=waits, with_receipts=with_receipts)
+
+
+async def _accept_within_limits(
+    tx: Tx,
+    requests: Sequence[intake.IntakeRequest],
+    tokens: Sequence[str | None],
+    *,
+    waits: bool,
+    with_receipts: bool,
+) -> Sequence[Accepted | Problem | LockedRow]:
+    """Store registrations, some of them for callers with a daily limit. Calls whose limit is locked wait for it.
+
+    The limits are locked first: a transaction that waits for one must not have the intake lock.
+    """
+    ids = {request.limit_id for request in requests if request.limit_id}
+    limits = await (agent_limits.lock(tx, ids) if waits else agent_limits.lock_skip_locked(tx, ids))
+    free: list[intake.IntakeRequest] = []
+    free_tokens: list[str | None] = []
+    for request, token in zip(requests, tokens, strict=True):
+        if request.limit_id is None or request.limit_id in limits:
+            if request.limit_id and limits[request.limit_id] is None:
+                request.limit_id = None
+            free.append(request)
+            free_tokens.append(token)
+    stored = iter(
+        await _store_and_answer(tx, free, free_tokens, waits=waits, with_receipts=with_receipts, limits=limits)
+    )
+    return [
+        next(stored)
+        if request.limit_id is None or request.limit_id in limits
+        else LockedRow(f"limit {request.limit_id}", request.tenant_id)
+        for request in requests
+    ]
+
+
+async def _store_and_answer(
+    tx: Tx,
+    requests: Sequence[intake.IntakeRequest],
+    tokens: Sequence[str | None],
+    *,
+    waits: bool,
+    with_receipts: bool,
+    limits: Limits | None = None,
+) -> Sequence[Accepted | Problem | LockedRow]:
+    if not requests:
+        return []
+    results = await event_releases.store_released(tx, requests, tokens, waits=waits, may_commit_early=not waits)
+    rooms = await find_required_rooms(tx, requests, results)
+    if any(result.stored for result in results):
+        await tx.notify(settlement.CHANNEL)
+    base_url = tx.resources.settings.base_url if with_receipts else None
+    return [
+        _limit_refusal(request, requests, results, limits)
+        if limits and result.code == "limit_reached"
+        else refusal(request.event_id, result, rooms) or _accepted(request.event_id, result, base_url)
+        for request, result in zip(requests, results, strict=True)
+    ]
+
+
+def _limit_refusal(
+    request: intake.IntakeRequest,
+    requests: Sequence[intake.IntakeRequest],
+    results: Sequence[intake.IntakeResult],
+    limits: Limits,
+) -> Problem | LockedRow:
+    """The refusal of a call beyond a limit.
+
+    The call is tried again instead if its limit has room: another call of the limit waits for a locked row, or names a
+    person whom a call with another limit registers.
+    """
+    limit_id = request.limit_id
+    limit = limits[limit_id] if limit_id else None
+    assert limit
+    registered_by: dict[tuple[int, str | None], int | None] = {}
+    is_locked = False
+    for other, result in zip(requests, results, strict=True):
+        if result.stored:
+            # The first call of a person registers it.
+            registered_by.setdefault((other.event_id, result.public_id), other.limit_id)
+        is_locked |= other.limit_id == limit_id and result.code in LOCKED_CODES
+    used = limit.used + [*registered_by.values()].count(limit_id)
+    if is_locked or used < limit.allowed:
+        return LockedRow(f"limit {limit_id}", request.tenant_id)
+    return replace(limit, used=used).refusal(LIMIT_SENTENCE)
+
+
+def _accepted(event_id: int, result: intake.IntakeResult, base_url: str | None) -> Accepted:
+    """The answer to an accepted call. With the base address, it has a receipt to sign if the event has a log."""
+    accepted = Accepted(RegistrationNextStep(f"/api/registrations/{event_id}/{result.public_id}"))
+    if result.is_drawn:
+        accepted.message = DRAWN
+    if result.mails_wait:
+        accepted.message += MAILS_WAIT
+    if base_url is not None and result.nonce and result.received_at:
+        name, person = LogName("events", event_id), result.logged_as or result.public_id or ""
+        accepted.receipt = receipt_of(name, base_url, result.received_at, person, result.nonce)
+    return accepted
