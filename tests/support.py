@@ -303,11 +303,11 @@ UNLIMITED: dict[str, Any] = {
 
 def unlimited(database_url: str, data_dir: Path) -> Settings:
     """The defaults, with rate limits and quotas out of the way."""
-    return _unlimited().model_copy(update={"data_dir": data_dir, "database_url": database_url})
+    return _unlimited_settings().model_copy(update={"data_dir": data_dir, "database_url": database_url})
 
 
 @functools.cache
-def _unlimited() -> Settings:
+def _unlimited_settings() -> Settings:
     return Settings(base_url="http://events.test", **UNLIMITED)
 
 

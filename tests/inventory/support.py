@@ -215,11 +215,11 @@ def unlimited(database_url: str, data_dir: Path, **fields: Any) -> Settings:
     """The defaults, with rate limits out of the way."""
     if fields:
         return Settings(data_dir=data_dir, database_url=database_url, **{**UNLIMITED, **fields})
-    return _unlimited().model_copy(update={"data_dir": data_dir, "database_url": database_url})
+    return _unlimited_settings().model_copy(update={"data_dir": data_dir, "database_url": database_url})
 
 
 @functools.cache
-def _unlimited() -> Settings:
+def _unlimited_settings() -> Settings:
     return Settings(**UNLIMITED)
 
 

@@ -183,7 +183,7 @@ async def status(tx: Tx, batch: Batch[GetStatus]) -> Sequence[Status | Problem |
     )
     interval = tx.resources.settings.queue_interval
     return [
-        result if isinstance(result, Problem) else _status(result, issued.get(result.key), interval)
+        result if isinstance(result, Problem) else _status_answer(result, issued.get(result.key), interval)
         for result in results
     ]
 
@@ -223,7 +223,7 @@ def _visible(call: Call[GetStatus], visitor: VisitorStatus | None) -> VisitorSta
     return visitor
 
 
-def _status(
+def _status_answer(
     visitor: VisitorStatus, release_token: release_tokens.ReleaseToken | LockedRow | None, interval: int
 ) -> Status | LockedRow:
     if isinstance(release_token, LockedRow):

@@ -444,7 +444,7 @@ class ProgressPage:
         queue = await self._queues.get(id_of(request.fields["queue_id"]))
 
         async def render() -> CachedPage:
-            reply = show_room(request, _view_of(queue, self._interval), queue=queue, framed=False)
+            reply = show_room(request, _progress_view(queue, self._interval), queue=queue, framed=False)
             return cached_page(reply.content.decode(), reply.headers)
 
         return (await self._pages.get((queue.id, queue.read_at, language_of(request)), render)).reply(request)
@@ -455,7 +455,7 @@ class ProgressPage:
         return show_room(request, RoomView("gone", is_shared=True), 404, framed=False)
 
 
-def _view_of(queue: QueueProgress, interval: int) -> RoomView:
+def _progress_view(queue: QueueProgress, interval: int) -> RoomView:
     """The view that is the same for all who wait."""
     if queue.is_over:
         return RoomView("ended", queue.title, **event_fields(queue), is_shared=True, serving=queue.serving)

@@ -100,7 +100,7 @@ async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[Accepted 
     settings = tx.resources.settings
     requests = [_request(call.caller, call.command, settings) for call in batch.calls]
     tokens = [call.command.queue_token for call in batch.calls]
-    return await _accept(tx, requests, tokens, waits=batch.waits, with_receipts=True)
+    return await _accept_requests(tx, requests, tokens, waits=batch.waits, with_receipts=True)
 
 
 @refuses(NOT_FOUND, FORBIDDEN, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, VALIDATION_FAILED)
@@ -116,7 +116,7 @@ async def add(tx: Tx, batch: Batch[AddPerson]) -> Sequence[Accepted | Problem | 
         )
         for call in batch.calls
     ]
-    return await _accept(tx, requests, [None] * len(requests), waits=batch.waits)
+    return await _accept_requests(tx, requests, [None] * len(requests), waits=batch.waits)
 
 
 @refuses(NOT_FOUND, FORBIDDEN, REGISTRATION_PENDING, REGISTRATION_REJECTED, EVENT_FULL)
@@ -259,7 +259,7 @@ LOCKED_CODES = ("event_locked", "person_locked", event_releases.RELEASE_LOCKED_C
 LIMIT_SENTENCE = "This API key or app may register {limit} people a day, and {used} are registered today."
 
 
-async def _accept(
+async def _accept_requests(
     tx: Tx,
     requests: Sequence[intake.IntakeRequest],
     tokens: Sequence[str | None],

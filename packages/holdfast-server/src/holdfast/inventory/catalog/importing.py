@@ -438,7 +438,7 @@ async def _advance(steps: Steps, of: ImportTask, running_import: Import) -> None
         await steps.transact(partial(_poll_later, of=of, objects=int(bulk.object_count)))
     elif bulk and bulk.status == "COMPLETED":
         await _store(steps, of, running_import, bulk.url)
-        await steps.transact(partial(_finish, of=of))
+        await steps.transact(partial(_finish_and_request_sync, of=of))
     else:
         await steps.transact(partial(drop_operation, shop_id=of.shop_id, import_id=of.import_id))
         raise ImportFailed(
@@ -488,7 +488,7 @@ async def _store_lines(tx: Tx, *, of: ImportTask, lines: Sequence[bytes], upto: 
     await store_progress(tx, of.shop_id, of.import_id, stored_lines=upto)
 
 
-async def _finish(tx: Tx, *, of: ImportTask) -> None:
+async def _finish_and_request_sync(tx: Tx, *, of: ImportTask) -> None:
     if await finish(tx, of.shop_id, of.import_id):
         await choose_location(tx, of.shop_id)
         await levels.request_sync(tx, of.shop_id)

@@ -95,7 +95,7 @@ async def advance(steps: Steps, of: ReplayTask) -> None:
     try:
         for _ in range(PAGES_PER_TASK):
             running = await steps.read(partial(_find_running, shop_id=of.shop_id, replay_id=of.replay_id))
-            if running is None or await _advance(steps, of, running):
+            if running is None or await _advance_by_page(steps, of, running):
                 return
     except Problem as problem:
         await _store_error(steps, of, problem.message)
@@ -108,7 +108,7 @@ async def advance(steps: Steps, of: ReplayTask) -> None:
     await steps.transact(partial(_go_on, of=of))
 
 
-async def _advance(steps: Steps, of: ReplayTask, running: RunningReplay) -> bool:
+async def _advance_by_page(steps: Steps, of: ReplayTask, running: RunningReplay) -> bool:
     """Read and store a page of orders; after the last one, replay them all. Returns whether that was done."""
     page = await read_past_orders(steps, of.shop_id, running.since, running.requested_at, running.cursor)
     await steps.transact(partial(_store_page, of=of, running=running, page=page))
