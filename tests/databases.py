@@ -133,7 +133,7 @@ def state_of(url: str) -> "State":
 
 
 def restore(url: str, state: "State") -> None:
-    """Let a database hold what it held before, while a service uses it."""
+    """Put back the rows of a state into a database, while a service uses it."""
     with _to_renew(url) as connection:
         # A transaction of the service could not end while this waits for it.
         connection.execute("set local lock_timeout = '10s'")
