@@ -1,7 +1,7 @@
 """The page `docs/deploy/bounds.md`: what is bounded, who shares it, and what one stranger can take of it.
 
-It is made of all `Bound`s of the code. `python -m tests.bounds` writes it; a test compares. Another test walks the
-syntax trees, and fails for whatever has a limit that no `Bound` names.
+It is made of all `Bound`s of the code. `python -m tests.bounds` writes it; a test compares. Another test walks
+the syntax trees, and fails for whatever has a limit that no `Bound` names.
 """
 
 import ast

@@ -133,11 +133,11 @@ def state_of(url: str) -> "State":
 
 
 def restore(url: str, state: "State") -> None:
-    """Let a database hold what it held before, while a service uses it."""
+    """Put back the rows of a state into a database, while a service uses it."""
     with _to_renew(url) as connection:
         # A transaction of the service could not end while this waits for it.
         connection.execute("set local lock_timeout = '10s'")
-        assert _empty(connection, state), "a test changed what cannot be restored"
+        assert _restore_rows(connection, state), "a test changed what cannot be restored"
 
 
 def drop_ended(connection: psycopg.Connection[Any]) -> None:
@@ -169,7 +169,7 @@ def _renew(connection: psycopg.Connection[Any], url: str, state: "State") -> boo
         _mend_schema(connection, state)
         if _one(connection, SCHEMA) != state.schema:
             return False
-    return _empty(connection, state)
+    return _restore_rows(connection, state)
 
 
 def _mend_schema(connection: psycopg.Connection[Any], state: "State") -> None:
@@ -182,7 +182,7 @@ def _mend_schema(connection: psycopg.Connection[Any], state: "State") -> None:
         connection.execute(sql.SQL("alter table {table} enable trigger {trigger}").format(**names))
 
 
-def _empty(connection: psycopg.Connection[Any], state: "State") -> bool:
+def _restore_rows(connection: psycopg.Connection[Any], state: "State") -> bool:
     for table in _one(connection, state.filled):
         connection.execute(_deletion(table))
     connection.execute(POSITION, [Jsonb(state.positions)])

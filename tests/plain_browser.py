@@ -60,12 +60,12 @@ class Element:
     @property
     def text(self) -> str:
         """The text that is seen in it, with single spaces."""
-        return " ".join(self._text().split())
+        return " ".join(self._raw_text().split())
 
-    def _text(self) -> str:
+    def _raw_text(self) -> str:
         if "hidden" in self.attributes or self.tag in UNSEEN:
             return ""
-        return " ".join(child if isinstance(child, str) else child._text() for child in self.children)
+        return " ".join(child if isinstance(child, str) else child._raw_text() for child in self.children)
 
 
 def _is_hidden_by_style(element: Element) -> bool:

@@ -1,7 +1,7 @@
 """The releases, and the commits they were made of. Tests upgrade from them, and hold what they have promised.
 
-`python -m tests.releases` gives the commits the tags that a clone lacks (`v0.1.0`, …), and prints them. It fails if the
-history of the clone ends before one of them. It needs nothing but Python and git.
+`python -m tests.releases` gives the commits the tags that a clone lacks (`v0.1.0`, …), and prints them. It
+fails if the history of the clone ends before one of them. It needs nothing but Python and git.
 
 A release is in the changelog, and its commit has its tag; or, where there are no tags, the subject that is made of its
 number. Ids of commits are written nowhere: they change when history is moved to another place.

@@ -1,8 +1,8 @@
 """The schema of each service as one file to read, `schema.sql`: made from a migrated database.
 
-`python -m tests.schema` writes both files, and `mail_kind.sql`, the one function that is made from a table in the code.
-Nothing is ever applied from `schema.sql`: the migrations and the files of functions are the source. Tests compare, and
-`holdfast check` compares what a database has with what it names.
+`python -m tests.schema` writes both files, and `mail_kind.sql`, the one function that is made from a table in
+the code. Nothing is ever applied from `schema.sql`: the migrations and the files of functions are the source. Tests
+compare, and `holdfast check` compares what a database has with what it names.
 """
 
 import re
@@ -67,8 +67,8 @@ def schema_of(service: str, url: str) -> str:
         table = TABLE.search(part.sql) if part.kind in ORDER else None
         (tables[table[1]] if table else first).append(part)
     heading = (
-        f"-- The schema of the {service} service, to read. `python -m tests.schema` makes it from the migrations, and\n"
-        "-- nothing is applied from it. The tables of the job library are left out.\n"
+        f"-- The schema of the {service} service, to read. `python -m tests.schema` makes it from the\n"
+        "-- migrations, and nothing is applied from it. The tables of the job library are left out.\n"
     )
     sections = [heading, *(part.sql for part in sorted(first, key=lambda part: (part.kind != "TYPE", part.name)))]
     for table, parts in sorted(tables.items()):

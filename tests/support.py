@@ -117,7 +117,7 @@ class Service:
         """Where its links lead."""
         return self.database.resources.settings.base_url
 
-    def at(self, address: str = "127.0.0.1", **headers: str) -> httpx2.AsyncClient:
+    def client_at(self, address: str = "127.0.0.1", **headers: str) -> httpx2.AsyncClient:
         """A client at an address, which sends these headers with each request."""
         transport = httpx2.ASGITransport(self.app, client=(address, 1))
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -138,8 +138,8 @@ class Service:
             await self.run_sql(proved, id=data["organizer"]["id"])
         return Client(self.http, data["api_key"]["key"], data["organizer"]["id"], data["organizer"]["slug"])
 
-    async def prove(self, organizer: Client, days: int | None = 60) -> Client:
-        """Let an organizer have proved its address so many days ago; None: not yet."""
+    async def set_proof_age(self, organizer: Client, days: int | None = 60) -> Client:
+        """Store that an organizer has confirmed its address so many days ago; None: not yet."""
         await self.run_sql(
             "update users set proved_at = now() - make_interval(days => %(days)s) where id = %(id)s",
             days=days,
@@ -155,20 +155,20 @@ class Service:
         return Client(self.http, key.key)
 
     async def settle(self) -> int:
-        """Settle everything that waits; how many registrations were settled."""
+        """Settle everything that waits. Returns how many registrations were settled."""
         settled = await settlement.settle(self.database)
         await self.hear()
         return settled
 
     async def cancel_due(self) -> int:
-        """Let the time to undo be over for all registrations whose cancellation waits; how many are gone."""
+        """End the time to undo of all cancellations that wait. Returns how many registrations are gone."""
         await self.run_sql("update registrations set cancels_at = now() where cancels_at is not null")
         removed = await own_cancellations.remove_cancelled(self.database)
         await self.hear()
         return removed
 
     async def hear(self) -> None:
-        """Wait until this process has heard of everything that was committed before."""
+        """Wait until this process has handled the notices of everything that was committed before."""
         await self.database.notices.flush()
         heard = asyncio.Event()
         with self.database.listen("test", lambda _: heard.set()):
@@ -177,13 +177,13 @@ class Service:
             async with asyncio.timeout(5):
                 await heard.wait()
 
-    async def forget(self) -> None:
-        """Let this process drop what it caches of the database, as it does when it has been without notices."""
+    async def drop_caches(self) -> None:
+        """Drop what this process caches of the database, as it does when it has been without notices."""
         self.database.notices.add((channel, "") for channel in CACHE_CHANNELS)
         await self.hear()
 
     async def run_sql(self, statement: Any, **parameters: Any) -> list[tuple[Any, ...]]:
-        """Run a statement behind the service's back, to set a scene or to look."""
+        """Run a statement that the service does not know of, to prepare a test or to read the result."""
         async with self.database.pool.connection() as connection:
             cursor = await connection.execute(statement, parameters)
             if cursor.description is not None:
@@ -214,24 +214,24 @@ async def running(
 
 
 async def make_new(service: Service, template_url: str) -> None:
-    """Let a service that runs be as if it were new."""
+    """Empty the database and the caches of a running service."""
     empty(service.database.url, template_url)
-    await _forget_all(service)
+    await _drop_files_and_caches(service)
 
 
 async def restore(service: Service, state: State) -> None:
-    """Let a service that runs have the data that it had before, but no files."""
+    """Put back the rows of a state into the database of a running service. Its files are deleted."""
     databases.restore(service.database.url, state)
-    await _forget_all(service)
+    await _drop_files_and_caches(service)
 
 
-async def _forget_all(service: Service) -> None:
+async def _drop_files_and_caches(service: Service) -> None:
     shutil.rmtree(service.database.resources.settings.data_dir / "media", ignore_errors=True)
-    await service.forget()
+    await service.drop_caches()
 
 
 async def eventually(condition: Callable[[], Awaitable[object] | object], seconds: float = 60) -> None:
-    """As soon as the condition holds; fail when it does not in time. For what only looking can tell.
+    """Wait until a condition holds. Fails after `seconds`.
 
     condition    returns whether it holds, or an awaitable that does
     seconds      long, since on a machine that runs four tests the first mail of a service takes up to 15 s
@@ -303,11 +303,11 @@ UNLIMITED: dict[str, Any] = {
 
 def unlimited(database_url: str, data_dir: Path) -> Settings:
     """The defaults, with rate limits and quotas out of the way."""
-    return _unlimited().model_copy(update={"data_dir": data_dir, "database_url": database_url})
+    return _unlimited_settings().model_copy(update={"data_dir": data_dir, "database_url": database_url})
 
 
 @functools.cache
-def _unlimited() -> Settings:
+def _unlimited_settings() -> Settings:
     return Settings(base_url="http://events.test", **UNLIMITED)
 
 

@@ -1,9 +1,11 @@
 """Import rules that import-linter has no contract for."""
 
 import ast
+import functools
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import grimp
@@ -14,6 +16,12 @@ ROOT = Path(__file__).parents[1]
 
 NAME_IN_TESTS = re.compile(r"(?<!def )\btest_")
 """What begins like a module of tests, and is not a test itself."""
+
+
+@functools.cache
+def import_graph() -> grimp.ImportGraph:
+    """Which modules of the server import which."""
+    return grimp.build_graph("holdfast", cache_dir=None)
 
 
 def test_no_alias_reexports_a_statement_of_another_module() -> None:
@@ -30,12 +38,11 @@ def test_no_alias_reexports_a_statement_of_another_module() -> None:
 
 
 def test_the_sql_of_a_noun_is_imported_by_its_own_folder_only() -> None:
-    graph = grimp.build_graph("holdfast", cache_dir=None)
     strangers = {
         (importer, module)
-        for module in graph.modules
+        for module in import_graph().modules
         if module.endswith((".sql", "_sql"))
-        for importer in graph.find_modules_that_directly_import(module)
+        for importer in import_graph().find_modules_that_directly_import(module)
         if not importer.startswith(f"{module.rpartition('.')[0]}.")
     }
 
@@ -54,6 +61,19 @@ def test_models_run_no_statements() -> None:
     ]
 
     assert functions == []
+
+
+def test_the_contract_about_http_covers_every_operations_model_and_sql_module_of_the_services() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    [contract] = [contract for contract in contracts if contract["name"].startswith("Operations, models and")]
+    graph = import_graph()
+    covered = {module for pattern in contract["source_modules"] for module in graph.find_matching_modules(pattern)}
+    modules = {
+        module for module in graph.modules if re.match(r"holdfast\.(?!kit\.).*\.(operations|model|sql)$", module)
+    }
+
+    assert len(modules) > 50
+    assert modules - covered == set()
 
 
 def test_a_service_imports_libraries_that_few_processes_use_only_when_they_are_used() -> None:

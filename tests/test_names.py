@@ -22,12 +22,6 @@ BARE_WORDS = {
 }
 """Participles and pronouns, which say nothing about what they name."""
 
-PRIVATE_VERBS_ALONE = {
-    *("_lost", "_tell", "_ended", "_notified", "_opened", "_changed", "_touched", "_fresh", "_refused", "_failed"),
-    *("_known", "_named"),
-}
-"""Names that say too little of a private function, because a caller reads no docstring of it."""
-
 RIDDLES = {"standing", "fate", "portion", "brisk", "look_at"}
 """Words that have a plain one (status, batch, check), also as a part of a name."""
 
@@ -279,15 +273,6 @@ def test_no_name_is_a_bare_participle_pronoun_or_limit_without_its_unit() -> Non
     assert [name for source in SOURCES for name in bad_names_in(source, source.parent)] == []
 
 
-def private_functions_without_objects(path: str, tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if name in PRIVATE_VERBS_ALONE:
-                yield f"{path}:{node.lineno} {name}"
-            case _:
-                pass
-
-
 def prepositions(path: str, tree: ast.Module) -> list[str]:
     """The arguments of a module that are named `of`. Such a name says nothing of what the argument is."""
     return [f"{path}:{node.lineno} of" for node in ast.walk(tree) if isinstance(node, ast.arg) and node.arg == "of"]
@@ -301,15 +286,6 @@ def test_no_argument_is_a_preposition(modules: dict[str, ast.Module], modules_of
 def test_an_argument_that_is_a_preposition_is_noticed(text: str) -> None:
     assert prepositions("x.py", ast.parse(text)) == ["x.py:1 of"]
     assert can_have_riddle(text)
-
-
-def test_no_private_function_is_named_by_a_participle_alone(modules: dict[str, ast.Module]) -> None:
-    assert [name for path, tree in modules.items() for name in private_functions_without_objects(path, tree)] == []
-
-
-def test_a_private_function_that_is_named_by_a_participle_alone_is_noticed() -> None:
-    assert [*private_functions_without_objects("x.py", ast.parse("def _lost(): ..."))] == ["x.py:1 _lost"]
-    assert [*private_functions_without_objects("x.py", ast.parse("def _lost_entries(): ..."))] == []
 
 
 def test_no_name_is_a_riddle_and_no_module_is_named_like_a_builtin(

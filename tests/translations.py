@@ -1,7 +1,7 @@
 """The texts of pages and mails, and their translations.
 
-`python -m tests.translations` brings the catalogues up to date. New texts are added without a translation, and texts
-that are used no more are removed; a test fails for both.
+`python -m tests.translations` brings the catalogues up to date. New texts are added without a translation, and
+texts that are used no more are removed; a test fails for both.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """What the outside sees of both services, as files: to compare before and after a change of the code alone.
 
-`python -m tests.wire DIRECTORY` writes them. In another checkout, `python -m tests.wire DIRECTORY --other BEFORE`
-writes them too, prints each difference to those of before, and fails if there is one.
+`python -m tests.wire DIRECTORY` writes them. In another checkout, `python -m tests.wire DIRECTORY
+--other BEFORE` writes them too, prints each difference to those of before, and fails if there is one.
 
 For each service: each path with its methods, every answer to GET that is the same for all callers (documents, OpenAPI,
 pages, files), the tools and resources of agents, the names of the metrics, and the schema. And the `--help` of each

@@ -134,11 +134,11 @@ class Primary:
         """Run a batch, and call `done` after its commit."""
         kind = calls[0].kind
         if kind.lock:
-            kind.lock.take(partial(self._run, kind, calls, done))
+            kind.lock.take(partial(self._run_batch, kind, calls, done))
         else:
-            self._run(kind, calls, done)
+            self._run_batch(kind, calls, done)
 
-    def _run(self, kind: Kind, calls: Sequence[Call], done: Action) -> None:
+    def _run_batch(self, kind: Kind, calls: Sequence[Call], done: Action) -> None:
         self.batches += 1
         batch = max(call.kind.costs.database.batch for call in calls)
         micros = batch + sum(call.kind.costs.database.call for call in calls)

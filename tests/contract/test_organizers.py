@@ -30,7 +30,7 @@ async def register(service: Service, **changes: Any) -> httpx2.Response:
 
 async def register_from(service: Service, address: str, name: str) -> httpx2.Response:
     """Register from another client address."""
-    async with service.at(address) as http:
+    async with service.client_at(address) as http:
         return await http.post(REGISTER, json={"organizer": organizer_fields(email=f"{name}@example.com", slug=name)})
 
 

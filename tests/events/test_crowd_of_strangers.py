@@ -20,7 +20,7 @@ OTHERS = ("198.51.100.7", "2001:db8:7::1")
 async def crowd_from(service: Service, host: str, paths: list[str], locked_table: str) -> AsyncGenerator[None]:
     """Let a crowd from one address wait for pages that need a table, which is locked until the block ends."""
     statement = f"lock table {locked_table} in access exclusive mode".encode()
-    async with hold_locks(service.database.url, statement) as blocker, service.at(host) as http:
+    async with hold_locks(service.database.url, statement) as blocker, service.client_at(host) as http:
         crowd = [asyncio.create_task(http.get(path)) for path in paths for _ in range(CROWD // len(paths))]
         await blocker.is_waited_for()
         yield
@@ -40,7 +40,7 @@ async def test_strangers_at_other_addresses_register_sign_in_and_read_beside_a_c
 
     async with crowd_from(service, host, [f"{ann}?receipt"], "registrations"):
         for number, other in enumerate(OTHERS):
-            async with service.at(other) as http:
+            async with service.client_at(other) as http:
                 organizer = {
                     "name": "Ben Events",
                     "email": f"ben{number}@crowd.example",
@@ -73,7 +73,7 @@ async def test_a_crowd_that_reads_a_log_does_not_delay_other_addresses(service: 
     event = await ada.create_event()
 
     async with crowd_from(service, "192.0.2.1", [f"/log/events/{event['id']}/checkpoint"], "log_heads"):
-        async with service.at(OTHERS[0]) as http:
+        async with service.client_at(OTHERS[0]) as http:
             page = await http.get(f"/organizers/{ada.slug}")
         listed = await ada.get("/api/queues")
 

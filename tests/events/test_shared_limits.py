@@ -170,7 +170,7 @@ async def test_the_answer_whether_an_address_is_an_organizer_is_limited_by_the_h
 async def test_no_stranger_keeps_an_address_from_becoming_an_organizer(settings: Settings) -> None:
     async with running(settings.model_copy(update={"organizers_per_email": 3})) as service:
         slug = (await service.organizer()).slug
-        stranger, ada = Client(service.at("203.0.113.7")), Client(service.at("198.51.100.1"))
+        stranger, ada = Client(service.client_at("203.0.113.7")), Client(service.client_at("198.51.100.1"))
 
         tries = [await register(stranger, slug) for _ in range(8)]
         made = await register(ada, "ada")

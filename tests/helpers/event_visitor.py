@@ -26,7 +26,7 @@ class Visitor:
         language: str = "en",
         scripts: bool = True,
     ) -> None:
-        self.http = service.at(address, Accept="text/html", Accept_Language=language)
+        self.http = service.client_at(address, Accept="text/html", Accept_Language=language)
         self.framed = framed
         self.secret = secrets.token_hex(16) if scripts else None
 

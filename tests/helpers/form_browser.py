@@ -51,7 +51,7 @@ class Browser(FormBrowser):
     """A browser at the events service."""
 
     def __init__(self, service: Service, *, address: str = "127.0.0.1", language: str = "en") -> None:
-        http = service.at(address, Accept="text/html", Accept_Language=language, User_Agent="Firefox of a test")
+        http = service.client_at(address, Accept="text/html", Accept_Language=language, User_Agent="Firefox of a test")
         super().__init__(http, service.database)
         self.service = service
 

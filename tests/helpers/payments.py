@@ -96,11 +96,11 @@ class PaymentScene:
 
     async def deliver(self) -> list[int]:
         """Deliver the messages of the processor, and do what they lead to. Returns how they were answered."""
-        statuses = await self.hear()
+        statuses = await self.deliver_messages()
         await self.work()
         return statuses
 
-    async def hear(self) -> list[int]:
+    async def deliver_messages(self) -> list[int]:
         """Deliver the messages of the processor. Returns how they were answered."""
         await eventually(lambda: not self.processor.webhooks.waiting())
         statuses = [await self.tell(*message) for message in self.heard]
@@ -216,12 +216,12 @@ async def paying(settings: Settings, **options: Any) -> AsyncGenerator[PaymentSc
 def processor_at(address: str, heard: list[tuple[str, bytes]], **options: Any) -> StripeDouble:
     """A processor, whose messages are kept."""
 
-    async def hear(request: Request) -> Response:
+    async def receive(request: Request) -> Response:
         heard.append((request.headers["stripe-signature"], await request.body()))
         return Response(status_code=204)
 
     processor = StripeDouble(address, endpoints=[Endpoint(f"{address}/hook", SECRET)], **options)
-    processor.app.router.routes.insert(0, Route("/hook", hear, methods=["POST"]))
+    processor.app.router.routes.insert(0, Route("/hook", receive, methods=["POST"]))
     return processor
 
 

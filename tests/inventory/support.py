@@ -157,15 +157,15 @@ class Inventory:
         shop.key = await self.database.transact(lambda tx: shops.regenerate_key(tx, shop.id, scopes))
 
     async def sql(self, statement: Any, **parameters: Any) -> list[tuple[Any, ...]]:
-        """Run a statement behind the service's back, to set a scene or to look."""
+        """Run a statement that the service does not know of, to prepare a test or to read the result."""
         return await run_sql(self.database, statement, **parameters)
 
     async def empty(self, template_url: str) -> None:
-        """Delete all rows of the database, and let this process drop what it caches of them. Ids begin at 1 again."""
+        """Delete all rows of the database, and drop what this process caches of them. Ids begin at 1 again."""
         await self._change_all(lambda: empty(self.database.url, template_url))
 
     async def restore(self, state: State) -> None:
-        """Let the database hold what it held before, and this process drop what it caches."""
+        """Put back the rows of a state into the database, and drop what this process caches."""
         await self._change_all(lambda: restore(self.database.url, state))
 
     async def _change_all(self, change: Callable[[], None]) -> None:
@@ -215,11 +215,11 @@ def unlimited(database_url: str, data_dir: Path, **fields: Any) -> Settings:
     """The defaults, with rate limits out of the way."""
     if fields:
         return Settings(data_dir=data_dir, database_url=database_url, **{**UNLIMITED, **fields})
-    return _unlimited().model_copy(update={"data_dir": data_dir, "database_url": database_url})
+    return _unlimited_settings().model_copy(update={"data_dir": data_dir, "database_url": database_url})
 
 
 @functools.cache
-def _unlimited() -> Settings:
+def _unlimited_settings() -> Settings:
     return Settings(**UNLIMITED)
 
 

@@ -47,14 +47,14 @@ class Organizer(Machine):
     @rule(visitor=VISITORS)
     def join(self, visitor: str) -> None:
         self._hold_the_clock()
-        answer = self.stage.run(self._join(visitor))
+        answer = self.stage.run(self._ask_to_join(visitor))
         self.agree(f"{visitor} joins", answer, self.model.join(visitor))
 
     @rule(visitors=st.lists(VISITORS, min_size=2, max_size=5))
     def join_together(self, visitors: list[str]) -> None:
         """Several at once share a statement. They arrive in the order in which they were sent."""
         self._hold_the_clock()
-        answers = self.stage.run_together(*(self._join(visitor) for visitor in visitors))
+        answers = self.stage.run_together(*(self._ask_to_join(visitor) for visitor in visitors))
         self.agree(f"{visitors} join", answers, [self.model.join(visitor) for visitor in visitors])
 
     @rule(visitor=VISITORS)
@@ -134,7 +134,7 @@ class Organizer(Machine):
         """The time that the test itself took does not count."""
         self.stage.run(self.queue.pass_time(0))
 
-    async def _join(self, visitor: str) -> str:
+    async def _ask_to_join(self, visitor: str) -> str:
         answer = await self.queue.ask_to_join(visitor)
         return "accepted" if answer.status_code == 202 else answer.json()["code"]
 

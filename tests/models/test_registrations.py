@@ -54,19 +54,19 @@ class Organizer(Machine):
     def register(self, event: int, person: str, amount: int | None, key: str | None, by_handle: bool) -> None:
         by_handle = by_handle and any(registration.person == person for registration in self.model.line)
         fields = {"user_id": self.handles[person]} if by_handle else {}
-        actual = self.stage.run(self._register(event, person, amount, key, **fields))
+        actual = self.stage.run(self._ask_to_register(event, person, amount, key, **fields))
         by = "handle" if by_handle else "email"
         self.agree(f"{person} for event {event}", actual, self.model.register(event, person, amount, key, by))
 
     @rule(requests=st.lists(ASKED, min_size=2, max_size=4))
     def register_together(self, requests: list[tuple[int, str, int | None]]) -> None:
         """Several at once share a statement. They arrive in the order in which they were sent."""
-        answers = self.stage.run_together(*(self._register(*request) for request in requests))
+        answers = self.stage.run_together(*(self._ask_to_register(*request) for request in requests))
         self.agree(requests, answers, [self.model.register(*request) for request in requests])
 
     @rule(event=EVENTS)
     def register_a_stranger(self, event: int) -> None:
-        actual = self.stage.run(self._register(event, user_id="aaaaaaaa"))
+        actual = self.stage.run(self._ask_to_register(event, user_id="aaaaaaaa"))
         at = self.model.events[event]
         refusal = "event_cancelled" if at.cancelled else "event_expired" if at.past else "validation_failed"
         self.agree("a handle that nobody has", actual, refusal)
@@ -137,7 +137,7 @@ class Organizer(Machine):
     def _path(self, event: int, person: str) -> str:
         return f"/api/registrations/{self.ids[event]}/{self.handles.get(person, 'bbbbbbbb')}"
 
-    async def _register(
+    async def _ask_to_register(
         self, event: int, person: str = "", amount: int | None = None, key: str | None = None, **named: str
     ) -> Answer | str | None:
         fields: dict[str, Any] = {"event_id": self.ids[event], **named}

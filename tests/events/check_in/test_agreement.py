@@ -32,7 +32,7 @@ class Scanner:
             if chance.random() < 0.6:
                 self.unsent = [scan for scan in self.unsent if scan not in batch]
 
-    async def hear(self) -> None:
+    async def read_changes(self) -> None:
         news: CheckInChanges = await self.gate.run(
             operations.LIST_CHANGES, ListChanges(event_id=self.gate.event_id, after=self.last)
         )
@@ -77,7 +77,7 @@ async def test_devices_agree_and_every_registration_has_one_entry(service: Servi
             online = chance.sample(devices, chance.randint(1, len(devices)))
             await asyncio.gather(*(device.send(chance) for device in online))
         elif doing < 0.9:
-            await chance.choice(devices).hear()
+            await chance.choice(devices).read_changes()
         elif before:
             undone_scan = chance.choice([*before.values()])
             await gate.run(operations.TAKE_BACK, TakeBack(event_id=gate.event_id, scan_id=undone_scan))
@@ -86,7 +86,7 @@ async def test_devices_agree_and_every_registration_has_one_entry(service: Servi
         assert all(after.get(user) == id for user, id in before.items() if id != undone_scan)
         before = after
     await asyncio.gather(*(device.finish() for device in devices))
-    await asyncio.gather(*(device.hear() for device in devices))
+    await asyncio.gather(*(device.read_changes() for device in devices))
 
     rows = await service.run_sql(
         "select id::text, arrival::text, is_entry, taken_back_at is not null, number "

@@ -50,7 +50,7 @@ async def test_pages_embeds_and_tickets_carry_the_look_of_their_organizer_alone(
     saved = await browser.send(BRANDING_PATH, do="save", accent="#8A1F6B", about="We draw.\r\nEvery <b>evening</b>.")
     uploaded = await upload(browser, picture("image/png"))
     assert await handle_all(SizesWork(service.database)) == 1
-    await service.forget()
+    await service.drop_caches()
 
     assert [answer.headers.get("location") for answer in (saved, uploaded)] == [f"{BRANDING_PATH}?done=saved"] * 2
     list_page = f"/organizers/{ada.slug}"
@@ -131,8 +131,8 @@ async def test_an_unconfirmed_organizer_has_no_accent_logo_and_words(service: Se
     event = await ada.create_event()
     await browser.send(BRANDING_PATH, do="save", accent="#8a1f6b", about="We draw.")
     await upload(browser, picture("image/png"))
-    await service.prove(ada, None)
-    await service.forget()
+    await service.set_proof_age(ada, None)
+    await service.drop_caches()
 
     for path in (event_path(ada.slug, event["id"]), f"/organizers/{ada.slug}", f"/events/{event['id']}/embed"):
         page = (await service.http.get(path)).text
@@ -144,7 +144,7 @@ async def test_the_look_of_an_ended_organizer_is_deleted(service: Service) -> No
     await browser.send(BRANDING_PATH, do="save", accent="#8a1f6b", about="We draw.")
     await upload(browser, picture("image/png"))
 
-    await service.prove(ada, None)
+    await service.set_proof_age(ada, None)
     await service.database.transact(lambda tx: accounts.end_unproved(tx, ada.id, None))
 
     assert await service.run_sql("select accent, logo_key, about from users where id = %(id)s", id=ada.id) == [

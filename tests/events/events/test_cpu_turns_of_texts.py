@@ -56,7 +56,7 @@ async def test_a_text_waits_for_at_most_one_text_of_a_crowd_of_unconfirmed_organ
 ) -> None:
     eves = [await service.organizer(is_proved=False) for _ in range(12)]
     events = [await eve.create_event() for eve in eves]
-    ada = Client(service.at("192.0.2.7"), (await service.organizer(is_proved=is_proved)).key)
+    ada = Client(service.client_at("192.0.2.7"), (await service.organizer(is_proved=is_proved)).key)
     event = await ada.create_event()
     crowd = [asyncio.create_task(write(eve, of_eve, SLOW)) for eve, of_eve in zip(eves, events, strict=True)]
     await begin(rendered)

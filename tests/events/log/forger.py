@@ -95,7 +95,7 @@ class Forger:
                     connection.execute(SQL(f"alter table {{}} {action} trigger user").format(Identifier(table)))
                 if action == "disable":
                     connection.execute(statement, parameters)
-        await self.service.forget()
+        await self.service.drop_caches()
 
     async def rewrite(self, change: Callable[[list[Entry]], object], *, publish: bool = True) -> None:
         """Change entries of the sealed log, make all its hashes again, and sign its head again.

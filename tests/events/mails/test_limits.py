@@ -25,7 +25,7 @@ async def unproved(post: Post) -> Client:
 
 
 async def new(post: Post) -> Client:
-    return await post.service.prove(await unproved(post), days=1)
+    return await post.service.set_proof_age(await unproved(post), days=1)
 
 
 async def due(post: Post, *busy: int) -> list[Mail]:
@@ -45,7 +45,7 @@ async def test_mails_wait_until_the_organizer_has_proved_its_address(post: Post)
     assert await post.sent_kinds() == []
     assert await holds(post) == ["organizer", "organizer"]
 
-    await post.service.prove(ada)
+    await post.service.set_proof_age(ada)
     assert await post.sent_kinds() == [(ANN, "seat"), (BOB, "seat")]
     assert await holds(post) == [None, None]
 
@@ -59,7 +59,7 @@ async def test_mails_of_one_registration_stay_in_order_after_they_waited(post: P
     assert await post.sent_kinds() == []
     assert await holds(post) == ["organizer"] * 4
 
-    await post.service.prove(ada)
+    await post.service.set_proof_age(ada)
     kinds = await post.sent_kinds()
 
     assert [kind for to, kind in kinds if to == ANN] == ["waitlisted", "event_changed"]
@@ -73,7 +73,7 @@ async def test_a_mail_that_waited_and_is_no_longer_true_is_not_sent(post: Post) 
     await post.deliver()
     await ada.delete(await post.path(event["id"], ANN))
 
-    await post.service.prove(ada)
+    await post.service.set_proof_age(ada)
 
     assert await post.sent_kinds() == [(ANN, "removed")]
 
@@ -87,7 +87,7 @@ async def test_a_mail_does_not_wait_longer_than_seven_days(post: Post) -> None:
 
     assert await post.sent_kinds() == []
     assert await post.service.run_sql("select outcome from mails") == [("superseded",)]
-    await post.service.prove(ada)
+    await post.service.set_proof_age(ada)
     assert await post.sent_kinds() == []
 
 
@@ -150,7 +150,7 @@ async def test_the_answer_to_a_registration_says_that_mails_wait(post: Post) -> 
 
     assert "mails about its events wait" in await message(email=ANN)
     assert "mails" not in await message(email=BOB, notify=False)
-    await post.service.prove(ada)
+    await post.service.set_proof_age(ada)
     assert "mails" not in await message(email="cy@example.com")
 
 
@@ -166,13 +166,13 @@ async def test_a_person_who_registers_with_an_unproved_organizer_reads_that_mail
     again = page_text(await Visitor(post.service).send(event["id"], email=ANN))
     assert waits in again
     assert "You get its e-mail again" not in again
-    await post.service.prove(ada)
+    await post.service.set_proof_age(ada)
     assert waits not in page_text(await visitor.http.get(outcome))
 
 
 async def test_the_console_says_which_mails_wait_and_why(post: Post) -> None:
     ada, browser = await sign_in_organizer(post.service)
-    await post.service.prove(ada, days=None)
+    await post.service.set_proof_age(ada, days=None)
     event = await ada.create_event()
     await ada.register(event["id"], email=ANN)
     await post.service.settle()
@@ -183,7 +183,7 @@ async def test_the_console_says_which_mails_wait_and_why(post: Post) -> None:
     assert "E-mails about your events wait until you confirm your address" in page
     assert "E-mails about your events wait" in main_text(await browser.get("/console"))
 
-    await post.service.prove(ada, days=1)
+    await post.service.set_proof_age(ada, days=1)
     post.organizer = ada
     await post.register(event["id"], *TAGGED)
     await post.deliver()

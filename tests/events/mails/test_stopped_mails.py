@@ -116,7 +116,7 @@ async def test_mails_of_a_hundred_new_organizers_to_one_mailbox_are_few_and_end_
     sent = [len(await post.deliver())]
 
     for attacker in attackers:
-        await post.service.prove(attacker, days=1)
+        await post.service.set_proof_age(attacker, days=1)
     arrived: list[Received] = []
     for _ in range(4):
         arrived += (mails := await post.deliver())

@@ -140,7 +140,7 @@ async def test_all_addresses_share_a_limit_of_clients_an_hour_and_each_has_a_par
     async with running(limited) as service:
         statuses = list[list[int]]()
         for number in range(202):
-            async with service.at(f"10.0.{number // 250}.{number % 250 + 1}") as http:
+            async with service.client_at(f"10.0.{number // 250}.{number % 250 + 1}") as http:
                 answers = [await http.post("/oauth/register", json={"redirect_uris": FINE}) for _ in range(2)]
                 statuses.append([answer.status_code for answer in answers])
 

@@ -57,11 +57,11 @@ async def test_a_cover_waits_for_one_turn_of_a_crowd(
     eves = [await service.organizer() for _ in range(organizers)]
     slow = [await cover_of(service, eves[number % organizers], f"Number {number}") for number in range(6)]
     honest = await cover_of(service, await service.organizer(), "Life drawing")
-    crowd = [service.at(f"192.0.2.{1 + number % addresses}") for number in range(6)]
+    crowd = [service.client_at(f"192.0.2.{1 + number % addresses}") for number in range(6)]
     hostile = [asyncio.create_task(client.get(url)) for client, url in zip(crowd, slow, strict=True)]
     await drawings.begin()
 
-    answer = asyncio.create_task(service.at("198.51.100.1").get(honest))
+    answer = asyncio.create_task(service.client_at("198.51.100.1").get(honest))
     for _ in range(20):
         await asyncio.sleep(0)
     drawings.go_on.set()
@@ -73,7 +73,7 @@ async def test_a_cover_waits_for_one_turn_of_a_crowd(
 
 async def test_a_cover_that_many_ask_for_is_drawn_once(service: Service, drawings: Drawings) -> None:
     url = await cover_of(service, await service.organizer(), "Life drawing")
-    asking = [asyncio.create_task(service.at(f"192.0.2.{number}").get(url)) for number in range(1, 7)]
+    asking = [asyncio.create_task(service.client_at(f"192.0.2.{number}").get(url)) for number in range(1, 7)]
     await drawings.begin()
     drawings.go_on.set()
 

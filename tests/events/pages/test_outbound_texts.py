@@ -278,7 +278,7 @@ def written(kind: Kind, language: str) -> EmailMessage:
 async def test_calendars_and_previews_contain_web_addresses_once_the_organizer_is_proved(
     scene: OutboundTextScene,
 ) -> None:
-    await scene.service.prove(scene.stranger)
+    await scene.service.set_proof_age(scene.stranger)
 
     for template in (*FEEDS, "/organizers/{slug}/events/{event_id}", "/events/{event_id}/embed"):
         answer = await scene.get(template)

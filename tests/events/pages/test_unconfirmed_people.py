@@ -52,7 +52,7 @@ async def test_feeds_are_not_indexed_until_the_address_is_proved(service: Servic
     feeds = [f"/organizers/victim-bank/events.{kind}" for kind in ("ics", "rss")]
 
     before = [(await service.http.get(path)).headers.get("x-robots-tag") for path in feeds]
-    await service.prove(stranger)
+    await service.set_proof_age(stranger)
     after = [(await service.http.get(path)).headers.get("x-robots-tag") for path in feeds]
 
     assert (before, after) == (["noindex"] * 2, [None] * 2)

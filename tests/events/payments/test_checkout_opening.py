@@ -218,7 +218,7 @@ async def test_a_payment_does_not_wait_until_all_checkouts_are_opened(shop: Paym
     works = due.payment_rows(shop.service.database, tables)
     async with at_work(*(row_work.run(shop.service.database, work) for work in works)):
         await ann.pay()
-        await shop.hear()
+        await shop.deliver_messages()
         await eventually(is_seated)
         assert await shop.service.run_sql("select count(*) from payments where state = 'opening'") == [(3,)]
 

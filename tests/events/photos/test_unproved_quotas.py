@@ -19,7 +19,9 @@ MEGABYTE = 1_000_000
 
 async def stranger(service: Service, host: str) -> Client:
     """An organizer that a visitor at an address has registered."""
-    return await Service(service.app, service.at(host), service.database, service.runner).organizer(is_proved=False)
+    return await Service(service.app, service.client_at(host), service.database, service.runner).organizer(
+        is_proved=False
+    )
 
 
 async def wish(client: Client, size: int) -> httpx2.Response:
@@ -100,7 +102,7 @@ async def test_unproved_organizers_together_have_a_total_that_one_network_cannot
     assert counts == [1, 1, 0]
     assert await wished(third, 2 * MEGABYTE, 1) == 1
     assert await wished(ada, 5 * MEGABYTE, 4) == 4
-    await service.prove(first)
+    await service.set_proof_age(first)
     assert await wished(third, 5 * MEGABYTE, 1) == 1
 
 
@@ -111,7 +113,7 @@ async def test_an_organizer_who_proves_the_address_has_no_photo_limit_and_no_sto
     assert len(networks) == 1
     assert "203" not in networks[0]
 
-    await service.prove(eve)
+    await service.set_proof_age(eve)
 
     assert await wished(eve, 1, 10) == 10
     assert await service.run_sql("select registered_from from users where id = %(id)s", id=eve.id) == [(None,)]

@@ -87,7 +87,7 @@ async def test_the_next_date_of_a_series_takes_the_room_along(service: Service) 
         id=guarded.id,
     )
     await service.database.transact(recurrence.continue_series)
-    await service.forget()
+    await service.drop_caches()
 
     queue = (await guarded.ada.get(guarded.queue.path)).json()["data"]
     assert queue["event_id"] != guarded.id

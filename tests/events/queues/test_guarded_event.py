@@ -205,7 +205,7 @@ async def test_the_page_of_an_event_whose_room_has_ended_counts_no_seats(service
     assert "seats left" in page_text(await GuestBrowser(guarded).look())
 
     await guarded.queue.change(ends_at="2020-01-01T00:00:00Z")
-    await service.forget()
+    await service.drop_caches()
 
     assert "seats left" not in page_text(await GuestBrowser(guarded).look())
 
@@ -226,7 +226,7 @@ async def test_an_event_without_its_room_is_open_again(service: Service) -> None
 async def test_the_number_of_waiting_visitors_is_on_the_page(service: Service) -> None:
     guarded = await guard(service)
     await guarded.queue.join("ann", "ben")
-    await service.forget()
+    await service.drop_caches()
 
     text = page_text(await GuestBrowser(guarded).look())
 

@@ -6,7 +6,7 @@ from tests.support import Service
 
 async def seats(guarded: GuardedEvent, guest: GuestBrowser) -> list[str]:
     """What the page of a guest, and the part of it that is the same for all, say."""
-    await guarded.service.forget()
+    await guarded.service.drop_caches()
     pages = [await guest.look(guest.room_path), await guest.look(f"/queues/{guarded.queue.id}/progress")]
     return [page_text(page) for page in pages]
 

@@ -33,21 +33,21 @@ async def test_observations_of_two_locations_at_once_are_both_considered(scene: 
     [here] = scene.reported_levels("Single")
     second = structs.replace(here, location_gid="gid://shopify/Location/7", gid="gid://shopify/InventoryLevel/7")
 
-    async def hear(observed: ObservedLevel, available: int) -> None:
+    async def observe(observed: ObservedLevel, available: int) -> None:
         level = structs.replace(observed, available=available)
         await scene.transact(lambda tx: levels.observe(tx, scene.shop.id, [level], is_just_read=True))
 
-    await hear(second, 50)
+    await observe(second, 50)
     await scene.make_due()
     await scene.sync_due()
-    await hear(here, 51)  # one came back here, and soon one is sold there
+    await observe(here, 51)  # one came back here, and soon one is sold there
     tasks: list[asyncio.Task[None]] = []
 
     async def count(tx: Tx) -> None:
         now = datetime.now(UTC) + timedelta(seconds=1)
         await levels.explain(tx, scene.shop.id, [OrderLevelChange(scene.variants["Single"].gid, 1, now)])
         await tx.value("select true")  # what was explained is sent before another process hears
-        tasks.append(asyncio.create_task(hear(second, 49)))
+        tasks.append(asyncio.create_task(observe(second, 49)))
         await wait_for_lock_waiters(scene.inventory.sql)
 
     await scene.transact(count)
@@ -65,24 +65,24 @@ ROUNDS = 12
 
 
 async def test_many_concurrent_changes_of_the_same_levels_wait_for_each_other_and_all_succeed(scene: SyncScene) -> None:
-    """Who hears of levels, and who reckons them, are run as they are once: nothing is tried again here."""
+    """What observes levels, and what computes them, run once: nothing is retried here."""
     seen = await many_levels(scene)
     database, shop_id = scene.inventory.database, scene.shop.id
 
-    async def hear(writer: int) -> None:
+    async def observe(writer: int) -> None:
         for number in range(ROUNDS):
             levels_of_webhook = [structs.replace(level, available=writer + number) for level in seen]
             async with database.transaction(shop_id) as tx:
                 await levels.observe(tx, shop_id, levels_of_webhook, is_just_read=True)
 
-    async def reckon() -> None:
+    async def compute() -> None:
         for _ in range(ROUNDS):
             await scene.adjust(1)
             async with database.transaction(shop_id) as tx:
                 await plan(tx, shop_id)
 
     async with asyncio.timeout(60):
-        await asyncio.gather(*map(hear, range(WRITERS)), *(reckon() for _ in range(WRITERS)))
+        await asyncio.gather(*map(observe, range(WRITERS)), *(compute() for _ in range(WRITERS)))
 
     on_hand = await scene.shop.on_hand(scene.pool_id)
     targets = await scene.inventory.sql("select distinct target from levels where gid like '%%/many-%%'")

@@ -21,7 +21,7 @@ TOKEN = "figures-" * 4
 async def test_metrics_without_a_token_are_shown_to_the_same_machine_only(
     service: Service, address: str, status: int
 ) -> None:
-    async with service.at(address) as client:
+    async with service.client_at(address) as client:
         answer = await client.get("/metrics")
 
     assert answer.status_code == status
@@ -56,7 +56,7 @@ def test_metrics_of_work_in_progress_of_a_killed_worker_are_left_out(
 
 async def test_metrics_with_a_token_are_shown_to_its_holder_only(settings: Settings) -> None:
     guarded = settings.model_copy(update={"metrics_token": TOKEN})
-    async with running(guarded) as service, service.at("192.0.2.1") as client:
+    async with running(guarded) as service, service.client_at("192.0.2.1") as client:
         figures = await client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
         refused = [
             await http.get("/metrics", headers=headers)

@@ -125,7 +125,7 @@ def up(
     sights += _demo_mails(served[1], tickets) if is_ours and not tickets.smtp_host else []
     sights += _demo_components(served, tickets) if is_ours else []
     if "shops" in listeners:
-        shops, more = _demo_shops(listeners["shops"], stock)
+        shops, more = _demo_platform(listeners["shops"], stock)
         served.append(shops)
         sights += more
     if port_of_trials := tickets.webhook_test_port:
@@ -356,7 +356,7 @@ def _with_demo_shops(listener: "socket", settings: "InventorySettings") -> "Inve
     )
 
 
-def _demo_shops(listener: "socket", settings: "InventorySettings") -> "tuple[ServedService, list[Sight]]":
+def _demo_platform(listener: "socket", settings: "InventorySettings") -> "tuple[ServedService, list[Sight]]":
     """A storefront platform that sells nothing, for the inventory service, and its names and URLs for a browser."""
     from holdfast.inventory import resources
     from holdfast.kit.http.sockets import address_of

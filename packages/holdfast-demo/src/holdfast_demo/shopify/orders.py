@@ -61,7 +61,7 @@ def sell(
             line = _sell_line(world, shop, sale._replace(location=where), even_if_sold_out=even_if_sold_out)
             order.lines.append(line)
             if till:
-                _send(world, shop, line)
+                _send_line(world, shop, line)
         world.store.put(shop, order)
         world.tell(shop, "orders/create", payloads.order(order))
         return order
@@ -105,7 +105,7 @@ def send(world: PlatformState, shop: str, id: int) -> Order:
     with world.happening():
         order = _open(world, shop, id)
         for line in order.lines:
-            _send(world, shop, line)
+            _send_line(world, shop, line)
         _store_change(world, shop, order)
         world.tell(shop, "orders/fulfilled", payloads.order(order))
         return order
@@ -224,7 +224,7 @@ def _stock_if_missing(world: PlatformState, shop: str, variant: Variant, locatio
         shops.stock(world, shop, variant.item, location)
 
 
-def _send(world: PlatformState, shop: str, line: LineItem) -> None:
+def _send_line(world: PlatformState, shop: str, line: LineItem) -> None:
     left = line.current - line.fulfilled
     _change_level(world, shop, line, committed=-left)
     line.fulfilled = line.current

@@ -125,13 +125,13 @@ class PlaceReplay:
         yield from self._check_status_before(number, "in_draw")
         if 0 <= number - self._first < len(self._codes):
             self._ranks[number] = self._first + len(self._ranks)
-            self._place(number, outcome, "service")
+            self._store_status(number, outcome, "service")
 
     def correct(self, number: int, outcome: RegistrationOutcome, lawful_outcome: RegistrationOutcome) -> None:
         """Go on as if the outcome that was just replayed had been another one."""
         self._count(outcome, -1)
         self._count(lawful_outcome, 1)
-        self._place(number, lawful_outcome, "service")
+        self._store_status(number, lawful_outcome, "service")
 
     def change(self, entry: ChangeEntry) -> Iterator[BrokenRule]:
         """Replay a change of the event, or of the place of a person."""
@@ -210,7 +210,7 @@ class PlaceReplay:
                 message = f"A person without a number was {after}: an older version may settle so during an upgrade."
                 yield BrokenRule("unnumbered", message)
         elif 0 <= number - self._first < len(self._codes):
-            self._place(number, after, by)
+            self._store_status(number, after, by)
         if by != "organizer" and before == "rejected" and after in SEATED:
             first = self._first_in_line()
             if first is not None:
@@ -232,7 +232,7 @@ class PlaceReplay:
         elif known != before:
             yield BrokenRule("status", f"Number {number} was {known}, but the entry says {before}.", number)
 
-    def _place(self, number: int, after: RegistrationStatus, by: Actor) -> None:
+    def _store_status(self, number: int, after: RegistrationStatus, by: Actor) -> None:
         """Keep what a number has after a change."""
         is_put_aside = after == "waitlisted" and by == "organizer"
         self._codes[number - self._first] = _PUT_ASIDE_CODE if is_put_aside else _CODES.get(after, _CODES["removed"])

@@ -46,7 +46,7 @@ class CosignatureVerifier(Verifier):
         timestamp = _timestamp(signature)
         if not 0 < timestamp <= MAX_TIMESTAMP:
             raise InvalidNote(f"The cosignature of {self.name} has no time.")
-        self._verify(_message(timestamp, text), signature[TIMESTAMP_BYTES:])
+        self._verify_signature(_message(timestamp, text), signature[TIMESTAMP_BYTES:])
 
 
 class Cosignature(NamedTuple):

@@ -87,9 +87,9 @@ class Verifier:
 
     def verify(self, text: str, signature: bytes) -> None:
         """Raise InvalidNote unless the signature is one of the text with this key."""
-        self._verify(text, signature)
+        self._verify_signature(text, signature)
 
-    def _verify(self, text: str, signature: bytes) -> None:
+    def _verify_signature(self, text: str, signature: bytes) -> None:
         try:
             Ed25519PublicKey.from_public_bytes(self.public_key).verify(signature, text.encode())
         except InvalidSignature:

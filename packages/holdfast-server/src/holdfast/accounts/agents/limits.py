@@ -169,15 +169,15 @@ _LOCK: LiteralString = f"""
 
 async def lock(tx: Tx[Any], ids: Collection[int]) -> Mapping[int, LockedLimit | None]:
     """Lock limits until the transaction ends, and wait for other transactions. None: there is no limit any more."""
-    return dict.fromkeys(ids) | await _lock(tx, ids, _LOCK)
+    return dict.fromkeys(ids) | await _lock_and_reset(tx, ids, _LOCK)
 
 
 async def lock_skip_locked(tx: Tx[Any], ids: Collection[int]) -> Mapping[int, LockedLimit | None]:
     """Lock the limits that no other transaction has locked. The others are left out."""
-    return await _lock(tx, ids, f"{_LOCK} skip locked")
+    return await _lock_and_reset(tx, ids, f"{_LOCK} skip locked")
 
 
-async def _lock(tx: Tx[Any], ids: Collection[int], statement: LiteralString) -> dict[int, LockedLimit | None]:
+async def _lock_and_reset(tx: Tx[Any], ids: Collection[int], statement: LiteralString) -> dict[int, LockedLimit | None]:
     rows = await tx.rows(_LimitRow, statement, {"ids": list(ids)})
     limits: dict[int, LockedLimit | None] = {}
     outdated_ids = [row.id for row in rows if row.is_over]

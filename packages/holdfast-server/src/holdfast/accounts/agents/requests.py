@@ -312,16 +312,16 @@ class RequestReader:
         """The requests that wait for the people of a tenant, the oldest first. `credential`: only those of this one."""
         parameters = {"tenant_id": tenant_id, "limit": limit}
         if credential is None:
-            return await self._find(read, f"{_WAITING} order by id limit %(limit)s", parameters)
+            return await self._find_readable(read, f"{_WAITING} order by id limit %(limit)s", parameters)
         statement: LiteralString = f"{_WAITING} and {_OF_CREDENTIAL} order by id limit %(limit)s"
-        return await self._find(read, statement, {**parameters, **credential._asdict()})
+        return await self._find_readable(read, statement, {**parameters, **credential._asdict()})
 
     async def find(self, read: Read, tenant_id: int, id: int) -> WaitingRequest | None:
         """A request that waits; None: it does not wait any more."""
-        requests = await self._find(read, f"{_WAITING} and id = %(id)s", {"tenant_id": tenant_id, "id": id})
+        requests = await self._find_readable(read, f"{_WAITING} and id = %(id)s", {"tenant_id": tenant_id, "id": id})
         return requests[0] if requests else None
 
-    async def _find(
+    async def _find_readable(
         self, read: Read, statement: LiteralString, parameters: Mapping[str, Any]
     ) -> Sequence[WaitingRequest]:
         """Requests, without those that cannot be read any more.

@@ -36,8 +36,8 @@ async def file_again(steps: Steps) -> int:
     for hand_over in await steps.read(list_hand_overs):
         is_done = False
         while not is_done:
-            count += await _file_registrations(steps, hand_over)
-            while mails := await _file_mails(steps, hand_over):
+            count += await _file_all_registrations(steps, hand_over)
+            while mails := await _file_all_mails(steps, hand_over):
                 count += mails
             is_done = await _end(steps, hand_over)
     return count
@@ -50,7 +50,7 @@ async def list_hand_overs(reader: Reader) -> Sequence[HandOver]:
     )
 
 
-async def _file_registrations(steps: Steps, hand_over: HandOver) -> int:
+async def _file_all_registrations(steps: Steps, hand_over: HandOver) -> int:
     total = 0
     while (count := await steps.transact(partial(file_registrations, hand_over=hand_over))) is not None:
         total += count
@@ -86,7 +86,7 @@ async def file_registrations(tx: Tx, *, hand_over: HandOver) -> int | None:
     )
 
 
-async def _file_mails(steps: Steps, hand_over: HandOver) -> int:
+async def _file_all_mails(steps: Steps, hand_over: HandOver) -> int:
     """File the mails of an event again. Those that change meanwhile may be left out."""
     total = 0
     for status in MAIL_STATUSES:

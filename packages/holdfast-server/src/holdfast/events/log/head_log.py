@@ -304,7 +304,9 @@ async def publish(database: Database, witnesses: Sequence[WitnessClient] = ()) -
         if not is_new and generation_back:
             continue
         note = sign(head, key) if is_new and key else head.checkpoint or ""
-        lines = await asyncio.gather(*(witness.cosign(note, partial(_prove, database, head)) for witness in witnesses))
+        lines = await asyncio.gather(
+            *(witness.cosign(note, partial(_prove_consistency, database, head)) for witness in witnesses)
+        )
         cosigned = note + "".join(lines)
         if is_new or cosigned != note:
             await database.transact(partial(store_checkpoint, head=head, checkpoint=cosigned))
@@ -322,7 +324,7 @@ def sign(head: HeadLog | UnsignedHead, key: Ed25519PrivateKey) -> str:
     return Signer(head.origin, key).sign(Checkpoint(head.origin, head.size, head.root).text)
 
 
-async def _prove(database: Database, head: HeadLog, old_size: int) -> list[bytes]:
+async def _prove_consistency(database: Database, head: HeadLog, old_size: int) -> list[bytes]:
     """The proof that the head begins with its first entries."""
 
     async def read(reader: Reader) -> list[bytes]:

@@ -1,7 +1,7 @@
 """The kinds of mails about registrations: what causes each one, with which statuses it is true, and what it says.
 
-`events/schema/functions/mail_kind.sql` is made of the causes here (`python -m tests.schema`), for the triggers of
-registrations.
+`events/schema/functions/mail_kind.sql` is made of the causes here (`python -m tests.schema`), for the
+triggers of registrations.
 """
 
 from collections.abc import Mapping

@@ -80,10 +80,10 @@ class OrganizerFeeds:
         content.now = content.now.replace(minute=0, second=0, microsecond=0)
         key = language.code, sha256(msgspec.json.encode(content)).digest()
         # Writing 200 events takes a tenth of a second: other requests are answered meanwhile, and it is done once.
-        page = await self._calendars.get(key, lambda: asyncio.to_thread(self._calendar, content, language))
+        page = await self._calendars.get(key, lambda: asyncio.to_thread(self._render_calendar, content, language))
         return page.reply(request)
 
-    def _calendar(self, content: FeedContent, language: Language) -> CachedPage:
+    def _render_calendar(self, content: FeedContent, language: Language) -> CachedPage:
         from holdfast.events.events.calendar_file import calendar_feed  # icalendar takes 3 MB
 
         entries = [(event, self._url(content, event)) for event in content.events]

@@ -53,14 +53,14 @@ async def accept(steps: Steps, caller: Caller, uploads: Sequence[str], field: st
     for key in uploads:
         try:
             async with _uploads.of((key,)):
-                await _accept(steps, owner, key)
+                await _accept_upload(steps, owner, key)
         except UnfitFile as reason:
             refused.append(message("%(key)s %(reason)s", key=key, reason=message_of(reason)))
     if refused:
         raise invalid({field: refused})
 
 
-async def _accept(steps: Steps, owner: Owner, key: str) -> None:
+async def _accept_upload(steps: Steps, owner: Owner, key: str) -> None:
     """Make a photo of an upload, unless another request has done so meanwhile. Raises `UnfitFile`."""
     store = steps.resources.photos
     row = await steps.transact(lambda tx: sql.claim_awaited(tx, key))

@@ -45,12 +45,12 @@ def scale(content: bytes) -> ScaledPhoto:
     Image.MAX_IMAGE_PIXELS = MAX_PIXELS
     try:
         with warnings.catch_warnings(action="error", category=Image.DecompressionBombWarning):
-            return _scale(content)
+            return _decode_and_scale(content)
     except Exception as error:  # a decoder may raise any exception for a damaged file
         raise UnfitFile(translatable("cannot be scaled")) from error
 
 
-def _scale(content: bytes) -> ScaledPhoto:
+def _decode_and_scale(content: bytes) -> ScaledPhoto:
     from PIL import ExifTags, Image, ImageOps
 
     opened: Any = Image.open(io.BytesIO(content))  # the types of Pillow are complete only with numpy

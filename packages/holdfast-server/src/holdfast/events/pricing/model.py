@@ -221,7 +221,7 @@ _RATIO_PRICE: LiteralString = """(
 """
 
 
-def _chargeable(price: LiteralString) -> LiteralString:
+def _chargeable_sql(price: LiteralString) -> LiteralString:
     """`chargeable` in SQL. `offset 0` lets each part be computed once."""
     return f"""(
     select case when lowest > highest then raw_price
@@ -235,11 +235,11 @@ def _chargeable(price: LiteralString) -> LiteralString:
 
 
 FIRST_PRICE: LiteralString = f"""
-    case pricing_mode when 'free' then null when 'fixed' then events.price else {_chargeable("events.price")} end
+    case pricing_mode when 'free' then null when 'fixed' then events.price else {_chargeable_sql("events.price")} end
 """
 """`first_price` in SQL. It reads a row of `events`."""
 
-PRICE: LiteralString = _chargeable(_RATIO_PRICE)
+PRICE: LiteralString = _chargeable_sql(_RATIO_PRICE)
 """`current_price` in SQL, to price many events at once. It reads a row of `events` and a column `now`.
 
 The function above is the definition; `tests/events/pricing/test_policy.py` checks that both give the same prices.

@@ -138,7 +138,7 @@ _CHECK_NEW: LiteralString = """
                as visitor on true"""
 
 
-def _join(check: LiteralString, on_conflict: LiteralString) -> LiteralString:
+def _join_statement(check: LiteralString, on_conflict: LiteralString) -> LiteralString:
     """SQL: gives tickets to visitors.
 
     check          SQL: the requests, each with the code of its refusal; null: it gets a ticket
@@ -197,10 +197,10 @@ def _join(check: LiteralString, on_conflict: LiteralString) -> LiteralString:
 """
 
 
-JOIN_NEW = _join(_CHECK_NEW, on_conflict="")
+JOIN_NEW = _join_statement(_CHECK_NEW, on_conflict="")
 """Gives places to visitors who never had one in their queue. The code of others is `known`."""
 
-JOIN = _join(
+JOIN = _join_statement(
     _CHECK_ALL,
     on_conflict="""
             on conflict (queue_id, visitor_id) do update

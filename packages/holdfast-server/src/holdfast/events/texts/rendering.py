@@ -127,12 +127,12 @@ class TextRenderer:
             if known := self._remembered.get(key):
                 return known.text
             began = time.monotonic()
-            text = await self._render(renderer, source)
+            text = await self._render_in_subprocess(renderer, source)
             if text is None or time.monotonic() - began >= SLOW_SECONDS:
                 self._remembered[key] = _Remembered(text)
             return text
 
-    async def _render(self, renderer: _Renderer, source: str) -> RenderedText | None:
+    async def _render_in_subprocess(self, renderer: _Renderer, source: str) -> RenderedText | None:
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
                 return await renderer.call(source)

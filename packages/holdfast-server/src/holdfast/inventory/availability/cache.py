@@ -216,7 +216,7 @@ class AvailabilityCache:
 
     async def cached_shop(self, shop_id: int) -> CachedShop:
         """A cached shop, with every change announced to this process. Raises `not_found`."""
-        cached_shop = self._cached_shop(shop_id)
+        cached_shop = self._find_or_add_shop(shop_id)
         if not cached_shop.is_fresh:
             await self._update(cached_shop)
         return cached_shop
@@ -301,7 +301,7 @@ class AvailabilityCache:
         self._cached_shops.pop(cached_shop.shop_id, None)
         cached_shop.end()
 
-    def _cached_shop(self, shop_id: int) -> CachedShop:
+    def _find_or_add_shop(self, shop_id: int) -> CachedShop:
         now = time.monotonic()
         cached_shop = self._cached_shops.get(shop_id)
         if cached_shop is None:

@@ -100,7 +100,7 @@ async def _advance(steps: Steps, task: ImportTask, running_import: Import) -> No
         await steps.transact(partial(_poll_later, task=task, objects=int(bulk.object_count)))
     elif bulk and bulk.status == "COMPLETED":
         await _store(steps, task, running_import, bulk.url)
-        await steps.transact(partial(_finish, task=task))
+        await steps.transact(partial(_finish_and_request_sync, task=task))
     else:
         await steps.transact(partial(import_sql.drop_operation, shop_id=task.shop_id, import_id=task.import_id))
         raise ImportFailed(
@@ -152,7 +152,7 @@ async def _store_lines(tx: Tx, *, task: ImportTask, lines: Sequence[bytes], upto
     await import_sql.store_progress(tx, task.shop_id, task.import_id, stored_lines=upto)
 
 
-async def _finish(tx: Tx, *, task: ImportTask) -> None:
+async def _finish_and_request_sync(tx: Tx, *, task: ImportTask) -> None:
     if await import_sql.finish(tx, task.shop_id, task.import_id):
         await choose_location(tx, task.shop_id)
         await levels.request_sync(tx, task.shop_id)

@@ -109,14 +109,14 @@ async def subscribe(steps: Steps, task: ShopTask, topics: Collection[str]) -> No
         log.error("webhooks cannot be subscribed to: set INVENTORY_BASE_URL", shop=task.shop_id)
         return
     try:
-        await _subscribe(steps, task.shop_id, f"{base_url}{SHOPIFY_WEBHOOKS_PATH}", topics)
+        await _update_subscriptions(steps, task.shop_id, f"{base_url}{SHOPIFY_WEBHOOKS_PATH}", topics)
     except Problem as problem:
         if problem.type is not SHOP_NOT_CONNECTED:
             raise
         log.warning("a shop cannot be subscribed to", shop=task.shop_id, why=problem.message)
 
 
-async def _subscribe(steps: Steps, shop_id: int, address: str, topics: Collection[str]) -> None:
+async def _update_subscriptions(steps: Steps, shop_id: int, address: str, topics: Collection[str]) -> None:
     subscriptions = (await ask(steps, shop_id, LIST_SUBSCRIPTIONS)).webhook_subscriptions.nodes
     topics_by_constant: Mapping[str, str] = {
         _constant(topic): topic for topic in topics if topic not in APP_WIDE_TOPICS

@@ -202,11 +202,11 @@ async def redact_forgotten(steps: Steps) -> int:
     while shop_ids := await steps.read(partial(sql.list_forgotten, after=after)):
         after = shop_ids[-1]
         for shop_id in shop_ids:
-            deleted += await _redact_forgotten(steps, shop_id)
+            deleted += await _redact_forgotten_shop(steps, shop_id)
     return deleted
 
 
-async def _redact_forgotten(steps: Steps, shop_id: int) -> bool:
+async def _redact_forgotten_shop(steps: Steps, shop_id: int) -> bool:
     """Whether a shop is deleted. Unless the platform says that it lacks the app, it is retried the next day."""
     try:
         ended = await find_ended_install(steps, shop_id)

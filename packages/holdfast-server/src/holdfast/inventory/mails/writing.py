@@ -79,10 +79,10 @@ class MailBatch(Struct):
 
 def write(batch: MailBatch) -> list[bytes]:
     """The content of each mail, as it is sent."""
-    return [_message(order).encoded(batch.sender) for order in batch.orders]
+    return [_message_of(order).encoded(batch.sender) for order in batch.orders]
 
 
-def _message(order: MailContent) -> MailMessage:
+def _message_of(order: MailContent) -> MailMessage:
     if isinstance(order, SignInMail):
         return sign_in.message(order, FRAME)
     if isinstance(order, RequestMail):

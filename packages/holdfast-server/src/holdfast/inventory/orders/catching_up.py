@@ -62,7 +62,7 @@ LIST_ORDERS = Query(
 async def catch_up(steps: Steps, task: ShopTask) -> int:
     """Apply what changed at the platform since the last time. Returns how many orders were not known."""
     try:
-        return await _catch_up(steps, task.shop_id)
+        return await _apply_changed_orders(steps, task.shop_id)
     except Problem as problem:
         if problem.type is not SHOP_NOT_CONNECTED:
             raise
@@ -70,7 +70,7 @@ async def catch_up(steps: Steps, task: ShopTask) -> int:
         return 0
 
 
-async def _catch_up(steps: Steps, shop_id: int) -> int:
+async def _apply_changed_orders(steps: Steps, shop_id: int) -> int:
     since = await steps.read(partial(sql.caught_up_until, shop_id=shop_id))
     total, after = 0, None
     while since:

@@ -96,7 +96,7 @@ async def advance(steps: Steps, task: ReplayTask) -> None:
     try:
         for _ in range(PAGES_PER_TASK):
             running = await steps.read(partial(_find_running, shop_id=task.shop_id, replay_id=task.replay_id))
-            if running is None or await _advance(steps, task, running):
+            if running is None or await _advance_by_page(steps, task, running):
                 return
     except Problem as problem:
         await _store_error(steps, task, problem.message)
@@ -109,7 +109,7 @@ async def advance(steps: Steps, task: ReplayTask) -> None:
     await steps.transact(partial(_go_on, task=task))
 
 
-async def _advance(steps: Steps, task: ReplayTask, running: RunningReplay) -> bool:
+async def _advance_by_page(steps: Steps, task: ReplayTask, running: RunningReplay) -> bool:
     """Read and store a page of orders; after the last one, replay them all. Returns whether that was done."""
     page = await read_past_orders(steps, task.shop_id, running.since, running.requested_at, running.cursor)
     await steps.transact(partial(_store_page, task=task, running=running, page=page))

@@ -1,5 +1,5 @@
--- The schema of the inventory service, to read. `python -m tests.schema` makes it from the migrations, and
--- nothing is applied from it. The tables of the job library are left out.
+-- The schema of the inventory service, to read. `python -m tests.schema` makes it from the
+-- migrations, and nothing is applied from it. The tables of the job library are left out.
 
 
 CREATE TYPE entry_kind AS ENUM (

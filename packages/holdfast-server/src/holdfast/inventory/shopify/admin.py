@@ -170,14 +170,14 @@ class AdminApi:
     async def ask(self, shop: str, token: str, query: Query[T], variables: Mapping[str, Any] | None = None) -> T:
         """The platform's answer to a query."""
         try:
-            answer = await self._ask(shop, token, query, variables or {})
+            answer = await self._ask_with_retries(shop, token, query, variables or {})
         except (PlatformUnreachable, PlatformRefusal) as error:
             CALLS.labels(query.name, "unreachable" if isinstance(error, PlatformUnreachable) else "refused").inc()
             raise
         CALLS.labels(query.name, "done").inc()
         return answer
 
-    async def _ask(self, shop: str, token: str, query: Query[T], variables: Mapping[str, Any]) -> T:
+    async def _ask_with_retries(self, shop: str, token: str, query: Query[T], variables: Mapping[str, Any]) -> T:
         bucket = self._buckets.get(shop)
         if bucket is None:
             bucket = self._buckets[shop] = PointBucket(time.monotonic())

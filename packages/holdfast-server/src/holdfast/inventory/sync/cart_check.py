@@ -332,10 +332,10 @@ async def write(steps: Steps, shop_id: int, work: Sequence[CartNumbers]) -> None
     try:
         payload = (await ask_in_time(steps, shop_id, WRITE, {"metafields": metafields})).metafields_set
     except (PlatformRefusal, PlatformUnreachable) as error:
-        await _pause_writing(steps, shop_id, error)
+        await _pause_after_error(steps, shop_id, error)
         return
     if any(error.code in RETRYABLE_CODES for error in payload.user_errors):
-        await _pause_writing(
+        await _pause_after_error(
             steps, shop_id, PlatformUnreachable(f"The platform failed: {payload.user_errors[0].message}")
         )
     elif payload.user_errors:
@@ -366,7 +366,7 @@ async def read(steps: Steps, shop_id: int, work: NumbersReading) -> None:
     try:
         answer = await ask_in_time(steps, shop_id, READ_NUMBERS, variables)
     except (PlatformRefusal, PlatformUnreachable) as error:
-        await _pause_writing(steps, shop_id, error)
+        await _pause_after_error(steps, shop_id, error)
         return
     platform_numbers = [_platform_numbers(variant) for variant in answer.nodes if variant and variant.id]
     await steps.transact(
@@ -390,7 +390,7 @@ def _platform_numbers(variant: _VariantNode) -> PlatformNumbers:
     return PlatformNumbers(variant.id, metafield.compare_digest, pools)
 
 
-async def _pause_writing(steps: Steps, shop_id: int, error: PlatformRefusal | PlatformUnreachable) -> None:
+async def _pause_after_error(steps: Steps, shop_id: int, error: PlatformRefusal | PlatformUnreachable) -> None:
     """Store the error, and write nothing for a while."""
     log.warning("the numbers for the cart check are not written", shop=shop_id, error=str(error))
     seconds = REFUSED_RETRY_SECONDS

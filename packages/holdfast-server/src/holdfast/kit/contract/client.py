@@ -118,7 +118,7 @@ def request_source() -> str:
     return address(_scope.get())
 
 
-def _without_client() -> Mapping[str, Any]:
+def _scope_without_client() -> Mapping[str, Any]:
     """What remains of a scope when its client does not matter any more: its source."""
     return {"client": _scope.get().get("client")}
 
@@ -133,7 +133,7 @@ def require_client() -> None:
 @contextlib.contextmanager
 def without_client() -> Generator[None]:
     """While the block lasts, waits do not end when the client goes: for the end of work that has begun."""
-    token = _scope.set(_without_client())
+    token = _scope.set(_scope_without_client())
     try:
         yield
     finally:
@@ -143,7 +143,7 @@ def without_client() -> Generator[None]:
 def create_shared_task(work: Coroutine[Any, Any, T], name: str | None = None) -> asyncio.Task[T]:
     """Start work that several requests wait for: it goes on when the client that caused it has gone."""
     context = copy_context()
-    context.run(_scope.set, _without_client())
+    context.run(_scope.set, _scope_without_client())
     return asyncio.create_task(work, name=name, context=context)
 
 

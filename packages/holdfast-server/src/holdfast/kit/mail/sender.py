@@ -234,7 +234,7 @@ class DueMails:
     async def read(self, lease: ShardLease) -> tuple[int, list[tuple[Mail, Envelope]]]:
         """How many mails are due of those that the lease may send, and those of them that can be sent."""
         await yield_to_requests()
-        mails = await self._read([(shard.number, shard.owner or self.turns.first_owner) for shard in lease.shards])
+        mails = await self._read_due([(shard.number, shard.owner or self.turns.first_owner) for shard in lease.shards])
         # Mails at which the connection was lost before go last.
         mails.sort(key=self._attempts.connection_breaks)
         rendering = _Rendering(mails)
@@ -258,7 +258,7 @@ class DueMails:
         for rendering in renderings:
             rendering.rendered = [(mail, envelopes[mail.id]) for mail in rendering.mails if mail.id in envelopes]
 
-    async def _read(self, shards: Sequence[tuple[int, str]]) -> list[Mail]:
+    async def _read_due(self, shards: Sequence[tuple[int, str]]) -> list[Mail]:
         limit = self._rate.max_mails(self.lease_size.mails)
         while True:
             mails = await self._database.read(lambda reader: outbox.due_mails(reader, shards, limit))

@@ -328,7 +328,7 @@ class PostSession:
         response: httpx2.Response | None = None
         try:
             async with asyncio.timeout(self._seconds):
-                response = await self._post(content, {**headers, **self._headers})
+                response = await self._post_to_any_address(content, {**headers, **self._headers})
                 try:
                     await _skip_body(response)
                 finally:
@@ -341,7 +341,7 @@ class PostSession:
                 raise broken_off() from error
         return PostAnswer(response.status_code, dict(response.headers))
 
-    async def _post(self, content: bytes, headers: Mapping[str, str]) -> httpx2.Response:
+    async def _post_to_any_address(self, content: bytes, headers: Mapping[str, str]) -> httpx2.Response:
         failure: Exception | None = None
         for url in [*self._urls]:
             request = httpx2.Request("POST", url, headers=headers, content=content, extensions=self._extensions)

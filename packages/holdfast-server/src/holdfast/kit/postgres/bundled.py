@@ -141,13 +141,13 @@ class BundledServer:
     def database(self, name: str) -> str:
         """The URL of a database, which is created if it does not exist. Raises `CannotRun` if the disk is full."""
         try:
-            return self._database(name)
+            return self._ensure_database(name)
         except psycopg.Error as error:
             if text := self.full_disk(error):
                 raise CannotRun(text) from error
             raise
 
-    def _database(self, name: str) -> str:
+    def _ensure_database(self, name: str) -> str:
         administrator = self._cluster.url(SUPERUSER, "postgres")
         with self._hold_lock(LOCK_TIMEOUT_SECONDS), psycopg.connect(administrator, autocommit=True) as connection:
             if connection.execute("select from pg_roles where rolname = %s", [ROLE]).fetchone() is None:

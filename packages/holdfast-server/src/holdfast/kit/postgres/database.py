@@ -370,14 +370,14 @@ class Database(Generic[R]):
         With `tenant`, in a service with row-level security, it sees only that tenant's rows, and all statements read
         the same snapshot. Raises `service_unavailable` if the database cannot be reached or takes too long.
         """
-        return await self._retry(lambda: self._read(work, tenant))
+        return await self._retry(lambda: self._read_once(work, tenant))
 
     async def autocommit(self, work: Callable[[Reader[R]], Awaitable[T]]) -> T:
         """Run `work`, of which each statement commits by itself: for single statements that write, and for short locks.
 
         Retried like `transact`; so a statement must be one that may be repeated.
         """
-        return await self._retry(lambda: self._read(work, None))
+        return await self._retry(lambda: self._read_once(work, None))
 
     async def _retry(self, attempt: Callable[[], Awaitable[T]]) -> T:
         """Make an attempt, and retry after a conflict, or if the connection was lost before the commit.
@@ -403,7 +403,7 @@ class Database(Generic[R]):
             error.args = (first_line(error),)
             raise
 
-    async def _read(self, work: Callable[[Reader[R]], Awaitable[T]], tenant: int | None) -> T:
+    async def _read_once(self, work: Callable[[Reader[R]], Awaitable[T]], tenant: int | None) -> T:
         if self.tenancy is not None and tenant is not None:
             async with self.transaction(tenant, SNAPSHOT) as tx:
                 return await work(tx)

@@ -124,7 +124,7 @@ class Slots:
         if all(element.has_room for element in node.upwards()):
             _begin(node)
             return node
-        self._require_room(node)
+        self._make_room(node)
         turn: WaitingTurn = asyncio.get_running_loop().create_future()
         _wait(node, turn)
         try:
@@ -162,7 +162,7 @@ class Slots:
         assert above is not None, "an owner has a name"
         return above
 
-    def _require_room(self, node: OwnerNode) -> None:
+    def _make_room(self, node: OwnerNode) -> None:
         """Raise `service_unavailable` if too many wait. Among several owners, the one with the most waiting gives way.
 
         It is refused what came last.

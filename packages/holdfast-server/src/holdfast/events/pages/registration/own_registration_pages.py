@@ -183,7 +183,7 @@ class OwnRegistrationPages:
         link, language = await self._read_link(caller, request), language_of(request)
         if asks_receipt(request):
             return await self._receipts.answer(caller, link)
-        return await self._show(caller, link, language, is_undone=UNDONE in SITE.read_query(request))
+        return await self._registration_page(caller, link, language, is_undone=UNDONE in SITE.read_query(request))
 
     async def cancel(self, caller: Caller, request: Request) -> Reply:
         """Ask whether to cancel a registration, and say what happens then; with POST do it, with time to undo it."""
@@ -200,7 +200,7 @@ class OwnRegistrationPages:
         except Problem as problem:
             return await self._gone_page(caller, link, problem, language)
         if not result.is_cancelled:
-            return await self._show(caller, link, language, 422, is_late=True)
+            return await self._registration_page(caller, link, language, 422, is_late=True)
         return redirect(language.at(self._path(link)))
 
     async def undo(self, caller: Caller, request: Request) -> Reply:
@@ -251,7 +251,7 @@ class OwnRegistrationPages:
     def _path(self, link: Link) -> str:
         return f"{links.REGISTRATIONS_PATH}/{links.write(self._secret, OWN_PAGE, link)}"
 
-    async def _show(
+    async def _registration_page(
         self,
         caller: Caller,
         link: Link,

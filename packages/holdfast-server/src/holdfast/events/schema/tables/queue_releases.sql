@@ -4,8 +4,8 @@
 
 -- log -----------------------------------------------------------------------------------------------------------------
 
--- Goes in the release after 0.3. `RELEASE` in queues/release.py tells the log of a queue which tickets are released. Older
--- versions do not, and release too during an upgrade, so this does it for them. `RELEASE` sets the setting.
+-- Goes in the release after 0.3. `RELEASES` in queues/release.py tells the log of a queue which tickets are released
+-- and sets the setting. Older versions do not, and release too during an upgrade, so this does it for them.
 create or replace function log_release_of_older_version() returns trigger language plpgsql as $$
 begin
     insert into log_pending (log_id, kind, details)
