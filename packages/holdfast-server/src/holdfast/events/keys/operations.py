@@ -67,7 +67,7 @@ def _ended_key() -> Problem:
 
 
 async def list(reader: Reader, caller: Caller, command: ListKeys) -> Sequence[ApiKey]:
-    """List active API keys by their first 8 characters.
+    """List active API keys, each with its first 8 characters.
 
     An organizer key sees its own keys.
     """
