@@ -86,7 +86,7 @@ async def test_a_kit_is_explained_by_every_pool_it_draws_on(admin: Admin, own_sh
     assert "3 can be sold now The scarcest pool decides." in text
     assert "On hand 50 units Less: on hold \N{MINUS SIGN} 0 units Less: safety stock \N{MINUS SIGN} 0 units" in text
     assert "Divided by: one sale takes \N{DIVISION SIGN} 6 units" in text
-    assert "Can be sold 8 sales Rounded down: only whole sales count" in text
+    assert "Can be sold 8 Rounded down: only whole sales count" in text
     assert "Boxes scarcest On hand 3 units" in text
 
 
