@@ -40,7 +40,8 @@ async def test_the_full_bar_of_a_pool_is_what_its_first_day_began_with(admin: Ad
     pool = await own_shop.pool(96)
     await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-20)
 
-    assert "76 units can be sold The full bar is 96 units ." in main_text(await admin.get(f"/console/pools/{pool['id']}"))
+    text = main_text(await admin.get(f"/console/pools/{pool['id']}"))
+    assert "76 units can be sold The full bar is 96 units ." in text
 
 
 async def test_the_chart_of_a_pool_shows_changes_at_their_times(admin: Admin, own_shop: Shop) -> None:

@@ -91,8 +91,8 @@ LEADS: Mapping[str, str] = {
         "3. add the photo by its key."
     ),
     "registrations": translatable(
-        "A registration asks for a seat. The answer 202 means that the registration is stored. Moments later, its status "
-        "says whether the person has a seat."
+        "A registration asks for a seat. The answer 202 means that the registration is stored. Moments later, its "
+        "status says whether the person has a seat."
     ),
     "payments": translatable(
         "Before people can pay for an event, its organizer sets up payouts. Refunds are made in the console, on the "
