@@ -6,11 +6,12 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 MAX_LINES = 500
+SUFFIXES = (".py", ".html", ".css", ".js")
 
 
 @pytest.mark.parametrize("directory", ["packages", "tests", "benchmarks"])
-def test_a_module_has_at_most_500_lines(directory: str) -> None:
-    modules: list[Path] = [*(ROOT / directory).rglob("*.py")]
+def test_a_file_has_at_most_500_lines(directory: str) -> None:
+    files = [path for path in (ROOT / directory).rglob("*") if path.suffix in SUFFIXES]
 
-    assert modules
-    assert [path.name for path in modules if len(path.read_text(encoding="utf-8").splitlines()) > MAX_LINES] == []
+    assert files
+    assert [path.name for path in files if len(path.read_text(encoding="utf-8").splitlines()) > MAX_LINES] == []

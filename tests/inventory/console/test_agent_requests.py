@@ -62,7 +62,7 @@ async def test_stock_that_has_moved_since_is_shown_again_and_not_changed(admin: 
 
     assert refused.status_code == 409
     assert "Something has changed since you looked" in main_text(refused)
-    assert "Now: 9 units" in main_text(refused)
+    assert "Stock: 9 → 14 units" in main_text(refused)
     assert await own_shop.on_hand(pool["id"]) == 9
 
 

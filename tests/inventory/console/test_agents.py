@@ -53,7 +53,7 @@ async def test_a_new_key_has_the_scopes_that_were_chosen_and_the_old_one_is_out_
     # What the present key allows is suggested, and the page says at each right what agents would lose without it.
     assert re.findall(r'name="(\w+)" value="on" checked>', form.text) == [*ALL]
     assert form.text.count("Your agents may do this now. With the new key they are refused.") == len(ALL)
-    assert "The old key stops working at once, for every agent." in main_text(form)
+    assert "The old key stops working at once and for good, for every agent." in main_text(form)
 
     done = await admin.send("/console/agents/key", read_pools="on")
 
@@ -203,7 +203,7 @@ async def test_the_key_is_removed_after_a_question(admin: Admin, shop: Shop) -> 
 
     await admin.send("/console/agents/key/end")
 
-    assert "Every agent that uses the key is refused at once." in question
+    assert "Every agent with this key stops working at once." in question
     assert (before.status_code, (await shop.ask("list_pools", {})).status_code) == (200, 401)
     assert "Your shop has no key" in main_text(await admin.get("/console/agents"))
 

@@ -36,6 +36,14 @@ async def test_a_pool_shows_its_stock_its_variants_and_its_history(admin: Admin,
     assert f'href="{admin.at(f"/console/pools/{id}")}"' in (await admin.get()).text
 
 
+async def test_the_full_bar_of_a_pool_is_what_its_first_day_began_with(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(96)
+    await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-20)
+
+    text = main_text(await admin.get(f"/console/pools/{pool['id']}"))
+    assert "76 units can be sold The full bar is 96 units ." in text
+
+
 async def test_the_chart_of_a_pool_shows_changes_at_their_times(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(100, members=PACKS)
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=5)
@@ -79,7 +87,7 @@ async def test_a_kit_is_explained_by_every_pool_it_draws_on(admin: Admin, own_sh
     assert "3 can be sold now The scarcest pool decides." in text
     assert "On hand 50 units Less: on hold \N{MINUS SIGN} 0 units Less: safety stock \N{MINUS SIGN} 0 units" in text
     assert "Divided by: one sale takes \N{DIVISION SIGN} 6 units" in text
-    assert "Can be sold 8 sales Rounded down: only whole sales count" in text
+    assert "Can be sold 8 Rounded down: only whole sales count" in text
     assert "Boxes scarcest On hand 3 units" in text
 
 

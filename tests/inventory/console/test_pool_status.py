@@ -32,7 +32,7 @@ async def test_a_pool_is_archived_and_restored_with_its_stock(admin: Admin, own_
     question = main_text(await admin.get(f"{page}/archive"))
     assert "The pool keeps its history and its stock: 50 units ." in question
     assert f"The numbers of {len(PACKS)} packs in your shop stay as they are now." in question
-    assert "So your shop can sell more than you have." in question
+    assert "Your shop can then sell more than you have." in question
     await admin.send(f"{page}/archive")
 
     pool_page = await admin.get(page)

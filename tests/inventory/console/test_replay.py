@@ -69,9 +69,9 @@ async def test_the_page_of_a_replay_names_the_orders_that_took_more_than_there_w
     text = main_text(await merchant.get("/console/replay"))
 
     assert "You would have avoided 1 oversell." in text
-    assert "1 order for more than you had #1004" in text
-    assert "20 ordered, 6 missing With a pool, your shop would have sold no more than there was." in text
-    assert "Your shop shows 90 units today. If the packs are the same goods, only 0 can be left" in text
+    assert "1 order for more than you had With a pool, your shop would have sold no more than there was. #1004" in text
+    assert "20 ordered, 6 missing" in text
+    assert "Your shop shows 90 units today. If the packs are the same goods, these orders leave none." in text
 
 
 async def test_a_replay_leads_to_the_suggestions_until_all_of_their_pools_are_made(
@@ -130,6 +130,12 @@ def kinds(levels: dict[int, int], *past: tuple[float, dict[int, int]]) -> Sequen
 def test_the_picture_of_a_replay_divides_jars_by_what_became_of_the_units() -> None:
     assert kinds({1: 60, 6: 0}) == ["60 left"]
     assert kinds({1: 45, 6: 0}, (1, {1: 15})) == ["15 sold", "45 left"]
-    assert kinds({1: 20, 6: 3}, (1, {6: 5}), (2, {1: 25}), (3, {1: 5})) == ["35 sold", "15 left", "10 missing"]
+    assert kinds({1: 20, 6: 3}, (1, {6: 5}), (2, {1: 25}), (3, {1: 5})) == ["50 sold", "10 missing"]
     assert kinds({1: 100_000, 6: 10_000}, (1, {1: 1})) == ["1 sold", "59 left"]
     assert kinds({1: 0, 6: 0}) == []
+
+
+def test_a_jar_in_the_picture_of_a_replay_stands_for_whole_units() -> None:
+    drawn = [picture_of(replay(pool({1: units, 6: 0}), [], SINCE, UNTIL)) for units in (60, 61, 120, 121)]
+
+    assert [(picture.units_per_jar, len(picture.jars)) for picture in drawn] == [(1, 60), (2, 31), (2, 60), (3, 41)]

@@ -28,7 +28,7 @@ async def test_the_cart_check_is_granted_and_withdrawn_from_the_settings(admin: 
     granted = await admin.get("/console/settings")
 
     grant, withdraw = (f'target="_top" href="/auth?shop={DOMAIN}&amp;cart_check={wish}"' for wish in (1, 0))
-    assert "Next, your shop asks whether the app may do this." in main_text(page)
+    assert "Your shop asks for your permission first." in main_text(page)
     assert (grant in page.text, withdraw in page.text) == (True, False)
     assert "It knows the numbers of 0 variants" in main_text(granted)
     assert (grant in granted.text, withdraw in granted.text) == (True, True)

@@ -33,7 +33,7 @@ async def test_an_import_is_previewed_and_then_done(merchant: MerchantAtPlatform
 
     preview = await send(merchant, text, reason="Counted")
 
-    assert "Import this? 1 new row · 1 changed row" in main_text(preview)
+    assert "Import 2 rows? 1 new row · 1 changed row" in main_text(preview)
     assert "Line 2 Jars changed On hand: 50 → 44 Line 3 <b>Lids</b> new Counted in: pcs · On hand: 9" in main_text(
         preview
     )

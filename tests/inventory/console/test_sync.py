@@ -198,10 +198,10 @@ async def test_a_number_that_was_changed_in_the_shop_can_be_kept_with_a_correcti
     done = await merchant_with_pool.confirm(preview, PATH, sure="yes")
 
     assert (
-        "Somebody changed the number in your shop. It stays until you say which number is right. Set your shop to 8 …"
+        "Somebody changed the number in your shop. It stays until you say which number is right. Set your shop to 8"
         in main_text(page)
     )
-    assert "Keep 10, and correct the pool …" in main_text(page)
+    assert "Keep 10, and correct the pool" in main_text(page)
     assert '<input type="hidden" name="delta" value="12">' in page.text
     assert "It was set to" not in page.text
     assert "Keep the stock of the pool" in main_text(preview)

@@ -77,26 +77,26 @@ LEADS: Mapping[str, str] = {
     "organizers": translatable(
         "An organizer is the account that publishes events. Register one first: the answer has your API key."
     ),
-    "users": translatable("Users are the people who have registered for events, and organizers."),
+    "users": translatable("Users are people who registered for events, and organizers."),
     "keys": translatable("A program sends an API key with each request. Give each program a key of its own."),
     "events": translatable(
         "An event has a title, a start and a number of seats. Once an event is published, people can register."
     ),
     "pricing": translatable(
-        "The price of a dynamic event moves with demand. You set the prices of an event when you create the event; "
-        "here you read each change."
+        "The price of a dynamic event moves with demand, within the limits that you set for the event. This operation "
+        "lists each change."
     ),
     "photos": translatable(
-        "A photo comes from a public address or from a file of yours. To send a file: presign an upload, PUT the file, "
-        "then add the photo by its key."
+        "Add a photo by its public address, or send a file in three steps: 1. presign an upload, 2. PUT the file, "
+        "3. add the photo by its key."
     ),
     "registrations": translatable(
-        "A registration asks for a seat. First you get 202: the registration is stored. Moments later its status says "
-        "whether the person has a seat."
+        "A registration asks for a seat. The answer 202 means that the registration is stored. Moments later, its "
+        "status says whether the person has a seat."
     ),
     "payments": translatable(
         "Before people can pay for an event, its organizer sets up payouts. Refunds are made in the console, on the "
-        "page Money of the event."
+        "event's Money page."
     ),
     "queues": translatable(
         "A waiting room lets visitors in at a steady pace, to an event or to another site. In the API it is called a "
@@ -244,7 +244,7 @@ def _page(spec: Spec, nouns: Nouns, language: Language, template: str, **values:
         spec=spec,
         base_url=spec["servers"][0]["url"],
         nouns=nouns,
-        objects=answer_schemas(spec),
+        objects=dict(sorted(answer_schemas(spec).items())),
         examples={name: _indented(example) for name, example in OBJECTS.items()},
         messages={name: _message(entry["post"]) for name, entry in spec["webhooks"].items()},
         type_in_words=type_in_words,

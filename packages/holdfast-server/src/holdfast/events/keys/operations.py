@@ -67,7 +67,7 @@ def _ended_key() -> Problem:
 
 
 async def list(reader: Reader, caller: Caller, command: ListKeys) -> Sequence[ApiKey]:
-    """List active API keys by their first 8 characters."""
+    """List active API keys, each with its first 8 characters."""
     return [_api_key(row, mask(row.start)) for row in await list_active_keys(reader, caller.tenant_id)]
 
 

@@ -60,8 +60,8 @@ async def register(tx: Tx, caller: Caller, command: RegisterOrganizer) -> Regist
 
     The key is shown once, in this answer. Without a password the account signs in by magic link.
 
-    The address may be that of a person who is registered for events. The organizer is kept apart from that person until
-    the owner of the address signs in by a link and says that the organizer is theirs.
+    If the address belongs to a person who is registered for events, the organizer stays apart from that person until
+    the person signs in by a link and confirms it.
     """
     # Before the first statement, so that no connection is held meanwhile.
     password_hash = None if command.password is None else await operations.hash_password(caller, command.password)

@@ -106,7 +106,27 @@ def _style(*names: str) -> str:
 STYLE = _style("tokens.css", "style.css", "components.css", "layouts.css", "waiting.css")
 """The style of every page."""
 
-CONSOLE_STYLE = _style("console.css")
+CONSOLE_SHEETS = (
+    "layout",
+    "admin_frame",
+    "navigation",
+    "questions",
+    "figures",
+    "stock",
+    "tables",
+    "webhooks",
+    "lists",
+    "form_fields",
+    "uploads",
+    "poster",
+    "overlays",
+    "gate",
+    "overview",
+    "button_rows",
+)
+"""The style sheets of consoles, one for each component. Later ones win."""
+
+CONSOLE_STYLE = _style(*(f"console/{name}.css" for name in CONSOLE_SHEETS))
 """What only the pages of consoles have in addition."""
 
 

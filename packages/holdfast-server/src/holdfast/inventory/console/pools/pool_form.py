@@ -31,7 +31,7 @@ MAX_TRIES = 5
 
 POLICIES = {
     "adopt": translatable("Correct the pool to that number"),
-    "enforce": translatable("Set the number of the pool again"),
+    "enforce": translatable("Put back the number of the pool"),
     "flag": translatable("Ask me: list the difference under Sync"),
 }
 """The words for the policies on quantities that are changed at the platform."""

@@ -40,6 +40,7 @@ class PoolFigures(Struct):
     """The figures of a pool.
 
     levels          on hand at the end of each of 14 days, the last of them now; None: there was no pool yet
+    first_level     on hand before or after the first change in these days, whichever is more; None: there was none
     sold            units that sales took in these days, less those that came back
     sales_days      days since the first known sale, this one included; 0: there was none
     sync            whether the platform has what the pool has; `pending`: it is being told; None: nothing is told
@@ -48,6 +49,7 @@ class PoolFigures(Struct):
 
     pool_id: int
     levels: list[int | None]
+    first_level: int | None
     sold: int
     sales_days: int
     sync: Literal["same", "pending", "different"] | None
@@ -59,8 +61,11 @@ class PoolFigures(Struct):
         return [level for level in self.levels if level is not None]
 
     def full_bar(self, available: int, low_stock_at: int | None) -> int:
-        """The level at which the bar of the pool is full: the most at the end of a day, at least twice its limit."""
-        return max(*self.known_levels, available, 2 * (low_stock_at or 0), 1)
+        """The level at which the bar of the pool is full: the most at the beginning or end of a day.
+
+        At least twice its limit.
+        """
+        return max(*self.known_levels, self.first_level or 0, available, 2 * (low_stock_at or 0), 1)
 
     def days_of_cover(self, available: int) -> float | None:
         """For how many days a quantity lasts at the pace since the first sale; None if too little is known."""
@@ -97,6 +102,10 @@ async def get_pool_figures(reader: Reader, caller: Caller, command: GetPoolFigur
                                and created_at < (today.day + make_interval(days => step + 1)) at time zone 'UTC'
                              order by created_at desc, seq desc limit 1) as last on true
                       order by step) as levels,
+               (select greatest(balance_after - delta, balance_after) from ledger
+                 where ledger.shop_id = %(shop_id)s and pool_id = pool.id
+                   and created_at >= (today.day + make_interval(days => 1 - %(days)s)) at time zone 'UTC'
+                 order by created_at, seq limit 1) as first_level,
                (select coalesce(sum(taken - returned), 0)::bigint from drawn
                  where drawn.shop_id = %(shop_id)s and pool_id = pool.id
                    and drawn.day > today.day::date - %(days)s and source in ('webhook', 'record_sale')) as sold,

@@ -36,13 +36,13 @@ EXPLAINED = (NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, STALE)
 
 REASONS = {
     "restock": translatable("Goods came in"),
-    "take": translatable("Take out: broken, lost or used"),
-    "add": translatable("Add: found, or counted too low"),
+    "take": translatable("Goods went out: broken, lost or used"),
+    "add": translatable("Goods were found, or counted too low"),
 }
 
 LABELS = {
-    "delta": translatable("How many"),
-    "way": translatable("What happened"),
+    "delta": translatable("How many?"),
+    "way": translatable("What happened?"),
     "quantity": translatable("How many"),
     "to_pool_id": translatable("To which pool"),
     "reason": translatable("Reason (optional, shown in the history)"),

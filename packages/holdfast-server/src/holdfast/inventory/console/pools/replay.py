@@ -1,6 +1,6 @@
 """The page that shows what the shop's past orders would have done with the suggested pools. It changes nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from holdfast.accounts.sessions import Session
@@ -30,8 +30,8 @@ MAX_NAMED_ORDERS = 50
 FEW_ORDERS = 10
 """Fewer orders than these say little."""
 
-JARS = 60
-"""The jars in the picture of a pool. Each stands for the same share of its units."""
+MAX_JARS = 60
+"""The most jars in the picture of a pool. Each stands for the same number of units."""
 
 MAX_PICTURED_PACKS = 4
 MAX_PICTURED_UNITS = 12
@@ -48,9 +48,16 @@ class PicturedPack(NamedTuple):
 
 
 class PoolPicture(NamedTuple):
-    """The packs of a pool, and its jars: the kind of each is `sold`, `more`, `left` or `missing`."""
+    """The packs of a pool, and its jars.
+
+    units            how many units became what, by the kinds `sold`, `more`, `left` and `missing`
+    units_per_jar    for how many of them a jar stands
+    jars             the place and the kind of each
+    """
 
     packs: Sequence[PicturedPack]
+    units: Mapping[str, int]
+    units_per_jar: int
     jars: Sequence[tuple[int, int, str]]
 
 
@@ -76,7 +83,8 @@ class ReplayPage:
                 return self._console.redirect(request, REPLAY)
             refusal = begun
         replay: Replay = await self._get(merchant(session), GetReplay())
-        pools = sorted(replay.result.pools, key=lambda pool: not pool.is_better) if replay.result else []
+        results = sorted(replay.result.pools, key=lambda pool: not pool.is_better) if replay.result else []
+        pools = [(pool, picture_of(pool)) for pool in results]
         return self._console.page(
             session,
             request,
@@ -84,7 +92,8 @@ class ReplayPage:
             refusal.status,
             replay=replay,
             result=replay.result,
-            pools=[(pool, picture_of(pool)) for pool in pools],
+            pools=pools,
+            kinds={kind for pool, picture in pools if pool.is_better for _, _, kind in picture.jars},
             are_made=bool(pools) and not await self._has_suggestions(session),
             failed=refusal.code,
             days=REPLAY_DAYS,
@@ -112,19 +121,29 @@ def picture_of(pool: PoolResult) -> PoolPicture:
         x = (2 * index + 1) * 320 // (2 * len(pictured)) - width // 2
         jars = [(x + 6 + 14 * (jar % columns), 72 - height + 5 + 18 * (jar // columns)) for jar in range(count)]
         packs.append(PicturedPack(pack, x, width, height, jars))
-    return PoolPicture(packs, [(22 + 14 * (jar % 20), 134 + 18 * (jar // 20), kind) for jar, kind in _jars(pool)])
+    units = _units_by_kind(pool)
+    units_per_jar = max(1, -(-sum(units.values()) // MAX_JARS))
+    places = ((22 + 14 * (jar % 20), 134 + 18 * (jar // 20)) for jar in range(MAX_JARS))
+    jars = [(x, y, kind) for (x, y), kind in zip(places, _jars(units, units_per_jar), strict=False)]
+    return PoolPicture(packs, units, units_per_jar, jars)
 
 
-def _jars(pool: PoolResult) -> Sequence[tuple[int, str]]:
+def _units_by_kind(pool: PoolResult) -> Mapping[str, int]:
+    """What became of the units. If more were sold than there were, none are left."""
+    left = 0 if pool.missing_units else pool.ends_with
+    sold = pool.began_with - pool.more_units - left
+    return {"sold": sold, "more": pool.more_units, "left": left, "missing": pool.missing_units}
+
+
+def _jars(units: Mapping[str, int], units_per_jar: int) -> Sequence[str]:
     """The kind of each jar."""
-    missing = pool.missing_units
-    total = pool.began_with + missing
-    sold = pool.began_with - pool.more_units - pool.ends_with
+    total = sum(units.values())
+    count = -(-total // units_per_jar)
     kinds: list[str] = []
     upto = 0
-    for kind, units in (("sold", sold), ("more", pool.more_units), ("left", pool.ends_with), ("missing", missing)):
-        upto += units
+    for kind, number in units.items():
+        upto += number
         # What there is any of, has a jar.
-        share = JARS * upto // total if total else 0
-        kinds += [kind] * max(share - len(kinds), 1 if units and len(kinds) < JARS else 0)
-    return [*enumerate(kinds[:JARS])]
+        share = count * upto // total if total else 0
+        kinds += [kind] * max(share - len(kinds), 1 if number and len(kinds) < count else 0)
+    return kinds[:count]

@@ -42,7 +42,7 @@ NOT_READ = FileText("")
 
 FILES = {
     "pools": (translatable("Pools"), translatable("Quantities and limits")),
-    "members": (translatable("Packs"), translatable("Units per sale of each variant")),
+    "members": (translatable("Packs"), translatable("How many units one sale of each pack takes")),
     "history": (translatable("History"), translatable("All changes of stock")),
 }
 """The files to download: their names, and what is in each."""
@@ -66,8 +66,8 @@ COLUMNS = {
 """What people call the columns of a file. Columns of ids and versions keep their names."""
 
 MODES = {
-    "set": translatable("Set each pool to this number"),
-    "adjust": translatable("Add to what is there"),
+    "set": translatable("Replace the stock"),
+    "adjust": translatable("Add to the stock"),
 }
 
 
