@@ -43,6 +43,14 @@ async def test_an_offset_that_is_no_number_in_range_is_refused(ada: Client, subt
             assert errors_of(await ada.get(f"/api/events?offset={value}")).keys() == {"offset"}
 
 
+async def test_a_text_with_nul_is_refused_in_the_query(ada: Client) -> None:
+    event = await ada.create_event()
+
+    response = await ada.delete(f"/api/events/{event['id']}/photos?key=a%00b")
+
+    assert errors_of(response) == {"key": ["must not contain NUL characters"]}
+
+
 async def test_a_parameter_of_the_path_is_refused_in_the_query(ada: Client) -> None:
     event = await ada.create_event()
 

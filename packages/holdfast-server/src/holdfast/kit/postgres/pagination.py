@@ -60,11 +60,10 @@ of its items: the next page begins at `offset` + `count`, which is `offset` + `l
 
 
 class ListedPlace(Struct):
-    """Where an item stands on a page, how many there are, and the bytes of those before it."""
+    """Where an item stands: whether another one follows it in the list, and whether it is on the page."""
 
-    place: int
-    item_count: int
-    bytes_before: int | None
+    has_next: bool
+    fits: bool
 
 
 async def page_of_long_items(
@@ -82,7 +81,7 @@ async def page_of_long_items(
 
     The database sends only items that fit. It skips items before the offset without reading them.
 
-    items     the statement that selects items, without conditions
+    items     the statement that selects items, without conditions; one of its columns is their `id`
     table     the table with their ids
     where     the condition on the rows of this table; an index should have them in the order of their ids
     size      the approximate size of an item in bytes, an expression over its columns
@@ -97,14 +96,15 @@ async def page_of_long_items(
         ListedPlace,
         f"""
         select * from (
-            select listed.*, row_number() over () as place, count(*) over () as item_count,
-                   sum({size}) over (rows between unbounded preceding and 1 preceding) as bytes_before
-              from ({items} where {where} {first} order by {table}.id limit %(limit)s + 1) as listed) as fitting
-         where place <= %(limit)s and coalesce(bytes_before, 0) < %(bytes)s
-         order by place
+            select listed.*, lead(true, 1, false) over before as has_next,
+                   row_number() over before <= %(limit)s and coalesce(sum({size}) over before, 0) < %(bytes)s as fits
+              from ({items} where {where} {first} order by {table}.id limit %(limit)s + 1) as listed
+            window before as (order by id rows between unbounded preceding and 1 preceding)) as items
+         where fits
+         order by id
         """,
         {**params, "offset": command.offset, "limit": command.limit, "bytes": MAX_PAGE_BYTES},
     )
-    has_more = bool(rows) and rows[-1][1].item_count > len(rows)
+    has_more = bool(rows) and rows[-1][1].has_next
     limit = len(rows) if has_more else command.limit
     return Page([row for row, _ in rows], Pagination(len(rows), command.offset, limit, has_more))
