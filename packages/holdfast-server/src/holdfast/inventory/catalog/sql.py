@@ -119,7 +119,9 @@ async def store_locations(tx: Tx, shop_id: int, locations: Sequence[Location], *
                 gid text, name text, active boolean, fulfillment_service boolean, updated_at timestamptz)),
         changing as (
             select from new_location
-              left join locations on locations.shop_id = %(shop_id)s and locations.gid = new_location.gid
+              left join lateral (
+                select * from locations
+                 where shop_id = %(shop_id)s and gid = new_location.gid limit 1) as locations on true
              where (locations.active is distinct from new_location.active
                     or new_location.fulfillment_service is distinct from locations.fulfillment_service
                        and new_location.fulfillment_service is not null)
