@@ -43,8 +43,8 @@ async def test_orders_are_found_by_their_number_and_by_what_was_sold(stage: Stag
     for variant in stage.variants[:2]:
         await press(stage, "sell", variant=variant.id)
 
-    async def numbers(sought: str) -> list[str]:
-        page = await stage.http.get(SHOP, params={"tab": "orders", "q": sought})
+    async def numbers(search: str) -> list[str]:
+        page = await stage.http.get(SHOP, params={"tab": "orders", "q": search})
         return re.findall(r"<h2>(#\d+)", page.text)
 
     assert await numbers("") == ["#1002", "#1001"]

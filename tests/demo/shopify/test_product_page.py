@@ -22,7 +22,7 @@ async def test_a_product_page_has_the_theme_block_with_the_files_of_the_extensio
     assert {*served} == {"live-stock.js", "live-stock.css"}
     for name, answer in served.items():
         assert answer.content == (ASSETS / name).read_bytes()
-    assert f"connect-src 'self' {stage.double.world.app.address};" in page.headers["content-security-policy"]
+    assert f"connect-src 'self' {stage.double.state.app.address};" in page.headers["content-security-policy"]
 
 
 async def test_a_variant_is_bought_and_shown_again(stage: Stage) -> None:

@@ -90,17 +90,17 @@ def address_of(domain: str, order: Order) -> str:
     return f"/{domain}/orders/{order.id}"
 
 
-def routes(world: PlatformState) -> list[BaseRoute]:
+def routes(platform: PlatformState) -> list[BaseRoute]:
     """The page that confirms an order."""
 
     async def show(request: Request) -> Response:
         domain = request.path_params["shop"]
         try:
-            shop, order = world.shop(domain), orders.find(world, domain, request.path_params["id"])
+            shop, order = platform.shop(domain), orders.find(platform, domain, request.path_params["id"])
         except ShopifyRefusal as refused:
             return site.page(request, "gone.html", 404, why=str(refused))
         values: dict[str, Any] = {
-            "app": world.app,
+            "app": platform.app,
             "shop": shop,
             "order": summary_of(order, site.language_of(request)),
         }

@@ -6,7 +6,7 @@ const nav = document.querySelector("[data-nav]");
 const toast = document.querySelector("[data-toast]");
 const saveBar = document.querySelector("[data-save-bar]");
 
-function tell(message) {
+function send(message) {
   frame.contentWindow.postMessage(message, app);
 }
 
@@ -17,7 +17,7 @@ function showLinks(links) {
     link.href = address;
     link.addEventListener("click", (event) => {
       event.preventDefault();
-      tell({ go: address });
+      send({ go: address });
     });
     return link;
   });
@@ -31,7 +31,7 @@ addEventListener("message", async (event) => {
   if (wants === "id_token") {
     const answer = await fetch(frame.dataset.tokens);
     const { token } = await answer.json();
-    tell({ id_token: token });
+    send({ id_token: token });
   }
   if (text) {
     title.textContent = text;
@@ -42,5 +42,5 @@ addEventListener("message", async (event) => {
   if (isShown !== undefined) saveBar.hidden = !isShown;
 });
 
-saveBar.querySelector("[data-save]").addEventListener("click", () => tell({ save: true }));
-saveBar.querySelector("[data-discard]").addEventListener("click", () => tell({ discard: true }));
+saveBar.querySelector("[data-save]").addEventListener("click", () => send({ save: true }));
+saveBar.querySelector("[data-discard]").addEventListener("click", () => send({ discard: true }));
