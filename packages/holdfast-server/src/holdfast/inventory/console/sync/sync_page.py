@@ -73,15 +73,15 @@ class SyncPage:
         if request.method != "POST":
             return await self._status_page(session, request)
         fields = await self._console.signed_in.read(session, request)
-        does = {
+        handler = {
             "reconcile": self._compare,
             "resync": self._set_again,
             "keep": self._keep,
             "import": self._import,
         }.get(fields.get("do", ""))
-        if does is None:
+        if handler is None:
             raise BAD_REQUEST("The form names nothing to do.", hint="Open the page again.")
-        done = await try_form(lambda: does(session, request, fields), *EXPLAINED)
+        done = await try_form(lambda: handler(session, request, fields), *EXPLAINED)
         if isinstance(done, FormRefusal):
             return await self._status_page(session, request, done)
         return done
@@ -111,7 +111,7 @@ class SyncPage:
             200,
             [difference.variant_gid for difference in differences],
             pool=pool,
-            does="reconcile",
+            action="reconcile",
             once=forms.new_token(),
             handling=HANDLING_BY_POLICY[pool.policy],
             differences=differences,
@@ -137,7 +137,7 @@ class SyncPage:
             200,
             [],
             pool=pool,
-            does="resync",
+            action="resync",
             once=forms.new_token(),
             count=preview.levels,
         )
@@ -164,7 +164,7 @@ class SyncPage:
             200,
             [],
             pool=pool,
-            does="keep",
+            action="keep",
             once=forms.new_token(),
             preview=preview_of(change, pool),
             delta=command.delta,
