@@ -186,7 +186,7 @@ class Trade:
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 KILLS = 100 if SOAK else 6
-DEEDS = 10_000 if SOAK else 150
+ACTION_COUNT = 10_000 if SOAK else 150
 TIMEOUT_SECONDS = 3_000 if SOAK else 500
 LONG_SECONDS = 35.0 if SOAK else 2.0
 """How long slow answers may take: longer than the service waits for them, where there is time for it."""
@@ -253,7 +253,7 @@ async def test_orders_pools_and_levels_agree_whatever_is_killed_and_however_the_
                     await misbehave(shop_platform, number)
                     await asyncio.gather(
                         kill([*first, *second], inventory, number),
-                        *(dealer.trade.go_on(DEEDS // KILLS // 3 + 1) for dealer in dealers),
+                        *(dealer.trade.go_on(ACTION_COUNT // KILLS // 3 + 1) for dealer in dealers),
                     )
                     if random.random() < 0.2:
                         with contextlib.suppress(PlatformUnreachable):
