@@ -211,6 +211,7 @@ async def test_a_merchant_makes_three_pools_from_imported_products(
         await expect(page.locator("[data-title]")).to_have_text("Pools")
         await page.get_by_role("link", name="Settings", exact=True).click()
         await expect(page.locator("[data-title]")).to_have_text("Settings")
+        await expect(page.locator("[data-nav] [aria-current]")).to_have_text("Settings")
         await expect(frame.locator("body")).to_have_css("background-color", "rgb(241, 241, 241)")
         await page.get_by_role("link", name="Pools", exact=True).click()
         await frame.get_by_role("link", name="Lavender soap", exact=True).click()

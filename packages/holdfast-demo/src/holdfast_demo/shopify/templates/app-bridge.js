@@ -29,7 +29,7 @@
       }
     };
   const links = (nav) => [...nav.querySelectorAll('a:not([rel="home"])')].map((link) => [link.textContent, link.href]);
-  customElements.define("s-app-nav", element((nav) => send({ nav: links(nav) })));
+  customElements.define("s-app-nav", element((nav) => send({ nav: links(nav), at: location.href })));
   customElements.define("ui-title-bar", element((bar) => send({ title: bar.getAttribute("title") })));
 
   const form = () => document.querySelector("form[data-save-bar]");
