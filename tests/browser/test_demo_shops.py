@@ -167,6 +167,7 @@ async def test_a_pack_bought_beside_the_shop_leaves_the_shelf_and_moves_a_number
         await expect(storefront.locator("#stock-1006")).to_have_text("9 in stock", timeout=SOON)
         if width < 600:
             await expect(page.locator("iframe[name=shop]")).not_to_be_visible()
+            assert await storefront.locator("html").evaluate("page => page.scrollHeight <= innerHeight"), "it is cut"
             await page.get_by_text("Shop admin").first.click()
         for number in (shop.locator("[data-count^='1006 ']"), storefront.locator("#stock-1006")):
             assert await number.evaluate("number => number.getBoundingClientRect().bottom < innerHeight")
