@@ -56,6 +56,17 @@ PAST = {
 
 PAST_DAYS = 30
 
+TITLES = frozenset(
+    {
+        *(translatable("Honey jars"), translatable("Green tea"), translatable("Beeswax candles")),
+        *(translatable("Lavender soap"), translatable("Honey mustard"), translatable("Chestnut honey")),
+        *(translatable("Elderflower syrup"), translatable("Single"), translatable("4-pack"), translatable("6-pack")),
+        *(translatable("12-pack"), translatable("Pack of 3"), translatable("Dozen")),
+        *(translatable("1 x 200 ml"), translatable("6 x 200 ml"), translatable("100 g"), translatable("250 g")),
+    }
+)
+"""The titles of products and packs, which pages say in the language of their visitor."""
+
 DESCRIPTIONS = {
     "Honey jars": translatable("Mild blossom honey from hives at the edge of a forest. 250\u00a0g in each jar."),
     "Green tea": translatable("First harvest, hand-picked. Fresh, with a hint of meadow grass."),

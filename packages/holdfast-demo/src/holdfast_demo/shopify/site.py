@@ -1,6 +1,7 @@
 """The pages of the platform: its shops, the admin that shows the app in a frame, and the page that installs an app."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -111,6 +112,13 @@ def language_of(request: Request) -> Language:
     return accepted_language(request.headers.get("accept-language", "").encode())
 
 
+def local_title(language: Language, title: str) -> str:
+    """The title of a product or a pack in a language, if it is one of the demo's; else as its merchant wrote it."""
+    if title not in seed.TITLES:
+        return title
+    return SITE.texts(language).gettext(title).replace(" x ", " \N{MULTIPLICATION SIGN} ")
+
+
 def page(
     request: Request, template: str, status: int = 200, *, forms: str = "", frames: str = "", **values: Any
 ) -> Response:
@@ -119,7 +127,8 @@ def page(
     Its own pages show others of it side by side, in frames.
     """
     options = {"forms": forms, "frames": frames, "ancestors": "'self'"}
-    values.setdefault("language", language_of(request))
+    language = values.setdefault("language", language_of(request))
+    values["local_title"] = partial(local_title, language)
     return to_response(SITE.page(f"templates/{template}", status, **options, **values))
 
 

@@ -135,17 +135,19 @@ class _MerchantPages:
             shop=shop,
             app=self._platform.app,
             products=self._products(domain, language),
-            orders=[order_page.summary_of(order, language) for order in self._newest_orders(domain, search)],
+            orders=[order_page.summary_of(order, language) for order in self._newest_orders(domain, search, language)],
             q=search,
             deliveries=self._webhooks.newest(domain, MAX_ROWS),
             scripts=["times.js", "live.js"],
             moment_of=partial(dt.datetime.fromtimestamp, tz=dt.UTC),
         )
 
-    def _newest_orders(self, domain: str, search: str) -> list[Order]:
+    def _newest_orders(self, domain: str, search: str, language: Language) -> list[Order]:
         """The newest orders whose number, or a product or variant of which, has a text."""
         newest = self._platform.store.select(Order, domain, ThingQuery(reverse=True))
-        return [order for order in newest if search.casefold() in order_page.search_text(order).casefold()][:MAX_ROWS]
+        return [order for order in newest if search.casefold() in order_page.search_text(order, language).casefold()][
+            :MAX_ROWS
+        ]
 
     def _products(self, domain: str, language: Language) -> list[dict[str, Any]]:
         """The products of a shop, each with a row for each of its variants."""

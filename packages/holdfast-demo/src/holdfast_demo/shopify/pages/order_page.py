@@ -80,9 +80,10 @@ def _summary_of_line(line: LineItem, language: Language) -> LineSummary:
     return LineSummary(picture, line.title, line.variant_title, line.quantity, line.quantity - line.current, total)
 
 
-def search_text(order: Order) -> str:
-    """The text in which an order is searched for: its number, its products and their variants."""
-    return " ".join((order.name, *(f"{line.title} {line.variant_title}" for line in order.lines)))
+def search_text(order: Order, language: Language) -> str:
+    """The text in which an order is searched for: its number, its products and their variants, also in a language."""
+    titles = [title for line in order.lines for title in (line.title, line.variant_title)]
+    return " ".join((order.name, *titles, *(site.local_title(language, title) for title in titles)))
 
 
 def address_of(domain: str, order: Order) -> str:
