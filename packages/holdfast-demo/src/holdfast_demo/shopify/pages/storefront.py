@@ -36,7 +36,7 @@ def routes(platform: PlatformState) -> list[BaseRoute]:
     return [
         Route("/{shop}/products/{handle}", storefront.product),
         Route("/{shop}/cart/add", storefront.buy, methods=["POST"]),
-        *serving.asset_routes(site.SITE, "theme/live-stock.js", "theme/live-stock.css"),
+        *serving.asset_routes(site.SITE, "theme/live-stock.js", "theme/live-stock.css", "templates/product.js"),
     ]
 
 
@@ -89,7 +89,11 @@ class _Storefront:
         variants = shops.variants_of(self._platform, domain, product.id)
         numbers = {variant.id: shops.available(self._platform, domain, variant) for variant in variants}
         first_available = next((variant for variant in variants if numbers[variant.id] > 0), variants[0])
-        variant = next((variant for variant in variants if str(variant.id) == chosen), first_available)
+        available_ids = {variant.id for variant in variants if numbers[variant.id] > 0}
+        variant = next(
+            (variant for variant in variants if str(variant.id) == chosen and variant.id in available_ids),
+            first_available,
+        )
         return site.page(
             request,
             "product.html",
@@ -108,6 +112,8 @@ class _Storefront:
             chosen=variant,
             address=f"{of_variant(domain, variant)}&locale={language.code}",
             pictures={variant.id: pictures.picture_of(variant) for variant in variants},
+            cents={variant.id: pictures.cents_of(variant) for variant in variants},
+            currency=pictures.CURRENCY,
             prices={variant.id: pictures.price_of(variant, language) for variant in variants},
             savings=pictures.savings_of(variants, language),
             numbers=numbers,
