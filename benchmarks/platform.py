@@ -104,8 +104,8 @@ class Stage:
         self._double = double
         self._record = Record()
         self._watched: frozenset[int] = frozenset()
-        double.world.transport = Telling(self._record)
-        double.world.on_message.append(self._notice)
+        double.state.transport = Telling(self._record)
+        double.state.on_message.append(self._notice)
         double.app.router.routes[:0] = [
             *testing.routes(double),
             Route("/_bench/sell", self.sell, methods=["POST"]),
@@ -142,9 +142,9 @@ class Stage:
 
     async def shops(self, _: Request) -> Response:
         """How many subscriptions each shop has, and when its last import was ready here."""
-        store = self._double.world.store
+        store = self._double.state.store
         shops: dict[str, Any] = {}
-        for shop in self._double.world.shops():
+        for shop in self._double.state.shops():
             ready = [bulk.completed for bulk in store.select(Bulk, shop.domain)]
             shops[shop.domain] = {
                 "subscriptions": store.count(Subscription, shop.domain),

@@ -22,8 +22,11 @@ BARE_WORDS = {
 }
 """Participles and pronouns, which say nothing about what they name."""
 
-RIDDLES = {"standing", "fate", "portion", "brisk", "look_at"}
-"""Words that have a plain one (status, batch, check), also as a part of a name."""
+RIDDLES = {
+    *("standing", "fate", "portion", "brisk", "look_at"),
+    *("world", "desk", "deed", "deeds", "sought", "does"),
+}
+"""Words that have a plain one (status, batch, check, state, page, action, search), also as a part of a name."""
 
 SENTENCE = " test_"
 """What stands before the name of a test in a finding. Such a name is a sentence, and has verbs."""
@@ -291,7 +294,9 @@ def test_an_argument_that_is_a_preposition_is_noticed(text: str) -> None:
 def test_no_name_is_a_riddle_and_no_module_is_named_like_a_builtin(
     modules: dict[str, ast.Module], modules_of_tests: dict[str, ast.Module]
 ) -> None:
-    assert [name for path, tree in {**modules, **modules_of_tests}.items() for name in riddles(path, tree)] == []
+    findings = [name for path, tree in {**modules, **modules_of_tests}.items() for name in riddles(path, tree)]
+
+    assert [name for name in findings if SENTENCE not in name] == []
 
 
 def test_no_parameter_of_a_statement_is_a_bare_word(
@@ -412,7 +417,14 @@ def test_a_bad_name_in_a_script_is_noticed(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["def look_at_pool(): ...", "fate = 1", "BRISK = 1", "def f(one_portion): ...", "class C:\n    standing: int"],
+    [
+        "def look_at_pool(): ...",
+        "fate = 1",
+        "BRISK = 1",
+        "def f(one_portion): ...",
+        "class C:\n    standing: int",
+        "self._world = 1",
+    ],
 )
 def test_a_riddle_is_noticed(text: str) -> None:
     assert len(riddles("kit/module.py", ast.parse(text))) == 1

@@ -79,7 +79,7 @@ async def walk_inventory(directory: Path) -> None:
     settings = inventory.unlimited(migrated_database(INVENTORY, directory), directory)
     async with open_pooled_shop(settings) as scene:
         messages: list[WebhookMessage] = []
-        scene.platform.world.on_message.append(messages.append)
+        scene.platform.state.on_message.append(messages.append)
 
         async def sell() -> None:
             scene.platform.sell(DOMAIN, SaleLine(scene.variants["Single"].id, 1))

@@ -1,7 +1,7 @@
 """Draws every page into one contact sheet, to be looked at: `make contact-sheet`.
 
 Starts `holdfast up` in a directory of its own, follows the links of three visitors, lets others do what brings them to
-pages without links, and photographs each page in four looks: on a phone and on a desk, light and dark, in English and
+pages without links, and photographs each page in four looks: on a phone and a desktop, light and dark, in English and
 German. A long page is scrolled by a screen, so bars stand where people see them. Above each stands its cost on a phone.
 """
 
@@ -21,9 +21,9 @@ from tests.browser.demonstration import Demonstration, run_demonstration
 from tests.browser.host_shots import hosts
 from tests.browser.page_costs import measure
 from tests.browser.shop_shots import shops
-from tests.browser.visitors import DESK, PHONE, Shot, Visitor, pages_of, signed_in, visitors
+from tests.browser.visitors import DESKTOP, PHONE, Shot, Visitor, pages_of, signed_in, visitors
 
-LOOKS = [("light", DESK, "en"), ("dark", DESK, "de"), ("light", PHONE, "de"), ("dark", PHONE, "en")]
+LOOKS = [("light", DESKTOP, "en"), ("dark", DESKTOP, "de"), ("light", PHONE, "de"), ("dark", PHONE, "en")]
 
 SCREENS = 2
 """How many screens of a long page are shown."""
@@ -127,7 +127,7 @@ async def screen(page: Page) -> Image.Image:
 
 
 def stack(screens: list[Image.Image]) -> Image.Image:
-    """Screens below each other, a line between them. A desk is shown at half its size."""
+    """Screens below each other, a line between them. A desktop is shown at half its size."""
     gap = 4
     height = sum(image.height for image in screens) + gap * (len(screens) - 1)
     image = Image.new("RGB", (screens[0].width, height), "#d33")

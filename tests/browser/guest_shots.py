@@ -9,7 +9,7 @@ from tests.browser.demonstration import Demonstration
 from tests.browser.looking import submit
 from tests.browser.mail_shots import payment_of
 from tests.browser.sheet_people import LANGUAGES, SheetOrganizer, in_days, per_look
-from tests.browser.visitors import DESK, Shot, Visitor, remember, signed_in
+from tests.browser.visitors import DESKTOP, Shot, Visitor, remember, signed_in
 
 
 async def open_guest(chromium: Browser, place: Demonstration, organizer: SheetOrganizer, mails: list[Shot]) -> Visitor:
@@ -121,7 +121,7 @@ async def room_shots(chromium: Browser, organizer: SheetOrganizer, place: Demons
     for queue, count in ((line, 20), (paused, 8), (full, 2), (guarded, 12)):
         for number in range(count):
             await organizer.ask("POST", f"/api/queues/{queue['id']}/join", {"visitor_id": f"visitor-{number}"})
-    context = await signed_in(chromium, guest, "light", DESK, "en")
+    context = await signed_in(chromium, guest, "light", DESKTOP, "en")
     page = await context.new_page()
     for queue in (line, paused, open_room, drawn, guarded):
         await page.goto(f"{place.events}/queues/{queue['id']}")

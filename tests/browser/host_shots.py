@@ -14,7 +14,7 @@ from tests.browser.guest_shots import open_guest
 from tests.browser.looking import submit
 from tests.browser.mail_shots import mail_shots, pay
 from tests.browser.sheet_people import SheetOrganizer, store_mail
-from tests.browser.visitors import DESK, Shot, Visitor, ask_for_link, remember, signed_in
+from tests.browser.visitors import DESKTOP, Shot, Visitor, ask_for_link, remember, signed_in
 
 EMAIL = "harbour@example.com"
 
@@ -53,7 +53,7 @@ async def open_seller(chromium: Browser, place: Demonstration, organizer: SheetO
     """An organizer who has confirmed the address, and is paid out."""
     await organizer.register("Harbour hall", EMAIL, "harbour")
     seller = Visitor("seller", [f"{place.events}/account"], (f"{place.events}/sign-in", place.mails, EMAIL))
-    async with await signed_in(chromium, seller, "light", DESK, "en") as context:
+    async with await signed_in(chromium, seller, "light", DESKTOP, "en") as context:
         page = await context.new_page()
         await page.goto(f"{place.events}/console/payouts")
         await page.locator("main form button").first.click()
@@ -104,7 +104,7 @@ async def request_shots(
     """What an agent wants to do, which the organizer has to approve."""
     key = await organizer.ask("POST", "/api/keys", {"api_key": {"name": "Claude"}})
     limit = f"{place.events}/console/agents/limit?key={key['id']}"
-    async with await signed_in(chromium, seller, "light", DESK, "en") as context:
+    async with await signed_in(chromium, seller, "light", DESKTOP, "en") as context:
         page = await context.new_page()
         await page.goto(limit)
         await page.locator("input[name=asks_first]").check()

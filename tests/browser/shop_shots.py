@@ -17,7 +17,7 @@ from holdfast.kit.webhooks import LISTEN_PORT
 from tests.browser.demonstration import Demonstration, SentMails
 from tests.browser.looking import LOCALES, open_boxes, submit
 from tests.browser.sheet_people import LANGUAGES, per_look, store_mail, subject_has
-from tests.browser.visitors import DESK, Shot, Visitor, signed_in
+from tests.browser.visitors import DESKTOP, Shot, Visitor, signed_in
 from tests.command_line import run_holdfast
 from tests.support import eventually
 
@@ -145,7 +145,7 @@ async def trying_merchant(chromium: Browser, place: Demonstration, domain: str) 
     console = f"{place.inventory}/console"
     async with agent_of(place, domain) as call:
         await import_products(call)
-    async with await signed_in(chromium, merchant, "light", DESK, "en") as context:
+    async with await signed_in(chromium, merchant, "light", DESKTOP, "en") as context:
         page = await context.new_page()
         await page.goto(f"{console}/suggestions")
         await submit(page.locator(".replay-first button"))
@@ -179,7 +179,7 @@ async def busy_merchant(chromium: Browser, place: Demonstration, domain: str, di
         for number in (2, 6, 1):
             await call("hold_quantity", pool_id=honey, quantity=number, reference=f"Cart {number}07")
     await sign_in_partner(chromium, place, domain)
-    async with await signed_in(chromium, merchant, "light", DESK, "en") as context:
+    async with await signed_in(chromium, merchant, "light", DESKTOP, "en") as context:
         page = await context.new_page()
         webhook = await add_webhook(page, console)
         await sell_and_count(page, place, domain)

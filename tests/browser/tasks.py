@@ -19,7 +19,7 @@ from tests.browser.conftest import launch_chromium
 from tests.browser.demonstration import Demonstration, SentMails, run_demonstration
 from tests.browser.person import Person
 from tests.browser.sheet_people import SheetOrganizer
-from tests.browser.visitors import DESK, PHONE, Visitor, signed_in
+from tests.browser.visitors import DESKTOP, PHONE, Visitor, signed_in
 from tests.helpers.pictures import picture
 from tests.outside_servers import raw_answer
 from tests.outside_servers import serving as serving_outside
@@ -37,14 +37,14 @@ BEGINS_KEYS = len("071220360730p")
 HEAD = "| task | clicks | fields | seconds of a person |"
 
 
-class World(NamedTuple):
+class TaskScene(NamedTuple):
     """The browser, and the demonstration with its organizer."""
 
     chromium: Browser
     place: Demonstration
     demo: SheetOrganizer
 
-    async def organizer(self, width: int = DESK) -> BrowserContext:
+    async def organizer(self, width: int = DESKTOP) -> BrowserContext:
         """The browser of the demo's organizer."""
         return await signed_in(
             self.chromium, Visitor("demo", [], links=(self.place.links["organizer"],)), "light", width, "en"
@@ -54,7 +54,7 @@ class World(NamedTuple):
         """The browser of an organizer who has just come, and has nothing yet."""
         mailed = (f"{self.place.events}/sign-in", self.place.mails, f"{name}@example.com")
         return await signed_in(
-            self.chromium, Visitor(name, [f"{self.place.events}/account"], mailed), "light", DESK, "en"
+            self.chromium, Visitor(name, [f"{self.place.events}/account"], mailed), "light", DESKTOP, "en"
         )
 
     async def home(self, context: BrowserContext) -> Page:
@@ -78,17 +78,17 @@ async def fill_event(page: Page, person: Person, price: str = "") -> None:
     await person.click(page.get_by_role("button", name="Publish", exact=True))
 
 
-async def publish(world: World, person: Person) -> None:
+async def publish(scene: TaskScene, person: Person) -> None:
     """Publish an event with a photo"""
-    page = await world.home(await world.newcomer("publisher"))
+    page = await scene.home(await scene.newcomer("publisher"))
     await fill_event(page, person)
     await expect(page.get_by_role("heading", name="Pottery evening")).to_be_visible()
     await person.see(page)
 
 
-async def publish_paid(world: World, person: Person) -> None:
+async def publish_paid(scene: TaskScene, person: Person) -> None:
     """Publish a paid event, from an empty console"""
-    page = await world.home(await world.newcomer("seller"))
+    page = await scene.home(await scene.newcomer("seller"))
     await fill_event(page, person, "12.50")
     await expect(page.get_by_role("heading", name="Nobody can pay you yet")).to_be_visible()
     await person.click(page.get_by_role("button", name="Connect payouts"))
@@ -99,13 +99,13 @@ async def publish_paid(world: World, person: Person) -> None:
     await person.see(page)
 
 
-async def find_unpaid(world: World, person: Person) -> None:
+async def find_unpaid(scene: TaskScene, person: Person) -> None:
     """Find who has not paid"""
-    event = await world.demo.event("Wine tasting", 30, pricing_mode="fixed", price=2500)
+    event = await scene.demo.event("Wine tasting", 30, pricing_mode="fixed", price=2500)
     for name, amount in (("ann", 2500), ("bob", 0), ("cleo", 2500)):
         registration = {"event_id": event["id"], "email": f"{name}@example.com", "amount_paid": amount}
-        await world.demo.ask("POST", "/api/registrations", {"registration": registration})
-    page = await world.home(await world.organizer())
+        await scene.demo.ask("POST", "/api/registrations", {"registration": registration})
+    page = await scene.home(await scene.organizer())
     await person.click(page.get_by_role("link", name="Wine tasting"))
     await person.click(page.get_by_role("link", name="Registrations", exact=True))
     await person.click(page.get_by_role("link", name="Not paid"))
@@ -113,12 +113,12 @@ async def find_unpaid(world: World, person: Person) -> None:
     await person.see(page)
 
 
-async def let_in_by_name(world: World, person: Person) -> None:
+async def let_in_by_name(scene: TaskScene, person: Person) -> None:
     """Let somebody in at the door who has no code"""
-    event = await world.demo.event("Book club", 30)
+    event = await scene.demo.event("Book club", 30)
     registration = {"event_id": event["id"], "email": "dora@example.com"}
-    await world.demo.ask("POST", "/api/registrations", {"registration": registration})
-    page = await world.home(await world.organizer())
+    await scene.demo.ask("POST", "/api/registrations", {"registration": registration})
+    page = await scene.home(await scene.organizer())
     await person.click(page.get_by_role("link", name="Book club"))
     await person.click(page.get_by_role("link", name="Check-in", exact=True))
     await person.enter(page.get_by_label("Address or name"), "dora")
@@ -128,15 +128,15 @@ async def let_in_by_name(world: World, person: Person) -> None:
     await person.see(page)
 
 
-async def first_check_in(world: World, person: Person) -> None:
+async def first_check_in(scene: TaskScene, person: Person) -> None:
     """Check the first guest in on a new phone, by the code"""
-    event = await world.demo.event("Night market", 30)
-    guest = await (await world.chromium.new_context(locale="en-US")).new_page()
+    event = await scene.demo.event("Night market", 30)
+    guest = await (await scene.chromium.new_context(locale="en-US")).new_page()
     await guest.goto(event["public_url"])
     await guest.get_by_label("E-mail address").fill("eve@example.com")
     await guest.get_by_role("button", name="Register").click()
     code = await guest.locator(".ticket .code").inner_text(timeout=SOON)
-    page = await world.home(await world.organizer(PHONE))
+    page = await scene.home(await scene.organizer(PHONE))
     await person.click(page.get_by_role("link", name="Night market"))
     await person.click(page.get_by_role("link", name="Check-in", exact=True))
     await person.enter(page.locator("#text"), code)
@@ -145,12 +145,12 @@ async def first_check_in(world: World, person: Person) -> None:
     await person.see(page)
 
 
-async def embed(world: World, person: Person) -> None:
+async def embed(scene: TaskScene, person: Person) -> None:
     """Put the form into an organizer's own site"""
-    event = await world.demo.event("Open rehearsal", 30)
-    context = await world.organizer()
+    event = await scene.demo.event("Open rehearsal", 30)
+    context = await scene.organizer()
     await context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page = await world.home(context)
+    page = await scene.home(context)
     await person.click(page.get_by_role("link", name="Open rehearsal"))
     await person.click(page.get_by_role("link", name="Put the form on your site"))
     await person.click(page.locator("button[data-copies=share-code]"))
@@ -159,10 +159,10 @@ async def embed(world: World, person: Person) -> None:
     await person.see(page)
 
 
-async def make_waiting_room(world: World, person: Person) -> None:
+async def make_waiting_room(scene: TaskScene, person: Person) -> None:
     """Put a waiting room before an organizer's own event"""
-    await world.demo.event("Ticket rush", 30)
-    page = await world.home(await world.organizer())
+    await scene.demo.event("Ticket rush", 30)
+    page = await scene.home(await scene.organizer())
     await person.click(page.get_by_role("link", name="Ticket rush"))
     await person.click(page.get_by_role("link", name="Create a waiting room"))
     await person.click(page.get_by_role("button", name="Create a waiting room"))
@@ -170,10 +170,10 @@ async def make_waiting_room(world: World, person: Person) -> None:
     await person.see(page)
 
 
-async def connect_agent(world: World, person: Person) -> None:
+async def connect_agent(scene: TaskScene, person: Person) -> None:
     """Connect an agent from nothing, the official MCP client"""
-    context = await world.newcomer("commander")
-    page = await world.home(context)
+    context = await scene.newcomer("commander")
+    page = await scene.home(context)
     await person.click(page.get_by_role("link", name="Agents").first)
     await person.click(page.locator(".client summary", has_text="Another agent"))
     await expect(page.get_by_text("Add one, and paste the address.")).to_be_visible()
@@ -201,9 +201,9 @@ class Agent(AgentProgram):
         await self.person.click(page.get_by_role("button", name="Allow"))
 
 
-async def replay(world: World, person: Person) -> None:
+async def replay(scene: TaskScene, person: Person) -> None:
     """First run of a merchant: see the last 30 days with pools"""
-    page = await in_shop(world)
+    page = await in_shop(scene)
     frame = page.frame_locator("iframe")
     await person.click(page.get_by_role("button", name="Install"))
     await person.click(frame.locator("a[href*='/console/suggestions']").first)
@@ -215,9 +215,9 @@ async def replay(world: World, person: Person) -> None:
     await person.see(page)
 
 
-async def make_pools(world: World, person: Person) -> None:
+async def make_pools(scene: TaskScene, person: Person) -> None:
     """Make three pools from imported products"""
-    page = await in_shop(world)
+    page = await in_shop(scene)
     frame = page.frame_locator("iframe")
     await person.click(frame.get_by_role("link", name="Make from products"))
     for name in ("Beeswax candles", "Honey mustard · 200 ml", "Lavender soap"):
@@ -226,30 +226,30 @@ async def make_pools(world: World, person: Person) -> None:
     await person.see(page)
 
 
-async def find_sale(world: World, person: Person) -> None:
+async def find_sale(scene: TaskScene, person: Person) -> None:
     """Find out who took the last six jars"""
-    shop = await world.chromium.new_context(locale="en-US")
+    shop = await scene.chromium.new_context(locale="en-US")
     storefront = await shop.new_page()
-    await storefront.goto(world.place.links["demo shop"])
+    await storefront.goto(scene.place.links["demo shop"])
     await storefront.get_by_role("button", name="Sell one 6-pack").first.click()
-    page = await in_shop(world)
+    page = await in_shop(scene)
     frame = page.frame_locator("iframe")
     await person.click(frame.get_by_role("link", name="Honey jars", exact=True))
     await expect(frame.locator("#entries li").first).to_contain_text("took 6 units", timeout=SOON)
     await person.see(page)
 
 
-async def in_shop(world: World) -> Page:
+async def in_shop(scene: TaskScene) -> Page:
     """The app in the admin of the demo's shop."""
-    context = await world.chromium.new_context(
-        locale="en-US", viewport={"width": DESK, "height": 900}, reduced_motion="reduce"
+    context = await scene.chromium.new_context(
+        locale="en-US", viewport={"width": DESKTOP, "height": 900}, reduced_motion="reduce"
     )
     page = await context.new_page()
-    await page.goto(world.place.links["merchant"])
+    await page.goto(scene.place.links["merchant"])
     return page
 
 
-Task = Callable[[World, Person], Awaitable[None]]
+Task = Callable[[TaskScene, Person], Awaitable[None]]
 
 MAX_CLICKS: dict[Task, int] = {
     publish: 10,
@@ -298,21 +298,21 @@ async def do_tasks(place: Demonstration, directory: Path, only: str = "") -> lis
         httpx2.AsyncClient(base_url=place.events, headers=headers, timeout=60, trust_env=False) as http,
         launch_chromium() as chromium,
     ):
-        world = World(chromium, place, SheetOrganizer(http, SentMails(place.mails)))
+        scene = TaskScene(chromium, place, SheetOrganizer(http, SentMails(place.mails)))
         chosen = [task for task in MAX_CLICKS if only in task.__name__]
-        return [await do_task(world, task, directory / task.__name__) for task in chosen]
+        return [await do_task(scene, task, directory / task.__name__) for task in chosen]
 
 
-async def do_task(world: World, task: Task, pictures: Path) -> Outcome:
+async def do_task(scene: TaskScene, task: Task, pictures: Path) -> Outcome:
     await asyncio.to_thread(pictures.mkdir, parents=True, exist_ok=True)
     person, fault = Person(pictures), None
     try:
-        await asyncio.wait_for(task(world, person), MAX_SECONDS)
+        await asyncio.wait_for(task(scene, person), MAX_SECONDS)
     except (Error, AssertionError, TimeoutError) as error:
         fault = error
-        for page in [page for context in world.chromium.contexts for page in context.pages]:
+        for page in [page for context in scene.chromium.contexts for page in context.pages]:
             await page.screenshot(path=pictures / "stopped.png")
-    for context in world.chromium.contexts:
+    for context in scene.chromium.contexts:
         await context.close()
     return Outcome(task, person, fault)
 

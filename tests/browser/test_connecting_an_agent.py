@@ -22,7 +22,7 @@ from tests.support import Service
 
 
 @dataclass
-class Desk:
+class AgentScene:
     """The service behind a port, with an organizer who has an event.
 
     callback    where the client waits for the browser
@@ -36,22 +36,24 @@ class Desk:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def desk(settings: Settings) -> AsyncIterator[Desk]:
+async def scene(settings: Settings) -> AsyncIterator[AgentScene]:
     back = raw_answer(
         "200 OK\r\nContent-Type: text/html\r\nContent-Length: 35", b"<!doctype html><title>Done</title>\n"
     )
     async with running_at_port(settings, oauth_builtin=True) as service, serving_outside(back) as program:
         ada = await service.organizer()
         event = await ada.create_event(title="Jazz night")
-        yield Desk(service, service.base_url, ada, event["id"], f"http://localhost:{program.port}/callback")
+        yield AgentScene(service, service.base_url, ada, event["id"], f"http://localhost:{program.port}/callback")
 
 
-async def test_an_agent_is_connected_from_nothing_and_what_it_did_is_undone(chromium: Browser, desk: Desk) -> None:
+async def test_an_agent_is_connected_from_nothing_and_what_it_did_is_undone(
+    chromium: Browser, scene: AgentScene
+) -> None:
     context = await chromium.new_context()
-    secret = await desk.service.database.transact(lambda tx: sessions.begin(tx, desk.ada.id, "link", "a test"))
-    await context.add_cookies([session_cookie(desk.base_url, secret)])
+    secret = await scene.service.database.transact(lambda tx: sessions.begin(tx, scene.ada.id, "link", "a test"))
+    await context.add_cookies([session_cookie(scene.base_url, secret)])
     page = await context.new_page()
-    await page.goto(f"{desk.base_url}/console")
+    await page.goto(f"{scene.base_url}/console")
     await page.get_by_role("link", name="Agents").first.click()
 
     # The organizer has a key already.
@@ -59,18 +61,18 @@ async def test_an_agent_is_connected_from_nothing_and_what_it_did_is_undone(chro
     await page.locator(".client summary", has_text="Another agent").click()
     await expect(page.get_by_text("Add one, and paste the address.")).to_be_visible()
     address = await page.locator("#mcp-address").inner_text()
-    program = AgentProgram(page, address, desk.callback)
-    await program.call("create_registration", {"event_id": desk.event, "email": "ben@example.com"})
-    await desk.service.settle()
+    program = AgentProgram(page, address, scene.callback)
+    await program.call("create_registration", {"event_id": scene.event, "email": "ben@example.com"})
+    await scene.service.settle()
 
-    await page.goto(f"{desk.base_url}/console/agents")
+    await page.goto(f"{scene.base_url}/console/agents")
     card = page.locator("li.card", has=page.get_by_role("heading", name="Mira"))
     await expect(card).to_contain_text("Publish and change events, and register people.")
     line = page.locator(".timeline li").first
     await expect(line).to_contain_text("Mira registered ben@example.com for Jazz night")
     await line.get_by_role("link", name="Undo").click()
     await page.get_by_role("button", name="Remove the registration").click()
-    await page.goto(f"{desk.base_url}/console/agents")
+    await page.goto(f"{scene.base_url}/console/agents")
     await expect(page.locator(".timeline li").first).to_contain_text("was undone")
 
     await card.get_by_role("link", name="Remove").click()
@@ -78,12 +80,12 @@ async def test_an_agent_is_connected_from_nothing_and_what_it_did_is_undone(chro
     await expect(page.get_by_role("heading", name="Mira")).to_have_count(0)
 
 
-async def test_steps_can_be_read_without_scripts(chromium: Browser, desk: Desk) -> None:
+async def test_steps_can_be_read_without_scripts(chromium: Browser, scene: AgentScene) -> None:
     context = await chromium.new_context(java_script_enabled=False)
     page = await context.new_page()
 
-    await page.goto(f"{desk.base_url}/agents")
+    await page.goto(f"{scene.base_url}/agents")
     await page.locator("summary", has_text="Claude Code").click()
 
-    await expect(page.locator("#claude-code-command")).to_contain_text(f"{desk.base_url}/mcp")
-    await expect(page.locator("#mcp-address")).to_have_text(f"{desk.base_url}/mcp")
+    await expect(page.locator("#claude-code-command")).to_contain_text(f"{scene.base_url}/mcp")
+    await expect(page.locator("#mcp-address")).to_have_text(f"{scene.base_url}/mcp")

@@ -25,7 +25,7 @@ from tests.support import Service
 
 
 @dataclass
-class Desk:
+class AppScene:
     """The service behind a port, and an app that has a page on the web and a program on this computer.
 
     program    listens on this computer, and leads on to the page on the web
@@ -46,7 +46,7 @@ class Desk:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def desk(settings: Settings, tmp_path: Path) -> AsyncIterator[Desk]:
+async def scene(settings: Settings, tmp_path: Path) -> AsyncIterator[AppScene]:
     done = raw_answer(
         "200 OK\r\nContent-Type: text/html\r\nContent-Length: 44", b"<!doctype html><title>Done</title><h1>Done\n  "
     )
@@ -55,48 +55,52 @@ async def desk(settings: Settings, tmp_path: Path) -> AsyncIterator[Desk]:
         serving_outside(done, Authority(tmp_path).issue("localhost")) as web,
         serving_outside(redirecting_script(f"https://localhost:{web.port}/finished")) as program,
     ):
-        yield Desk(service, service.base_url, program, web)
+        yield AppScene(service, service.base_url, program, web)
 
 
-async def test_a_person_who_is_not_signed_in_comes_through_sign_in_to_the_app(chromium: Browser, desk: Desk) -> None:
-    ada = await desk.service.organizer(is_proved=False, email="ada@example.com")
-    app = await desk.app(f"http://localhost:{desk.program.port}/callback")
+async def test_a_person_who_is_not_signed_in_comes_through_sign_in_to_the_app(
+    chromium: Browser, scene: AppScene
+) -> None:
+    ada = await scene.service.organizer(is_proved=False, email="ada@example.com")
+    app = await scene.app(f"http://localhost:{scene.program.port}/callback")
     context = await chromium.new_context(ignore_https_errors=True)
     page = await context.new_page()
 
-    await page.goto(desk.page(app))
+    await page.goto(scene.page(app))
     await page.get_by_label("E-mail address").fill("ada@example.com")
     await page.get_by_label("E-mail address").press("Enter")
-    await expect(page).to_have_url(f"{desk.base_url}/sign-in/sent")
-    [(id,)] = await desk.service.run_sql("select max(id) from sign_in_links")
-    await page.goto(f"{desk.base_url}/sign-in/{links.encode_token(desk.service.database.resources.secret, id)}")
+    await expect(page).to_have_url(f"{scene.base_url}/sign-in/sent")
+    [(id,)] = await scene.service.run_sql("select max(id) from sign_in_links")
+    await page.goto(f"{scene.base_url}/sign-in/{links.encode_token(scene.service.database.resources.secret, id)}")
     await page.get_by_role("button").click()
     await page.get_by_role("button", name="It is mine: keep it").click()
 
     await expect(page.get_by_role("heading", level=1)).to_have_text("Let Example App act for you?")
-    assert page.url == desk.page(app)
+    assert page.url == scene.page(app)
     await page.get_by_role("button", name="Allow").click()
-    await page.wait_for_url(f"https://localhost:{desk.web.port}/finished")
+    await page.wait_for_url(f"https://localhost:{scene.web.port}/finished")
 
-    [request] = desk.program.requests
+    [request] = scene.program.requests
     answer = dict(parse_qsl(urlsplit(request.split()[1]).query))
-    assert (answer["state"], answer["iss"]) == ("xyz", desk.base_url)
+    assert (answer["state"], answer["iss"]) == ("xyz", scene.base_url)
     tokens = issued_tokens(await app.redeem(answer["code"]))
-    result = await Agent(desk.service.app, tokens["access_token"], "2025-11-25").call("list_organizers")
+    result = await Agent(scene.service.app, tokens["access_token"], "2025-11-25").call("list_organizers")
     assert [organizer["slug"] for organizer in result["structuredContent"]["data"]] == [ada.slug]
 
 
 @pytest.mark.parametrize("button", ["Allow", "Refuse"])
-async def test_an_app_on_the_web_gets_the_decision_of_the_person(chromium: Browser, desk: Desk, button: str) -> None:
-    app = await desk.app(f"https://localhost:{desk.web.port}/callback")
+async def test_an_app_on_the_web_gets_the_decision_of_the_person(
+    chromium: Browser, scene: AppScene, button: str
+) -> None:
+    app = await scene.app(f"https://localhost:{scene.web.port}/callback")
     context = await chromium.new_context(ignore_https_errors=True)
-    await context.add_cookies([await _signed_in(desk)])
+    await context.add_cookies([await _signed_in(scene)])
     watch = Watch(context)
     page = await context.new_page()
 
-    await page.goto(desk.page(app))
+    await page.goto(scene.page(app))
     await page.get_by_role("button", name=button).click()
-    await page.wait_for_url(f"https://localhost:{desk.web.port}/callback?**")
+    await page.wait_for_url(f"https://localhost:{scene.web.port}/callback?**")
 
     answer = dict(parse_qsl(urlsplit(page.url).query))
     assert ("code" in answer) == (button == "Allow")
@@ -106,24 +110,24 @@ async def test_an_app_on_the_web_gets_the_decision_of_the_person(chromium: Brows
 
 @looks
 async def test_the_pages_that_connect_an_app_are_accessible_and_fit_small_screens(
-    chromium: Browser, desk: Desk, scheme: Any, width: int, language: str
+    chromium: Browser, scene: AppScene, scheme: Any, width: int, language: str
 ) -> None:
     name = "W" * 60 + " \u0627\u0644\u062a\u0637\u0628\u064a\u0642"
-    app = await desk.app(f"https://{'w' * 60}.example/done", client_name=name)
+    app = await scene.app(f"https://{'w' * 60}.example/done", client_name=name)
     context = await open_context(chromium, scheme, width, language)
-    await context.add_cookies([await _signed_in(desk)])
+    await context.add_cookies([await _signed_in(scene)])
     watch = Watch(context)
     page = await context.new_page()
 
-    for address in (desk.page(app), desk.page(app).replace(app.id, "client_unknown")):
+    for address in (scene.page(app), scene.page(app).replace(app.id, "client_unknown")):
         await page.goto(address)
         assert await violations(page) == []
         assert await too_wide(page) == []
-    assert watch.hosts == {urlsplit(desk.base_url).netloc}
+    assert watch.hosts == {urlsplit(scene.base_url).netloc}
     assert [failure for failure in watch.failures if "400" not in failure] == []
 
 
-async def _signed_in(desk: Desk) -> Any:
+async def _signed_in(scene: AppScene) -> Any:
     """The cookie of an organizer who is signed in."""
-    person = await sign_in_person(desk.service, (await desk.service.organizer()).id)
-    return session_cookie(desk.base_url, person.http.cookies[session_cookie_name(desk.base_url)])
+    person = await sign_in_person(scene.service, (await scene.service.organizer()).id)
+    return session_cookie(scene.base_url, person.http.cookies[session_cookie_name(scene.base_url)])

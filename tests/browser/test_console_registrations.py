@@ -107,7 +107,7 @@ async def test_the_list_of_registrations_on_a_phone_has_the_first_person_on_the_
     assert box["y"] < MAX_FIRST_ROW_PIXELS
 
 
-async def test_a_person_opens_beside_the_list_on_a_desk_and_follows_changes(chromium: Browser, stage: Stage) -> None:
+async def test_a_person_opens_beside_the_list_on_a_desktop_and_follows_changes(chromium: Browser, stage: Stage) -> None:
     context = await chromium.new_context(viewport={"width": 1280, "height": 800})
     watch = Watch(context)
     ada = await entered(stage, context)

@@ -7,7 +7,7 @@ from PIL import Image
 from playwright.async_api import Browser
 
 from tests.browser.contact_sheet import picture
-from tests.browser.visitors import DESK, Shot
+from tests.browser.visitors import DESKTOP, Shot
 
 PAGE = """<!doctype html><style>body { margin: 0; background: #fff }
 main { height: 2000px } .bar { position: sticky; bottom: 0; height: 40px; background: #00f }</style>
@@ -28,7 +28,7 @@ async def test_a_bar_at_the_bottom_of_the_window_is_at_the_bottom_of_each_screen
 
 
 async def test_a_page_that_cannot_be_reached_as_wanted_is_told(chromium: Browser) -> None:
-    page = await (await chromium.new_context(viewport={"width": DESK, "height": HEIGHT})).new_page()
+    page = await (await chromium.new_context(viewport={"width": DESKTOP, "height": HEIGHT})).new_page()
     stopped: list[str] = []
 
     async def press(_: object) -> None:
@@ -36,7 +36,7 @@ async def test_a_page_that_cannot_be_reached_as_wanted_is_told(chromium: Browser
 
     drawn = await picture(page, Shot("no button", ("data:text/html,<p>Nothing",), press), 0, stopped)
 
-    assert drawn.size == (DESK // 2, HEIGHT // 2)
+    assert drawn.size == (DESKTOP // 2, HEIGHT // 2)
     assert [line.partition(":")[0] for line in stopped] == ["no button"]
 
 

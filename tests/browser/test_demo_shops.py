@@ -69,6 +69,7 @@ async def test_a_merchant_installs_the_app_in_a_demo_shop_and_sells_a_pack(
             assert await violations(page) == []
             assert await too_wide(page) == []
             await page.get_by_role("link", name="Orders").click()
+            await page.locator("summary", has_text="#1001").click()
             await page.get_by_role("button", name=re.compile("Cancel the order.*#1001")).click()
             await expect(page.get_by_text("Cancelled")).to_be_visible()
             assert await violations(page) == []
@@ -166,6 +167,7 @@ async def test_a_pack_bought_beside_the_shop_leaves_the_shelf_and_moves_a_number
         await expect(shop.locator("[data-count^='1006 ']")).to_have_text("9", timeout=SOON)
         await expect(storefront.locator("#stock-1006")).to_have_text("9 in stock", timeout=SOON)
         if width < 600:
+            assert await storefront.locator("html").evaluate("page => page.scrollHeight <= innerHeight"), "it is cut"
             await expect(page.locator("iframe[name=shop]")).not_to_be_visible()
             await page.get_by_text("Shop admin").first.click()
         for number in (shop.locator("[data-count^='1006 ']"), storefront.locator("#stock-1006")):

@@ -56,7 +56,7 @@ class Suggestions(NamedTuple):
 @contextlib.asynccontextmanager
 async def open_suggestions(chromium: Browser, inventory_template: str, tmp_path: Path) -> AsyncGenerator[Suggestions]:
     async with serve_merchant_console(inventory_template, tmp_path) as (scene, base_url):
-        add_more(scene.platform.world, DOMAIN)
+        add_more(scene.platform.state, DOMAIN)
         await scene.install(base_url)
         shop = await scene.shop()
         await SyncScene(scene, shop).finish_import()

@@ -21,7 +21,7 @@ from tests.inventory.sync.sync_scene import SyncScene
 async def imported(stage: MerchantStage) -> SyncScene:
     """The shop with imported products, of which four are sold in packs, and its agent."""
     scene, base_url = stage
-    add_more(scene.platform.world, DOMAIN)
+    add_more(scene.platform.state, DOMAIN)
     await scene.install(base_url)
     shop = await scene.shop()
     platform = SyncScene(scene, shop)

@@ -143,7 +143,7 @@ async def test_a_merchant_sees_the_last_thirty_days_with_pools_and_then_accepts_
     chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
     async with serve_merchant_console(inventory_template, tmp_path) as (scene, base_url):
-        add_past(scene.platform.world, DOMAIN)
+        add_past(scene.platform.state, DOMAIN)
         await scene.install(base_url)
         shop = await scene.shop()
         await scene.inventory.regenerate(shop, *SCOPES)
@@ -183,7 +183,7 @@ async def test_a_merchant_makes_three_pools_from_imported_products(
     chromium: Browser, inventory_template: str, tmp_path: Path
 ) -> None:
     async with serve_merchant_console(inventory_template, tmp_path) as (scene, base_url):
-        add_more(scene.platform.world, DOMAIN)
+        add_more(scene.platform.state, DOMAIN)
         await scene.install(base_url)
         shop = await scene.shop()
         await SyncScene(scene, shop).finish_import()
@@ -211,6 +211,7 @@ async def test_a_merchant_makes_three_pools_from_imported_products(
         await expect(page.locator("[data-title]")).to_have_text("Pools")
         await page.get_by_role("link", name="Settings", exact=True).click()
         await expect(page.locator("[data-title]")).to_have_text("Settings")
+        await expect(page.locator("[data-nav] [aria-current]")).to_have_text("Settings")
         await expect(frame.locator("body")).to_have_css("background-color", "rgb(241, 241, 241)")
         await page.get_by_role("link", name="Pools", exact=True).click()
         await frame.get_by_role("link", name="Lavender soap", exact=True).click()

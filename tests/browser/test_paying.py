@@ -111,11 +111,11 @@ async def test_a_seat_is_paid_from_a_form_in_another_site_and_the_money_goes_bac
             await expect(tab.get_by_label("Card number")).to_be_visible()
             assert tab.url.startswith(processor.address)
             # Another browser shows the organizer what happens.
-            desk = await signed_in(chromium, stage)
+            organizer_context = await signed_in(chromium, stage)
             console = f"{stage.base_url}/console/events/{stage.event['id']}"
             person = f"{console}/registrations/{await handle_of(stage.service, 'ann@example.com')}/payments"
-            of_event = await open_live(desk, f"{console}/payments")
-            of_person = await open_live(desk, person)
+            of_event = await open_live(organizer_context, f"{console}/payments")
+            of_person = await open_live(organizer_context, person)
             await expect(of_person.locator("#live form")).to_have_count(0)
             await pay(tab)
             await expect(of_event.locator("#live .tile").nth(1)).to_contain_text("€12.00 in 1 payment")

@@ -18,7 +18,7 @@ from tests.browser.demonstration import Demonstration, SentMails
 from tests.browser.looking import LOCALES
 from tests.browser.sheet_people import SheetOrganizer
 
-PHONE, DESK = 390, 1280
+PHONE, DESKTOP = 390, 1280
 """Widths of screens, in pixels."""
 
 MAX_PAGES = 120
@@ -135,7 +135,7 @@ async def pages_of(chromium: Browser, visitor: Visitor, drawn: set[str]) -> list
 
     drawn    the kinds of public pages of earlier visitors, which look the same to everybody; those here are added
     """
-    context = await signed_in(chromium, visitor, "light", DESK, "en")
+    context = await signed_in(chromium, visitor, "light", DESKTOP, "en")
     page = await context.new_page()
     origins = {urlsplit(url).netloc for url in visitor.starts}
     waiting, known, addresses = [*visitor.starts], {*drawn, *map(kind, visitor.starts)}, list[str]()

@@ -24,7 +24,7 @@ _ASKED = re.compile(r"https?://\S+/oauth/authorize\?(\S+)")
 
 
 @dataclass
-class Desk:
+class AuthorizationScene:
     """The events service as an authorization server, and an organizer at a browser."""
 
     service: Service
@@ -53,25 +53,25 @@ class Desk:
 
 
 @contextlib.asynccontextmanager
-async def desk() -> AsyncGenerator[Desk]:
+async def authorization_scene() -> AsyncGenerator[AuthorizationScene]:
     directory = scratch_directory()
     url = migrated_database(EVENTS, directory)
     at = listener()
     base_url = f"http://localhost:{at.getsockname()[1]}"
     settings = unlimited(url, directory).model_copy(update={"base_url": base_url, "oauth_builtin": True})
     async with running(settings) as service, serving(running_already(service.app), at):
-        yield Desk(service, base_url, await sign_in_person(service, (await service.organizer()).id))
+        yield AuthorizationScene(service, base_url, await sign_in_person(service, (await service.organizer()).id))
 
 
-async def suite(desk: Desk, program: Path, revision: str) -> tuple[int, str]:
+async def suite(scene: AuthorizationScene, program: Path, revision: str) -> tuple[int, str]:
     """Run the scenarios of a revision."""
     port = str(port_that_stays_free())
-    app = await register_client(desk.service, redirect_uris=[f"http://127.0.0.1:{port}/callback"])
-    options = ["--url", desk.base_url, "--client-id", app.id, "--resource", f"{desk.base_url}/mcp", "--port", port]
-    return await desk.run(program, "authorization", "--spec-version", revision, *options)
+    app = await register_client(scene.service, redirect_uris=[f"http://127.0.0.1:{port}/callback"])
+    options = ["--url", scene.base_url, "--client-id", app.id, "--resource", f"{scene.base_url}/mcp", "--port", port]
+    return await scene.run(program, "authorization", "--spec-version", revision, *options)
 
 
-async def inspector(desk: Desk, program: Path) -> tuple[int, str]:
+async def inspector(scene: AuthorizationScene, program: Path) -> tuple[int, str]:
     """Let the Inspector call a tool. It registers itself, and is at the person's own computer."""
     with tempfile.TemporaryDirectory() as home:
         browser = Path(home) / "xdg-open"  # the person has one already
@@ -79,7 +79,7 @@ async def inspector(desk: Desk, program: Path) -> tuple[int, str]:
         browser.chmod(0o700)
         environment = {"HOME": home, "PATH": f"{home}:{os.environ['PATH']}", "MCP_AUTO_OPEN_ENABLED": "true"}
         back = f"http://127.0.0.1:{port_that_stays_free()}/oauth/callback"
-        command = ["--cli", f"{desk.base_url}/mcp", "--transport", "http", "--callback-url", back, "--format", "json"]
-        return await desk.run(
+        command = ["--cli", f"{scene.base_url}/mcp", "--transport", "http", "--callback-url", back, "--format", "json"]
+        return await scene.run(
             program, *command, "--method", "tools/call", "--tool-name", "list_organizers", environment=environment
         )

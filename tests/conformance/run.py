@@ -105,12 +105,12 @@ async def suite(url: str, target: str, revision: str, scenario: str | None) -> b
 async def connected(revisions: Sequence[str]) -> bool:
     """Whether the events service is an authorization server as the protocol wants, and the Inspector connects to it."""
     outcomes: list[int] = []
-    async with authorization.desk() as desk:
+    async with authorization.authorization_scene() as scene:
         for revision in revisions:
-            status, text = await authorization.suite(desk, CACHE / "node_modules" / SUITE, revision)
+            status, text = await authorization.suite(scene, CACHE / "node_modules" / SUITE, revision)
             show(f"events as an authorization server, {revision}", text)
             outcomes.append(status)
-        status, text = await authorization.inspector(desk, CACHE / "node_modules" / INSPECTOR)
+        status, text = await authorization.inspector(scene, CACHE / "node_modules" / INSPECTOR)
         say(f"Inspector, connected by a click: {'fine' if status == 0 else text}", markup=False)
     return not any([*outcomes, status])
 

@@ -13,7 +13,7 @@ import pytest
 from holdfast.kit.running.admission import MIN_IN_PROGRESS
 from holdfast.kit.running.runner import TENANT_SHARE_DIVISOR
 from holdfast.kit.running.slots import SLOT_TIMEOUT_SECONDS
-from tests.events.console.organizer_scene import open_desk
+from tests.events.console.organizer_scene import open_scene
 from tests.helpers.event_visitor import Visitor, field_value, page_text
 from tests.helpers.locked_rows import hold_locks
 from tests.support import Client, Service, eventually
@@ -103,17 +103,17 @@ async def test_a_form_refused_under_overload_is_shown_as_it_was_filled_in(servic
 
 
 async def test_the_console_does_not_wait_behind_programs_of_the_same_organizer(service: Service) -> None:
-    at_desk = await open_desk(service)
+    scene = await open_scene(service)
     async with await psycopg.AsyncConnection.connect(service.database.url) as blocker:
         await blocker.execute("lock table queues in access exclusive mode")
-        reads = [asyncio.create_task(at_desk.ada.get("/api/queues")) for _ in range(50)]
+        reads = [asyncio.create_task(scene.ada.get("/api/queues")) for _ in range(50)]
 
         def are_waiting() -> bool:
             return service.runner.admission.in_progress == service.database.pool.max_size // TENANT_SHARE_DIVISOR
 
         await eventually(are_waiting)
         async with asyncio.timeout(SLOT_TIMEOUT_SECONDS - 1):
-            page = await at_desk.page("/console/look")
+            page = await scene.page("/console/look")
         await blocker.rollback()
 
     assert "Appearance" in page

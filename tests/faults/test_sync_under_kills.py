@@ -51,9 +51,9 @@ class Platform:
         self.address = address
         self._http = http
 
-    async def ask(self, deed: str, /, **arguments: Any) -> Any:
+    async def ask(self, action: str, /, **arguments: Any) -> Any:
         """Let something happen there. Raises `Impossible`."""
-        answer = await self._http.post(f"/_test/{deed}", json=arguments)
+        answer = await self._http.post(f"/_test/{action}", json=arguments)
         if answer.status_code == 409:
             raise Impossible(answer.json()["error"])
         assert answer.status_code == 200, answer.text
@@ -113,18 +113,18 @@ class Trade:
     async def go_on(self, count: int) -> None:
         """Let so many things happen."""
         while count:
-            deeds = {self._sell: 9, self._edit: 4, self._refund: 3, self._cancel: 2, self._send: 3, self._recount: 1}
-            [deed] = self._random.choices([*deeds], [*deeds.values()])
+            actions = {self._sell: 9, self._edit: 4, self._refund: 3, self._cancel: 2, self._send: 3, self._recount: 1}
+            [action] = self._random.choices([*actions], [*actions.values()])
             try:
-                await deed()
+                await action()
             except Impossible:
                 self.done["impossible"] += 1
             else:
-                self.done[deed.__name__.strip("_")] += 1
+                self.done[action.__name__.strip("_")] += 1
                 count -= 1
 
-    async def _ask(self, deed: str, /, **arguments: Any) -> Any:
-        return await self._platform.ask(deed, shop=self.domain, **arguments)
+    async def _ask(self, action: str, /, **arguments: Any) -> Any:
+        return await self._platform.ask(action, shop=self.domain, **arguments)
 
     def _random_lines(self, most: int = 3) -> list[list[int]]:
         """Lines of a new order."""
@@ -186,7 +186,7 @@ class Trade:
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 KILLS = 100 if SOAK else 6
-DEEDS = 10_000 if SOAK else 150
+ACTION_COUNT = 10_000 if SOAK else 150
 TIMEOUT_SECONDS = 3_000 if SOAK else 500
 LONG_SECONDS = 35.0 if SOAK else 2.0
 """How long slow answers may take: longer than the service waits for them, where there is time for it."""
@@ -253,7 +253,7 @@ async def test_orders_pools_and_levels_agree_whatever_is_killed_and_however_the_
                     await misbehave(shop_platform, number)
                     await asyncio.gather(
                         kill([*first, *second], inventory, number),
-                        *(dealer.trade.go_on(DEEDS // KILLS // 3 + 1) for dealer in dealers),
+                        *(dealer.trade.go_on(ACTION_COUNT // KILLS // 3 + 1) for dealer in dealers),
                     )
                     if random.random() < 0.2:
                         with contextlib.suppress(PlatformUnreachable):

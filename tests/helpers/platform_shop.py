@@ -143,10 +143,10 @@ async def beside_the_platform(place: Settings | Place, base_url: str = BASE_URL)
 def platform_at(address: str, base_url: str) -> ShopifyDouble:
     """The platform, with a shop in which something is sold."""
     platform = ShopifyDouble(address, App(CLIENT, SECRET, base_url))
-    platform.world.clock.advance(-60)  # what is there was not made just now
+    platform.state.clock.advance(-60)  # what is there was not made just now
     platform.open(DOMAIN)
-    seed.fill(platform.world, DOMAIN)
-    platform.world.clock.advance(60)
+    seed.fill(platform.state, DOMAIN)
+    platform.state.clock.advance(60)
     return platform
 
 

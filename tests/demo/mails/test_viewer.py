@@ -38,7 +38,7 @@ async def test_mails_are_listed_newest_first(browser: httpx2.AsyncClient, direct
 
     listed = await browser.get("/mails")
 
-    assert (empty.status_code, "Nothing was sent yet." in empty.text) == (200, True)
+    assert (empty.status_code, "No e\N{NON-BREAKING HYPHEN}mails yet." in empty.text) == (200, True)
     assert re.findall(r'href="/mails\?mail=(\w+)"', listed.text) == ["new", "old"]
     assert "“Müller” &lt;b&gt;" in listed.text
     assert listed.text.count("ann@example.com") == 2

@@ -131,11 +131,11 @@ async def run_platform(path: Path | None = None) -> AsyncGenerator[Stage]:
         Route("/-app/storefront/{path:path}", visit),
     ]
     double.webhooks.haste = 100_000
-    double.world.transport = httpx2.ASGITransport(double.app)
+    double.state.transport = httpx2.ASGITransport(double.app)
     try:
         async with (
             double.app.router.lifespan_context(double.app),
-            httpx2.AsyncClient(base_url=ADDRESS, transport=double.world.transport) as http,
+            httpx2.AsyncClient(base_url=ADDRESS, transport=double.state.transport) as http,
         ):
             stage = Stage(double, listener, http)
             yield stage
@@ -148,7 +148,7 @@ async def run_platform_with_app(path: Path | None = None) -> AsyncGenerator[Stag
     """A platform that runs, with a shop that sells honey and has the app."""
     async with run_platform(path) as stage:
         stage.double.open(DOMAIN)
-        stage.variants = seed.fill(stage.double.world, DOMAIN)
+        stage.variants = seed.fill(stage.double.state, DOMAIN)
         stage.double.install(DOMAIN)
         stage.token = stage.double.token(DOMAIN)
         yield stage

@@ -116,7 +116,7 @@ async def test_bundles_closed_locations_and_places_without_stock_are_refused(sta
 
     bundle = await stage.adjust(1, key="one", variant=3)
     other_place = await stage.adjust(0, key="two", changes=[change_of_level(stage, locationId=second.gid)])
-    set_location(stage.double.world, DOMAIN, second.id, active=False)
+    set_location(stage.double.state, DOMAIN, second.id, active=False)
     closed = await stage.adjust(0, key="three", changes=[change_of_level(stage, locationId=second.gid)])
 
     assert error_codes(bundle) == ["NON_MUTABLE_INVENTORY_ITEM"]

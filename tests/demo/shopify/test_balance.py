@@ -10,7 +10,7 @@ from tests.demo.shopify.stage import DOMAIN, Stage
 BEGUN = 50 + 8 + 4
 
 
-def act(stage: Stage, random: Random, orders: list[Order]) -> None:
+def make_random_change(stage: Stage, random: Random, orders: list[Order]) -> None:
     """Do something to an order, or make one."""
     double = stage.double
     if not orders or random.random() < 0.4:
@@ -38,7 +38,7 @@ async def test_levels_after_many_random_orders_are_those_that_the_orders_give(st
     random = Random(16)
     for _ in range(400):
         try:
-            act(stage, random, stage.double.orders(DOMAIN)[-20:])
+            make_random_change(stage, random, stage.double.orders(DOMAIN)[-20:])
         except ShopifyRefusal:
             continue
 

@@ -50,7 +50,7 @@ async def wait_until_over(stage: Stage, id: str) -> Any:
     """An operation that has ended."""
 
     async def is_over() -> bool:
-        bulks = stage.double.world.store.select(Bulk, DOMAIN)
+        bulks = stage.double.state.store.select(Bulk, DOMAIN)
         return all(bulk.completed for bulk in bulks)
 
     await eventually(is_over)

@@ -19,7 +19,7 @@ def written(stage: Stage, **fields: Any) -> dict[str, Any]:
 def allow(stage: Stage, *scopes: str) -> None:
     shop = stage.double.shop(DOMAIN)
     shop.scopes = [*shop.scopes, *scopes]
-    stage.double.world.store.put(DOMAIN, shop)
+    stage.double.state.store.put(DOMAIN, shop)
 
 
 async def test_a_variant_is_written_only_with_the_scope_for_products(stage: Stage) -> None:
@@ -59,5 +59,5 @@ async def test_values_and_names_that_are_wrong_are_refused_and_nothing_is_writte
 
     many = (await stage.data(WRITE, metafields=[written(stage)] * 26))["metafieldsSet"]
     assert many["userErrors"][0]["code"] == "LESS_THAN_OR_EQUAL_TO"
-    count = stage.double.world.store.db.execute("select count(*) from things where kind = 'Metafield'").fetchone()
+    count = stage.double.state.store.db.execute("select count(*) from things where kind = 'Metafield'").fetchone()
     assert count == (0,)

@@ -100,7 +100,7 @@ async def test_an_invalid_request_for_an_installation_is_refused(stage: Stage, c
 
 
 async def test_the_signature_of_the_install_query_is_that_of_the_documentation(stage: Stage) -> None:
-    stage.double.world.app.client_secret = "hush"
+    stage.double.state.app.client_secret = "hush"
     parameters = {
         "code": "0907a61c0c8d55e99db179b68161bc00",
         "shop": "some-shop.myshopify.com",
@@ -240,7 +240,7 @@ async def test_a_session_token_is_exchanged(stage: Stage) -> None:
 async def test_a_session_token_that_is_not_right_is_refused(stage: Stage) -> None:
     good = stage.double.oauth.session_token
     forged = jwt.encode(jwt.decode(good(DOMAIN), options={"verify_signature": False}), "other" * 8, "HS256")
-    now = stage.double.world.now()
+    now = stage.double.state.now()
 
     for token in (
         "",

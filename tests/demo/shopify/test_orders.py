@@ -201,7 +201,7 @@ async def test_a_sent_or_cancelled_order_cannot_be_changed(stage: Stage) -> None
     stage.double.send(DOMAIN, sent.id)
     stage.double.cancel(DOMAIN, cancelled.id)
 
-    for act in (
+    for action in (
         lambda: stage.double.cancel(DOMAIN, sent.id),
         lambda: stage.double.delete_order(DOMAIN, sent.id),
         lambda: stage.double.cancel(DOMAIN, cancelled.id),
@@ -212,7 +212,7 @@ async def test_a_sent_or_cancelled_order_cannot_be_changed(stage: Stage) -> None
         lambda: sell(stage, 0),
     ):
         with pytest.raises(ShopifyRefusal):
-            act()
+            action()
 
 
 async def test_an_order_that_was_cancelled_can_be_deleted(stage: Stage) -> None:
@@ -237,7 +237,7 @@ async def test_an_order_outlives_its_variant(stage: Stage) -> None:
 
 
 async def test_an_order_of_an_untracked_variant_leaves_its_level_unchanged(stage: Stage) -> None:
-    change_variant(stage.double.world, DOMAIN, stage.variants[1].id, tracked=False)
+    change_variant(stage.double.state, DOMAIN, stage.variants[1].id, tracked=False)
 
     order = sell(stage)
     stage.double.send(DOMAIN, order.id)

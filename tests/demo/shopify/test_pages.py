@@ -43,14 +43,17 @@ async def test_orders_are_found_by_their_number_and_by_what_was_sold(stage: Stag
     for variant in stage.variants[:2]:
         await press(stage, "sell", variant=variant.id)
 
-    async def numbers(sought: str) -> list[str]:
-        page = await stage.http.get(SHOP, params={"tab": "orders", "q": sought})
+    async def numbers(search: str, language: str = "en") -> list[str]:
+        page = await stage.http.get(SHOP, params={"tab": "orders", "q": search}, headers={"Accept-Language": language})
         return re.findall(r"<h2>(#\d+)", page.text)
 
     assert await numbers("") == ["#1002", "#1001"]
     assert await numbers("1001") == ["#1001"]
     assert await numbers(" 6-PACK ") == ["#1002"]
     assert await numbers("honey jars") == ["#1002", "#1001"]
+    assert await numbers("honiggläser", "de") == ["#1002", "#1001"]
+    assert await numbers("einzeln", "de") == ["#1001"]
+    assert await numbers("einzeln") == []
     nothing = await stage.http.get(SHOP, params={"tab": "orders", "q": "<soap>"})
     assert "No order found." in nothing.text
     assert 'value="&lt;soap&gt;"' in nothing.text
@@ -213,7 +216,7 @@ async def test_the_pages_of_a_shop_are_in_the_language_of_the_browser(stage: Sta
         f"{SHOP}?tab=developers": "Nachrichten an Holdfast",
         f"{SHOP}/variants/{stage.variants[0].id}": "Bestand von Hand ändern",
         f"{SHOP}/products/honey-jars": "Packung wählen",
-        f"{SHOP}/cart": "Waren bestellen",
+        f"{SHOP}/cart": "Bestellen",
         f"{SHOP}/orders/{sold.id}": "6,00\xa0€",
         f"{SHOP}/side-by-side": "Holdfast ist installiert.",
         f"{SHOP}/admin/apps/holdfast": "Zurück zum Shop",

@@ -22,7 +22,7 @@ async def test_a_product_page_has_the_theme_block_with_the_files_of_the_extensio
     assert {*served} == {"live-stock.js", "live-stock.css"}
     for name, answer in served.items():
         assert answer.content == (ASSETS / name).read_bytes()
-    assert f"connect-src 'self' {stage.double.world.app.address};" in page.headers["content-security-policy"]
+    assert f"connect-src 'self' {stage.double.state.app.address};" in page.headers["content-security-policy"]
 
 
 async def test_a_variant_is_bought_and_shown_again(stage: Stage) -> None:
@@ -86,6 +86,7 @@ async def test_a_sold_out_pack_is_marked_and_another_one_is_chosen(stage: Stage)
     admin = await stage.http.get(f"/{DOMAIN}")
 
     assert re.findall(r'<div class="pack( sold-out)?">', page.text) == [" sold-out", "", ""]
+    assert ["disabled" in radio for radio in re.findall(r'<input type="radio"[^>]*', page.text)] == [True, False, False]
     assert f'name="id" value="{six.id}" checked>' in page.text
     assert re.findall(r"<button[^>]*type=\"submit\"( disabled)?>Sell one", admin.text) == [" disabled", "", "", "", ""]
 
@@ -94,7 +95,30 @@ async def test_a_product_says_what_it_is_and_what_a_pack_saves(stage: Stage) -> 
     page = await stage.http.get(HONEY)
 
     assert "Mild blossom honey" in page.text
-    assert "€5.50 each, you save €3.00" in page.text
+    assert "€5.50 each," in page.text
+    assert "you save €3.00" in page.text
+
+
+async def test_a_sold_out_pack_saves_nothing_and_nothing_of_a_sold_out_product_can_be_bought(stage: Stage) -> None:
+    for variant in stage.variants[1:]:
+        stage.double.count(DOMAIN, variant.id, 0)
+    single_left = await stage.http.get(f"{HONEY}?variant={stage.variants[1].id}")
+    stage.double.count(DOMAIN, stage.variants[0].id, 0)
+    nothing_left = await stage.http.get(HONEY)
+
+    assert "you save" not in single_left.text
+    assert f'name="id" value="{stage.variants[0].id}" checked>' in single_left.text
+    assert "Buy this pack" in single_left.text
+    assert '<button class="button" type="submit" disabled>Sold out</button>' in nothing_left.text
+
+
+async def test_the_titles_of_the_demo_are_in_the_language_of_the_visitor(stage: Stage) -> None:
+    page = await stage.http.get(f"{HONEY}?locale=de")
+    shop_page = await stage.http.get(f"/{DOMAIN}", headers={"accept-language": "de"})
+
+    assert "<h1><bdi>Honiggläser</bdi></h1>" in page.text
+    assert "<bdi>6er\N{NON-BREAKING HYPHEN}Pack</bdi>" in page.text
+    assert "<bdi>Grüner Tee</bdi>" in shop_page.text
 
 
 async def test_the_page_of_the_shop_leads_to_each_product(stage: Stage) -> None:

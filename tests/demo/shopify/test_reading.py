@@ -124,7 +124,7 @@ async def test_nodes_of_every_type_are_found_by_their_ids(stage: Stage) -> None:
 
 async def test_closed_locations_are_listed_only_with_include_inactive(stage: Stage) -> None:
     closed = stage.double.add_location(DOMAIN, "Attic")
-    set_location(stage.double.world, DOMAIN, closed.id, active=False)
+    set_location(stage.double.state, DOMAIN, closed.id, active=False)
 
     data = await stage.data(
         "{ open: locations(first: 5) { nodes { name } } all: locations(first: 5, includeInactive: true) {"

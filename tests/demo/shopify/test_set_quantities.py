@@ -70,7 +70,7 @@ async def test_a_level_that_stays_as_it_is_makes_no_change(stage: Stage) -> None
 
 
 async def test_the_on_hand_quantity_of_a_level_can_be_set(stage: Stage) -> None:
-    stage.double.world.levels.change(
+    stage.double.state.levels.change(
         DOMAIN, stage.variants[0].item, stage.double.locations(DOMAIN)[0].id, 0, available=-5, committed=5
     )
 
@@ -128,7 +128,7 @@ async def test_bundles_closed_locations_and_places_without_stock_are_refused(sta
 
     bundle = await stage.set(1, key="one", variant=3)
     other_place = await stage.set(0, key="two", quantities=[level])
-    set_location(stage.double.world, DOMAIN, second.id, active=False)
+    set_location(stage.double.state, DOMAIN, second.id, active=False)
     closed = await stage.set(0, key="three", quantities=[level])
 
     assert error_codes(bundle) == ["NON_MUTABLE_INVENTORY_ITEM"]

@@ -13,10 +13,10 @@ async def test_a_shop_of_the_demo_promises_more_than_is_on_its_shelf() -> None:
     async with run_platform() as stage:
         stage.double.begin(DOMAIN, with_more=True)
         page = await stage.http.get(PAGE)
-        before = stage_stock(stage.double.world, DOMAIN, {})
+        before = stage_stock(stage.double.state, DOMAIN, {})
         for _ in range(5):
             stage.double.sell(DOMAIN, SaleLine(1012, 1))
-        after = stage_stock(stage.double.world, DOMAIN, {})
+        after = stage_stock(stage.double.state, DOMAIN, {})
         oversold = await stage.http.get(PAGE)
 
     assert (before.shelf, before.promised, before.is_shared) == (50, 182, False)
@@ -31,9 +31,9 @@ async def test_units_that_came_back_are_on_the_shelf_again() -> None:
     async with run_platform() as stage:
         stage.double.begin(DOMAIN)
         order = stage.double.sell(DOMAIN, SaleLine(1006, 2), SaleLine(1001, 1))
-        sold = stage_stock(stage.double.world, DOMAIN, {}).shelf
+        sold = stage_stock(stage.double.state, DOMAIN, {}).shelf
         stage.double.cancel(DOMAIN, order.id)
-        back = stage_stock(stage.double.world, DOMAIN, {}).shelf
+        back = stage_stock(stage.double.state, DOMAIN, {}).shelf
 
     assert (sold, back) == (37, 50)
 
@@ -73,7 +73,7 @@ async def test_a_number_that_stays_different_is_explained_and_leads_to_the_compa
     stage.double.count(DOMAIN, stage.variants[0].id, 70)
 
     just_changed = await stage.http.get(PAGE)
-    stage.double.world.clock.advance(MAX_FOLLOW_SECONDS + 1)
+    stage.double.state.clock.advance(MAX_FOLLOW_SECONDS + 1)
     later = await stage.http.get(PAGE)
 
     explained = [f"/{DOMAIN}/admin/apps/holdfast/console/sync" in page.text for page in (just_changed, later)]

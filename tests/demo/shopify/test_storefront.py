@@ -13,7 +13,7 @@ async def test_a_visitor_is_passed_on_to_the_app_with_a_signature_and_without_co
     answer = await stage.http.get(AVAILABILITY, headers={"Cookie": "who=ada", "If-None-Match": '"7"'})
     [visit] = stage.visits
 
-    assert verify_proxy_query(visit.url.query.encode(), [SECRET.encode()], stage.double.world.now()) == DOMAIN
+    assert verify_proxy_query(visit.url.query.encode(), [SECRET.encode()], stage.double.state.now()) == DOMAIN
     assert visit.url.path == "/-app/storefront/availability"
     assert "cookie" not in visit.headers
     assert visit.headers["x-forwarded-host"] == DOMAIN

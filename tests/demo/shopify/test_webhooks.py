@@ -41,7 +41,7 @@ async def test_a_webhook_is_signed_as_the_platform_signs(stage: Stage) -> None:
 
 async def test_webhooks_are_signed_with_the_old_secret_for_a_while_after_a_rotation(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CREATE")
-    stage.double.world.app.client_secret, stage.double.world.app.webhook_secret = "new", SECRET
+    stage.double.state.app.client_secret, stage.double.state.app.webhook_secret = "new", SECRET
     sell(stage)
 
     heard = await stage.listener.wait_for("orders/create")
@@ -80,7 +80,7 @@ async def test_a_subscription_ends_after_nine_attempts_in_four_hours(stage: Stag
     await stage.listener.wait_for("orders/create", 9)
     await wait_until_sent(stage)
 
-    left = stage.double.world.store.select(Subscription, DOMAIN)
+    left = stage.double.state.store.select(Subscription, DOMAIN)
     assert [subscription.topic for subscription in left] == ["ORDERS_CANCELLED"]
 
 

@@ -1,9 +1,9 @@
-"""An organizer at a desk, and an agent that asks the organizer first."""
+"""An organizer in the console, and an agent that asks the organizer first."""
 
 from holdfast.accounts.agents.limits import SetLimit
 from holdfast.events.keys import operations as keys
 from holdfast.kit.contract.caller import system
-from tests.events.console.organizer_scene import Desk, hidden_field, open_desk
+from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_scene
 from tests.helpers.agents import Agent
 from tests.support import Service, event_fields
 
@@ -11,16 +11,16 @@ NIGHT = event_fields(title="Jazz night")
 """The same for all calls: a call is the same request only if all of its arguments are."""
 
 
-async def asking_desk(service: Service) -> tuple[Desk, Agent]:
-    """Ada at her desk, and an agent with a key of hers that asks her first."""
-    at = await open_desk(service)
+async def asking_scene(service: Service) -> tuple[OrganizerScene, Agent]:
+    """Ada in the console, and an agent with a key of hers that asks her first."""
+    at = await open_scene(service)
     made = (await at.ada.post("/api/keys", {"api_key": {"name": "Claude"}})).json()["data"]
     command = SetLimit(key_id=made["id"], asks_first=True)
     await service.database.transact(lambda tx: keys.KEY_LIMITS.store(tx, system(at.ada.id), command))
     return at, Agent(service.app, made["key"], "2025-11-25")
 
 
-async def decide(at: Desk, path: str, do: str, seen: str | None = None) -> int:
+async def decide(at: OrganizerScene, path: str, do: str, seen: str | None = None) -> int:
     """The status of the answer to Approve or Decline, on the page as it is now."""
     page = await at.browser.get(path)
     seen = hidden_field(page, "seen") if seen is None else seen

@@ -16,7 +16,7 @@ FOREIGN = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
 
 
 @dataclass
-class Desk:
+class OrganizerScene:
     """Ada at a browser, signed in, and with a key; and Bob, another organizer."""
 
     service: Service
@@ -41,10 +41,10 @@ class Desk:
         return await self.browser.http.post(path, data={"token": token(page), **fields}, headers=FOREIGN)
 
 
-async def open_desk(service: Service, *, language: str = "en") -> Desk:
+async def open_scene(service: Service, *, language: str = "en") -> OrganizerScene:
     """Ada and Bob, with one key each."""
     ada, browser = await sign_in_organizer(service, language=language)
-    return Desk(service, browser, ada, await service.organizer("Bob Events"))
+    return OrganizerScene(service, browser, ada, await service.organizer("Bob Events"))
 
 
 def hidden_field(page: httpx2.Response, name: str) -> str:
@@ -54,7 +54,7 @@ def hidden_field(page: httpx2.Response, name: str) -> str:
     return unescape(match[1])
 
 
-async def create_key(at: Desk, name: str, **fields: str) -> httpx2.Response:
+async def create_key(at: OrganizerScene, name: str, **fields: str) -> httpx2.Response:
     """Fill in the form for a new key, and send it."""
     page = await at.browser.get("/console/agents")
     form = {"token": token(page), "once": hidden_field(page, "once"), "name": name, **fields}

@@ -29,7 +29,7 @@ def text(page: httpx2.Response) -> str:
     return " ".join(unescape(re.sub(r"<[^>]*>", "", f"<main{main}")).split())
 
 
-async def desk(person: Person, path: str = "") -> httpx2.Response:
+async def agents_page(person: Person, path: str = "") -> httpx2.Response:
     page = await person.http.get(f"/console/agents{path}")
     assert page.status_code == 200, page.text
     return page
@@ -51,7 +51,7 @@ async def test_people_that_an_agent_registered_one_after_the_other_are_one_line(
         await agent.call("create_registration", event_id=jazz, email=f"{name}@example.com")
     await scene.service.settle()
 
-    page = await desk(scene.person)
+    page = await agents_page(scene.person)
 
     assert "Example App registered 4 people for Jazz night" in text(page)
     assert "dora@example.com, cleo@example.com, ben@example.com and 1 more" in text(page)
@@ -65,7 +65,7 @@ async def test_actions_of_an_agent_keep_their_order_around_other_actions(scene: 
     for event, name in ((one, "ann"), (two, "ben"), (one, "cleo")):
         await agent.call("create_registration", event_id=event, email=f"{name}@example.com")
 
-    registered = re.findall(r"registered (\w+)@example.com for (\w+)", text(await desk(scene.person)))
+    registered = re.findall(r"registered (\w+)@example.com for (\w+)", text(await agents_page(scene.person)))
 
     assert list(dict.fromkeys(registered)) == [("cleo", "One"), ("ben", "Two"), ("ann", "One")]
 
@@ -76,7 +76,7 @@ async def test_undoing_a_registration_asks_first_who_loses_what(scene: OAuthServ
     for name in ("ann", "ben"):
         await agent.call("create_registration", event_id=jazz, email=f"{name}@example.com")
     await scene.service.settle()
-    undo, *_ = undo_links(await desk(scene.person))
+    undo, *_ = undo_links(await agents_page(scene.person))
 
     question = await scene.person.http.get(undo)
 
@@ -86,7 +86,7 @@ async def test_undoing_a_registration_asks_first_who_loses_what(scene: OAuthServ
     form = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', question.text))
     await scene.person.http.post(urlsplit(undo).path, data={**form, "do": "remove"})
     assert await scene.service.run_sql("select count(*) from registrations") == [(0,)]
-    page = text(await desk(scene.person))
+    page = text(await agents_page(scene.person))
     assert "Example App registered 2 people for Jazz night" in page
     assert "was undone" in page
 
@@ -98,7 +98,7 @@ async def test_actions_of_agents_that_can_be_undone_link_to_their_question(scene
     queue = (await agent.call("create_queue", **queue_fields()))["structuredContent"]["id"]
     key = (await agent.call("create_api_key", name="Till"))["structuredContent"]["id"]
 
-    links = undo_links(await desk(scene.person))
+    links = undo_links(await agents_page(scene.person))
 
     assert links == [
         f"/console/agents/keys/{key}/revoke",
@@ -118,7 +118,7 @@ async def test_the_page_of_agents_says_where_a_person_without_a_seat_stands(scen
     await agent.call("create_registration", event_id=jazz, email="ann@example.com")
     await scene.service.settle()
 
-    page = text(await desk(scene.person))
+    page = text(await agents_page(scene.person))
 
     assert re.search(r"registered ann@example.com for Jazz night [^·]*· on the waiting list", page)
 
@@ -128,7 +128,7 @@ async def test_the_page_of_agents_shows_no_actions_of_another_organizer(scene: O
     await agent.call("create_event", **event_fields(title="Jazz night"))
     _, bob = await scene.other_organizer()
 
-    page = await desk(bob)
+    page = await agents_page(bob)
 
     assert "Nothing yet. Each change that an agent makes appears here" in text(page)
     assert "Jazz night" not in page.text
@@ -140,7 +140,7 @@ async def test_names_on_the_page_of_agents_are_escaped(scene: OAuthServerScene) 
     tokens = (await app.redeem(answer["code"])).json()
     await scene.agent(tokens).call("create_event", **event_fields(title="<b>Jazz</b>"))
 
-    for page in (await desk(scene.person), await desk(scene.person, "/done")):
+    for page in (await agents_page(scene.person), await agents_page(scene.person, "/done")):
         assert "<script>alert" not in page.text
         assert "<b>Jazz</b>" not in page.text
         assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page.text
@@ -151,7 +151,7 @@ async def test_older_lines_are_on_pages_of_their_own(scene: OAuthServerScene) ->
     for number in range(45):
         await agent.call("create_event", **event_fields(title=f"Event {number}."))
 
-    first = await desk(scene.person, "/done")
+    first = await agents_page(scene.person, "/done")
     [older] = re.findall(r'href="([^"]*before=[^"]*)" rel="next"', first.text)
     second = await scene.person.http.get(unescape(older))
 
@@ -182,7 +182,7 @@ async def test_the_page_of_agents_is_in_german_too(scene: OAuthServerScene) -> N
     await agent.call("create_registration", event_id=jazz, email="ann@example.com")
     scene.person.http.headers["Accept-Language"] = "de"
 
-    page = text(await desk(scene.person))
+    page = text(await agents_page(scene.person))
 
     assert "1. Adresse kopieren" in page
     assert "Example App hat ann@example.com für Jazz night angemeldet" in page

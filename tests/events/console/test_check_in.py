@@ -6,21 +6,23 @@ import uuid
 import pytest
 
 from tests.events.check_in.check_in_scene import code_of
-from tests.events.console.organizer_scene import Desk, open_desk
+from tests.events.console.organizer_scene import OrganizerScene, open_scene
 from tests.helpers.form_browser import main_text
 from tests.helpers.people import end_event, erase, sign_up
 from tests.support import Service
 
 
-async def opened(service: Service, *people: str, language: str = "en", **fields: object) -> tuple[Desk, str, int]:
-    """An organizer at the check-in of a new event: the desk, the path, and the event."""
-    table = await open_desk(service, language=language)
+async def opened(
+    service: Service, *people: str, language: str = "en", **fields: object
+) -> tuple[OrganizerScene, str, int]:
+    """An organizer at the check-in of a new event: the scene, the path, and the event."""
+    table = await open_scene(service, language=language)
     event = await table.ada.create_event(**fields)
     await sign_up(service, event, *people)
     return table, f"/console/events/{event['id']}/check-in", event["id"]
 
 
-async def scan(table: Desk, path: str, text: str, device: str = "Door 1", **fields: str) -> str:
+async def scan(table: OrganizerScene, path: str, text: str, device: str = "Door 1", **fields: str) -> str:
     fields = {"id": str(uuid.uuid4()), "device": device, **fields}
     answer = await table.post(path, do="scan", text=text, **fields)
     assert answer.status_code == 200, answer.text
@@ -130,7 +132,7 @@ async def test_check_in_forms_of_other_sites_or_without_a_task_change_nothing(se
 
 
 async def test_a_check_in_of_another_organizer_is_not_shown_or_changed(service: Service) -> None:
-    table = await open_desk(service)
+    table = await open_scene(service)
     event = await table.bob.create_event(title="Secret meeting")
     others_event = await table.ada.create_event()
     await sign_up(service, event, "zoe")

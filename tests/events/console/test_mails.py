@@ -6,7 +6,7 @@ from html import unescape
 import httpx2
 import pytest
 
-from tests.events.console.organizer_scene import Desk, open_desk
+from tests.events.console.organizer_scene import OrganizerScene, open_scene
 from tests.helpers.form_browser import Browser
 from tests.support import Client, Service
 
@@ -14,7 +14,7 @@ RECIPIENT = re.compile(r'<th scope="row"><a [^>]*><bdi>')
 """What stands before the address in a row."""
 
 
-async def caused(at: Desk, who: Client, title: str, *names: str) -> None:
+async def caused(at: OrganizerScene, who: Client, title: str, *names: str) -> None:
     """An event, and a mail to each of these people, who are registered for it."""
     event = await who.create_event(title=title)
     for name in names:
@@ -23,7 +23,7 @@ async def caused(at: Desk, who: Client, title: str, *names: str) -> None:
 
 
 async def test_the_page_of_mails_shows_the_status_of_each_mail(service: Service) -> None:
-    at = await open_desk(service)
+    at = await open_scene(service)
     await caused(at, at.ada, "Life drawing", "ann", "bob", "cleo", "dan", "eve")
     for name, change in (
         ("bob", "outcome = 'sent', ended_at = now(), attempts = 1"),
@@ -46,7 +46,7 @@ async def test_the_page_of_mails_shows_the_status_of_each_mail(service: Service)
     assert "451 later" in of["eve"]
 
 
-async def failed(at: Desk, name: str, error: str = "550 5.1.1 no such user") -> str:
+async def failed(at: OrganizerScene, name: str, error: str = "550 5.1.1 no such user") -> str:
     """Let the mail to a person fail. Returns the path of the button that tries it again."""
     [(id,)] = await at.service.run_sql(
         "update mails set outcome = 'failed', ended_at = now(), attempts = 3, error = %(error)s"
@@ -57,12 +57,12 @@ async def failed(at: Desk, name: str, error: str = "550 5.1.1 no such user") -> 
     return f"/console/mails/{id}/retry"
 
 
-async def states(at: Desk) -> list[tuple[str | None, int]]:
+async def states(at: OrganizerScene) -> list[tuple[str | None, int]]:
     return await at.service.run_sql("select outcome, attempts from mails order by id")
 
 
 async def test_mails_can_be_filtered_by_their_status(service: Service) -> None:
-    at = await open_desk(service)
+    at = await open_scene(service)
     await caused(at, at.ada, "Life drawing", *(f"person{number}" for number in range(60)), "bob", "cleo", "dan")
     await caused(at, at.bob, "Secret meeting", "eve")
     await failed(at, "bob")
@@ -88,7 +88,7 @@ async def test_mails_can_be_filtered_by_their_status(service: Service) -> None:
 
 
 async def test_mails_to_one_address_are_found_whatever_their_status(service: Service) -> None:
-    at = await open_desk(service)
+    at = await open_scene(service)
     await caused(at, at.ada, "Life drawing", "ann", "bob")
     await caused(at, at.ada, "Pottery", "ann")
     await caused(at, at.bob, "Secret meeting", "ann")
@@ -102,7 +102,7 @@ async def test_mails_to_one_address_are_found_whatever_their_status(service: Ser
 
 
 async def test_a_mail_that_failed_is_tried_again(service: Service) -> None:
-    at = await open_desk(service)
+    at = await open_scene(service)
     await caused(at, at.ada, "Life drawing", "ann", "bob")
     path = await failed(at, "ann")
     page = await at.page("/console/mails?status=failed")
@@ -116,7 +116,7 @@ async def test_a_mail_that_failed_is_tried_again(service: Service) -> None:
 
 
 async def test_a_mail_that_was_sent_or_does_not_exist_is_not_retried(service: Service) -> None:
-    at = await open_desk(service)
+    at = await open_scene(service)
     await caused(at, at.ada, "Life drawing", "ann")
     path = await failed(at, "ann")
     await service.run_sql("update mails set outcome = 'sent'")
@@ -132,7 +132,7 @@ async def test_a_mail_that_was_sent_or_does_not_exist_is_not_retried(service: Se
 
 
 async def test_mails_of_another_organizer_and_mails_to_sign_in_are_not_tried_again(service: Service) -> None:
-    at = await open_desk(service)
+    at = await open_scene(service)
     await caused(at, at.bob, "Secret meeting", "ann")
     await Browser(service).ask("somebody@example.com")
     paths = [await failed(at, name) for name in ("ann", "somebody")]
@@ -145,7 +145,7 @@ async def test_mails_of_another_organizer_and_mails_to_sign_in_are_not_tried_aga
 
 
 async def test_a_button_of_another_site_tries_nothing_again(service: Service) -> None:
-    at = await open_desk(service)
+    at = await open_scene(service)
     await caused(at, at.ada, "Life drawing", "ann")
     path = await failed(at, "ann")
 
@@ -158,7 +158,7 @@ async def test_a_button_of_another_site_tries_nothing_again(service: Service) ->
 
 
 async def test_the_page_of_mails_says_in_plain_words_why_a_mail_failed_and_what_to_do(service: Service) -> None:
-    at = await open_desk(service)
+    at = await open_scene(service)
     await caused(at, at.ada, "Life drawing", "ann", "bob")
     await failed(at, "ann", "552 5.2.2 mailbox full")
     await failed(at, "bob", "it could not be written: KeyError('internals')")
@@ -172,7 +172,7 @@ async def test_the_page_of_mails_says_in_plain_words_why_a_mail_failed_and_what_
 
 
 async def test_mails_of_another_organizer_and_mails_to_sign_in_are_not_shown(service: Service) -> None:
-    at = await open_desk(service)
+    at = await open_scene(service)
     await Browser(service).ask("somebody@example.com")
     await caused(at, at.bob, "Secret meeting", "ann")
 
@@ -185,7 +185,7 @@ async def test_mails_of_another_organizer_and_mails_to_sign_in_are_not_shown(ser
 
 
 async def test_mails_of_an_event_that_is_handed_over_go_with_it(service: Service) -> None:
-    at = await open_desk(service)
+    at = await open_scene(service)
     await caused(at, at.bob, "Kept", "ann")
     await caused(at, at.bob, "Life drawing", "cleo", "dan")
     [(event,)] = await service.run_sql("select id from events where title = 'Life drawing'")
@@ -203,7 +203,7 @@ async def test_mails_of_an_event_that_is_handed_over_go_with_it(service: Service
 
 
 async def test_a_long_list_of_mails_is_paged(service: Service) -> None:
-    at = await open_desk(service)
+    at = await open_scene(service)
     await caused(at, at.ada, "First", *(f"person{number}" for number in range(30)))
     await caused(at, at.ada, "Second", *(f"person{number}" for number in range(30)))
     await caused(at, at.bob, "Secret meeting", "ann")
@@ -219,14 +219,14 @@ async def test_a_long_list_of_mails_is_paged(service: Service) -> None:
 
 @pytest.mark.parametrize("before", ["", "0", "-1", "x", "9" * 30, "1'--", "%00"])
 async def test_an_invalid_page_of_mails_is_the_first_page(service: Service, before: str) -> None:
-    at = await open_desk(service)
+    at = await open_scene(service)
     await caused(at, at.ada, "Life drawing", "ann")
 
     assert "ann@example.com" in await at.page(f"/console/mails?before={before}")
 
 
 async def test_texts_of_strangers_are_escaped_on_the_page_of_mails(service: Service) -> None:
-    at = await open_desk(service)
+    at = await open_scene(service)
     await caused(at, at.ada, "<script>alert(1)</script>", "ann")
     await service.run_sql("update mails set attempts = 1, error = '<img src=x onerror=alert(1)>'")
 
@@ -238,7 +238,7 @@ async def test_texts_of_strangers_are_escaped_on_the_page_of_mails(service: Serv
 
 
 async def test_the_page_of_mails_is_in_german_too(service: Service) -> None:
-    at = await open_desk(service, language="de")
+    at = await open_scene(service, language="de")
     await caused(at, at.ada, "Aktzeichnen", "ann")
 
     assert "Wartet</span>" in await at.page("/console/mails")

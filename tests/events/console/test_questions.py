@@ -5,60 +5,60 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tests.events.console.organizer_scene import Desk, open_desk
+from tests.events.console.organizer_scene import OrganizerScene, open_scene
 from tests.helpers.people import handle_of, sign_up
 from tests.support import Service
 
 
-async def revoke_a_key(at: Desk) -> tuple[str, str]:
+async def revoke_a_key(at: OrganizerScene) -> tuple[str, str]:
     [key] = (await at.ada.get("/api/keys")).json()["data"]
     return f"/console/agents/keys/{key['id']}/revoke", key["name"]
 
 
-async def delete_a_room(at: Desk) -> tuple[str, str]:
+async def delete_a_room(at: OrganizerScene) -> tuple[str, str]:
     queue = await at.ada.create_queue(title="Winter sale")
     return f"/console/queues/{queue['id']}/delete", "Winter sale"
 
 
-async def cancel_an_event(at: Desk) -> tuple[str, str]:
+async def cancel_an_event(at: OrganizerScene) -> tuple[str, str]:
     event = await at.ada.create_event(title="Jazz night")
     return f"/console/events/{event['id']}/cancel", "Jazz night"
 
 
-async def webhook(at: Desk) -> str:
+async def webhook(at: OrganizerScene) -> str:
     made = await at.ada.post("/api/webhook_endpoints", {"webhook_endpoint": {"url": "https://shop.example/hooks"}})
     return f"/console/webhooks/{made.json()['data']['id']}"
 
 
-async def delete_a_webhook(at: Desk) -> tuple[str, str]:
+async def delete_a_webhook(at: OrganizerScene) -> tuple[str, str]:
     return f"{await webhook(at)}/delete", "https://shop.example/hooks"
 
 
-async def pause_a_webhook(at: Desk) -> tuple[str, str]:
+async def pause_a_webhook(at: OrganizerScene) -> tuple[str, str]:
     return f"{await webhook(at)}/pause", "https://shop.example/hooks"
 
 
-async def renew_a_secret(at: Desk) -> tuple[str, str]:
+async def renew_a_secret(at: OrganizerScene) -> tuple[str, str]:
     return f"{await webhook(at)}/secret", "https://shop.example/hooks"
 
 
-async def end_all_access(at: Desk) -> tuple[str, str]:
+async def end_all_access(at: OrganizerScene) -> tuple[str, str]:
     return "/account/secure", "All your API keys stop working."
 
 
-async def registered(at: Desk) -> tuple[str, str]:
+async def registered(at: OrganizerScene) -> tuple[str, str]:
     """The path of an event, and the public id of a person who is registered for it."""
     event = await at.ada.create_event()
     await sign_up(at.service, event, "ann")
     return f"/console/events/{event['id']}", await handle_of(at.service, "ann@example.com")
 
 
-async def move_a_person(at: Desk) -> tuple[str, str]:
+async def move_a_person(at: OrganizerScene) -> tuple[str, str]:
     event, person = await registered(at)
     return f"{event}/registrations/{person}?do=wait", "ann@example.com"
 
 
-async def remove_people(at: Desk) -> tuple[str, str]:
+async def remove_people(at: OrganizerScene) -> tuple[str, str]:
     event, person = await registered(at)
     return f"{event}/several-registrations?do=remove&p-{person}=on", "Remove 1 registration?"
 
@@ -78,9 +78,9 @@ QUESTIONS = (
 
 @pytest.mark.parametrize("question", QUESTIONS)
 async def test_a_question_names_what_ends_and_offers_the_way_out_first(
-    service: Service, question: Callable[[Desk], Awaitable[tuple[str, str]]]
+    service: Service, question: Callable[[OrganizerScene], Awaitable[tuple[str, str]]]
 ) -> None:
-    at = await open_desk(service)
+    at = await open_scene(service)
     path, name = await question(at)
 
     page = (await at.page(path)).partition("<main>")[2].partition("</main>")[0]

@@ -7,15 +7,15 @@ from prometheus_client import REGISTRY
 
 from holdfast.kit.environment.metrics import write_requests
 from tests.events.check_in.check_in_scene import code_of
-from tests.events.console.organizer_scene import Desk, hidden_field, open_desk
+from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_scene
 from tests.helpers.form_browser import main_text
 from tests.helpers.people import sign_up
 from tests.support import Service
 
 
-async def begun(service: Service, *, language: str = "en") -> tuple[Desk, str]:
-    """An event with one seat that has begun: Ann has the seat, Bob waits. The desk of its organizer, and the path."""
-    table = await open_desk(service, language=language)
+async def begun(service: Service, *, language: str = "en") -> tuple[OrganizerScene, str]:
+    """An event with one seat that has begun: Ann has the seat, Bob waits. The scene of its organizer, and the path."""
+    table = await open_scene(service, language=language)
     event = await table.ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob")
     await service.run_sql("update events set datetime = now() where id = %(id)s", id=event["id"])
@@ -75,7 +75,7 @@ async def test_a_form_without_a_valid_number_gives_no_seats(service: Service, at
 
 
 async def test_seats_of_another_organizer_are_neither_shown_nor_given(service: Service) -> None:
-    table = await open_desk(service)
+    table = await open_scene(service)
     event = await table.bob.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "zoe", "yan")
     await service.run_sql("update events set datetime = now()")

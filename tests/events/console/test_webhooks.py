@@ -13,7 +13,7 @@ from holdfast.events.settings import Settings
 from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.webhooks import endpoints
 from holdfast.kit.webhooks.verifying import VERIFYING
-from tests.events.console.organizer_scene import Desk, hidden_field, open_desk
+from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_scene
 from tests.events.webhooks.programs import Program, Programs, programs_of
 from tests.helpers.form_browser import main_text
 from tests.helpers.webhook_receiver import Answer, Received
@@ -27,12 +27,12 @@ programs = pytest.fixture(programs_of)
 
 
 @pytest.fixture
-async def at(service: Service) -> Desk:
-    return await open_desk(service)
+async def at(service: Service) -> OrganizerScene:
+    return await open_scene(service)
 
 
 @pytest.fixture
-async def program(at: Desk, programs: Programs) -> Program:
+async def program(at: OrganizerScene, programs: Programs) -> Program:
     return await programs.add(at.ada, types=["event.created", "event.cancelled"])
 
 
@@ -40,7 +40,7 @@ def path_of(program: Program) -> str:
     return f"{PAGE}/{program.endpoint['id']}"
 
 
-async def test_a_new_address_gets_a_secret_that_is_shown_once(at: Desk) -> None:
+async def test_a_new_address_gets_a_secret_that_is_shown_once(at: OrganizerScene) -> None:
     form = await at.browser.get(f"{PAGE}/new")
     fields = {"url": "https://shop.example/hooks", "which": "chosen", "event.full": "on", "ordered": "on"}
     fields["once"] = hidden_field(form, "once")
@@ -58,7 +58,7 @@ async def test_a_new_address_gets_a_secret_that_is_shown_once(at: Desk) -> None:
         assert secret not in page
 
 
-async def test_a_new_address_can_have_a_public_key_which_stays_on_its_page(at: Desk) -> None:
+async def test_a_new_address_can_have_a_public_key_which_stays_on_its_page(at: OrganizerScene) -> None:
     form = await at.browser.get(f"{PAGE}/new")
     fields = {"url": "https://shop.example/hooks", "which": "all", "signature": "v1a"}
     made = await at.browser.send(f"{PAGE}/new", **fields, once=hidden_field(form, "once"))
@@ -75,7 +75,7 @@ async def test_a_new_address_can_have_a_public_key_which_stays_on_its_page(at: D
     assert not re.search("(old|new|both) secret", question)
 
 
-async def test_an_unknown_signature_is_refused(at: Desk) -> None:
+async def test_an_unknown_signature_is_refused(at: OrganizerScene) -> None:
     form = await at.browser.get(f"{PAGE}/new")
     fields = {"url": "https://shop.example/hooks", "which": "all", "signature": "v2"}
 
@@ -90,7 +90,7 @@ async def test_a_secret_for_this_machine_comes_with_the_command_that_listens_the
     settings: Settings, port: int, option: str
 ) -> None:
     async with running(settings.model_copy(update={"webhook_test_port": port})) as service:
-        at = await open_desk(service)
+        at = await open_scene(service)
         once = hidden_field(await at.browser.get(f"{PAGE}/new"), "once")
         made = await at.browser.send(f"{PAGE}/new", url=f"http://127.0.0.1:{port}/", which="all", once=once)
 
@@ -98,7 +98,7 @@ async def test_a_secret_for_this_machine_comes_with_the_command_that_listens_the
     assert f"holdfast webhooks listen{option} --secret {secret}" in made.text
 
 
-async def test_a_form_that_is_sent_twice_makes_one_address_and_shows_the_same_secret(at: Desk) -> None:
+async def test_a_form_that_is_sent_twice_makes_one_address_and_shows_the_same_secret(at: OrganizerScene) -> None:
     form = await at.browser.get(f"{PAGE}/new")
     fields = {"url": "https://shop.example/", "which": "all", "once": hidden_field(form, "once")}
     pages = [await at.browser.send(f"{PAGE}/new", **fields) for _ in range(2)]
@@ -108,7 +108,7 @@ async def test_a_form_that_is_sent_twice_makes_one_address_and_shows_the_same_se
 
 
 async def test_mails_about_a_new_address_have_the_language_of_the_form(service: Service) -> None:
-    at = await open_desk(service, language="de")
+    at = await open_scene(service, language="de")
     fields = {"url": "https://shop.example/", "which": "all"}
     fields["once"] = hidden_field(await at.browser.get(f"{PAGE}/new"), "once")
 
@@ -122,7 +122,7 @@ async def test_a_webhook_form_names_the_address_of_a_trial_only_where_it_may_be_
     settings: Settings, port: int, note: str
 ) -> None:
     async with running(settings.model_copy(update={"webhook_test_port": port})) as service:
-        at = await open_desk(service)
+        at = await open_scene(service)
         form = await at.browser.get(f"{PAGE}/new")
         fields = {"url": "http://localhost:8787/", "which": "all", "once": hidden_field(form, "once")}
         refused = await at.browser.send(f"{PAGE}/new", **fields)
@@ -148,7 +148,7 @@ async def test_a_webhook_form_names_the_address_of_a_trial_only_where_it_may_be_
     ],
 )
 async def test_a_form_that_is_refused_says_what_to_enter_and_keeps_what_was_typed(
-    at: Desk, fields: dict[str, str], reason: str
+    at: OrganizerScene, fields: dict[str, str], reason: str
 ) -> None:
     form = await at.browser.get(f"{PAGE}/new")
     refused = await at.browser.send(f"{PAGE}/new", **{"which": "all", "once": hidden_field(form, "once"), **fields})
@@ -158,7 +158,7 @@ async def test_a_form_that_is_refused_says_what_to_enter_and_keeps_what_was_type
     assert f'value="{fields["url"]}"' in refused.text
 
 
-async def test_a_test_is_sent_and_stands_in_the_list_with_its_answer(at: Desk, program: Program) -> None:
+async def test_a_test_is_sent_and_stands_in_the_list_with_its_answer(at: OrganizerScene, program: Program) -> None:
     sent = await at.browser.send(path_of(program), do="test")
     await program.deliver()
 
@@ -175,7 +175,7 @@ async def test_a_test_is_sent_and_stands_in_the_list_with_its_answer(at: Desk, p
 
 async def test_pages_that_are_looked_at_use_up_no_limit(settings: Settings) -> None:
     async with running(settings.model_copy(update={"keys_per_hour": 2})) as service:
-        at = await open_desk(service)
+        at = await open_scene(service)
         form = await at.browser.get(f"{PAGE}/new")
         await at.browser.send(f"{PAGE}/new", url="https://shop.example/", which="all", once=hidden_field(form, "once"))
 
@@ -186,7 +186,7 @@ async def test_pages_that_are_looked_at_use_up_no_limit(settings: Settings) -> N
     assert tests == [303, 429]
 
 
-async def test_a_message_is_shown_with_each_attempt_and_sent_again(at: Desk, program: Program) -> None:
+async def test_a_message_is_shown_with_each_attempt_and_sent_again(at: OrganizerScene, program: Program) -> None:
     statuses = [500, 0, 204, 204]
     program.receiver.answer = lambda _: Answer(statuses.pop(0))
     await at.ada.create_event(title="<i>Jazz</i>")
@@ -209,7 +209,7 @@ async def test_a_message_is_shown_with_each_attempt_and_sent_again(at: Desk, pro
     assert [received.id for received in program.receiver.received] == [message.id] * 4
 
 
-async def test_a_message_says_what_it_waits_for(at: Desk, program: Program) -> None:
+async def test_a_message_says_what_it_waits_for(at: OrganizerScene, program: Program) -> None:
     async def page_of(message: Received) -> str:
         return main_text(await at.browser.get(f"{path_of(program)}/messages/{message.id}"))
 
@@ -235,7 +235,7 @@ async def test_a_message_says_what_it_waits_for(at: Desk, program: Program) -> N
     assert "Nothing has been delivered since" in state
 
 
-async def test_the_manual_of_webhooks_has_the_program_that_verifies_and_every_type(at: Desk) -> None:
+async def test_the_manual_of_webhooks_has_the_program_that_verifies_and_every_type(at: OrganizerScene) -> None:
     manual = await at.browser.get(f"{PAGE}/receive")
 
     for page in (PAGE, f"{PAGE}/new"):
@@ -248,7 +248,7 @@ async def test_the_manual_of_webhooks_has_the_program_that_verifies_and_every_ty
     ]
 
 
-async def test_an_address_is_changed_paused_activated_and_deleted(at: Desk, program: Program) -> None:
+async def test_an_address_is_changed_paused_activated_and_deleted(at: OrganizerScene, program: Program) -> None:
     path = path_of(program)
     edited = await at.browser.send(f"{path}/edit", url=program.receiver.url, which="all")
     assert edited.headers["location"] == f"{path}?done=edit"
@@ -268,7 +268,7 @@ async def test_an_address_is_changed_paused_activated_and_deleted(at: Desk, prog
     assert "No webhooks yet." in main_text(await at.browser.get(PAGE))
 
 
-async def test_a_new_secret_is_shown_once_and_signs_beside_the_one_before(at: Desk, program: Program) -> None:
+async def test_a_new_secret_is_shown_once_and_signs_beside_the_one_before(at: OrganizerScene, program: Program) -> None:
     made = await at.browser.send(f"{path_of(program)}/secret")
     await at.browser.send(path_of(program), do="test")
     await program.deliver()
@@ -279,7 +279,7 @@ async def test_a_new_secret_is_shown_once_and_signs_beside_the_one_before(at: De
         Webhook(present).verify(message.body, message.headers)
 
 
-async def test_failed_messages_are_listed_and_all_sent_again(at: Desk, program: Program) -> None:
+async def test_failed_messages_are_listed_and_all_sent_again(at: OrganizerScene, program: Program) -> None:
     program.receiver.answer = lambda _: Answer(500)
     for _ in range(3):
         await at.ada.create_event()
@@ -298,7 +298,7 @@ async def test_failed_messages_are_listed_and_all_sent_again(at: Desk, program: 
 
 
 async def test_more_failed_messages_than_one_press_sends_have_the_button_for_the_others(
-    at: Desk, program: Program, monkeypatch: pytest.MonkeyPatch
+    at: OrganizerScene, program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(endpoints, "MAX_RESENT", 2)
     for _ in range(3):
@@ -317,7 +317,7 @@ async def test_more_failed_messages_than_one_press_sends_have_the_button_for_the
 
 
 async def test_a_webhook_says_how_many_messages_wait_and_how_many_failed(
-    at: Desk, program: Program, monkeypatch: pytest.MonkeyPatch
+    at: OrganizerScene, program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program.receiver.answer = lambda _: Answer(500)
     for _ in range(3):
@@ -335,7 +335,9 @@ async def test_a_webhook_says_how_many_messages_wait_and_how_many_failed(
         assert f'href="{path_of(program)}?delivery=failed"' in page.text
 
 
-async def test_the_messages_of_a_time_are_counted_before_they_are_sent_again(at: Desk, program: Program) -> None:
+async def test_the_messages_of_a_time_are_counted_before_they_are_sent_again(
+    at: OrganizerScene, program: Program
+) -> None:
     for _ in range(3):
         await at.ada.create_event()
     await program.deliver()
@@ -360,7 +362,7 @@ async def test_the_messages_of_a_time_are_counted_before_they_are_sent_again(at:
 
 
 async def test_more_messages_of_a_time_than_one_press_sends_are_sent_by_further_presses(
-    at: Desk, program: Program, monkeypatch: pytest.MonkeyPatch
+    at: OrganizerScene, program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(endpoints, "MAX_RESENT", 2)
     for _ in range(5):
@@ -383,7 +385,7 @@ async def test_more_messages_of_a_time_than_one_press_sends_are_sent_by_further_
 
 @pytest.mark.parametrize("query", ["since=", "since=yesterday", "since=2027-05-01T11:59&until=soon"])
 async def test_a_time_of_messages_that_cannot_be_read_is_refused_with_an_example(
-    at: Desk, program: Program, query: str
+    at: OrganizerScene, program: Program, query: str
 ) -> None:
     refused = await at.browser.get(f"{path_of(program)}/resend?{query}")
 
@@ -391,7 +393,7 @@ async def test_a_time_of_messages_that_cannot_be_read_is_refused_with_an_example
     assert "Enter a date and a time, such as 2030-01-31T18:00." in main_text(refused)
 
 
-async def test_long_lists_have_pages(at: Desk, program: Program) -> None:
+async def test_long_lists_have_pages(at: OrganizerScene, program: Program) -> None:
     await at.service.run_sql(
         "insert into webhook_messages (tenant_id, type, subject, data)"
         " select tenant_id, 'event.created', 'event 1', '{}' from webhook_endpoints, generate_series(1, 25)"
@@ -404,7 +406,7 @@ async def test_long_lists_have_pages(at: Desk, program: Program) -> None:
     assert len({*re.findall("messages/(msg_[0-9]+)", first + second)}) == 25
 
 
-async def test_an_address_of_another_organizer_is_not_found(at: Desk, programs: Programs) -> None:
+async def test_an_address_of_another_organizer_is_not_found(at: OrganizerScene, programs: Programs) -> None:
     foreign = await programs.add(at.bob)
     path = path_of(foreign)
 
@@ -416,7 +418,7 @@ async def test_an_address_of_another_organizer_is_not_found(at: Desk, programs: 
 
 
 async def test_the_pages_are_in_german_too(service: Service, programs: Programs) -> None:
-    at = await open_desk(service, language="de")
+    at = await open_scene(service, language="de")
     program = await programs.add(at.ada)
     await at.browser.send(path_of(program), do="test")
     await program.deliver()

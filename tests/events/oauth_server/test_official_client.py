@@ -25,7 +25,7 @@ from tests.support import Client as Organizer
 from tests.support import Service
 
 
-class Desk:
+class ClientScene:
     """A computer with the client, and an organizer at its browser.
 
     site    publishes the metadata document of the client; None: it has none
@@ -69,64 +69,64 @@ class Desk:
 
 
 @contextlib.asynccontextmanager
-async def furnished(settings: Settings, site: Site | None = None) -> AsyncGenerator[Desk]:
+async def furnished(settings: Settings, site: Site | None = None) -> AsyncGenerator[ClientScene]:
     resources = {"documents": site.outbound} if site else {}
     async with running_at_port(settings, resources=resources, oauth_builtin=True) as service:
         ada = await service.organizer()
-        yield Desk(service, service.base_url, ada, await sign_in_person(service, ada.id), site)
+        yield ClientScene(service, service.base_url, ada, await sign_in_person(service, ada.id), site)
 
 
 @pytest.fixture
-async def desk(settings: Settings) -> AsyncIterator[Desk]:
-    async with furnished(settings) as desk:
-        yield desk
+async def scene(settings: Settings) -> AsyncIterator[ClientScene]:
+    async with furnished(settings) as scene:
+        yield scene
 
 
-async def test_the_official_client_connects_calls_refreshes_and_is_cut_off(desk: Desk) -> None:
-    provider = desk.provider()
-    assert await desk.slug(provider) == desk.ada.slug
-    first = desk.storage.tokens
+async def test_the_official_client_connects_calls_refreshes_and_is_cut_off(scene: ClientScene) -> None:
+    provider = scene.provider()
+    assert await scene.slug(provider) == scene.ada.slug
+    first = scene.storage.tokens
     assert first
     assert first.scope == "read_events write_events"
 
-    assert await desk.slug(provider) == desk.ada.slug
-    assert desk.storage.tokens == first
+    assert await scene.slug(provider) == scene.ada.slug
+    assert scene.storage.tokens == first
 
     provider.context.token_expiry_time = 1.0
-    assert await desk.slug(provider) == desk.ada.slug
-    second = desk.storage.tokens
+    assert await scene.slug(provider) == scene.ada.slug
+    second = scene.storage.tokens
     assert second
     assert {first.access_token, first.refresh_token}.isdisjoint({second.access_token, second.refresh_token})
-    assert desk.visits == 1
+    assert scene.visits == 1
 
-    me = person(1, desk.ada.id)
-    database = desk.service.database
+    me = person(1, scene.ada.id)
+    database = scene.service.database
     [connection] = await database.read(lambda reader: grants.list_connections(reader, me, ListConnections()))
     assert (connection.name, connection.scopes) == ("Inspector", ["read_events", "write_events"])
     command = Disconnect(client_id=connection.client_id)
     await database.transact(lambda tx: grants.disconnect(tx, me, command))
 
-    assert await desk.slug(provider) == desk.ada.slug
-    assert desk.visits == 2
+    assert await scene.slug(provider) == scene.ada.slug
+    assert scene.visits == 2
 
 
-async def test_the_official_client_refreshes_after_a_restart_in_which_it_forgot_where(desk: Desk) -> None:
-    await desk.slug(desk.provider())
-    assert desk.storage.tokens
-    desk.storage.tokens = desk.storage.tokens.model_copy(update={"access_token": ""})
+async def test_the_official_client_refreshes_after_a_restart_in_which_it_forgot_where(scene: ClientScene) -> None:
+    await scene.slug(scene.provider())
+    assert scene.storage.tokens
+    scene.storage.tokens = scene.storage.tokens.model_copy(update={"access_token": ""})
 
-    assert await desk.slug(desk.provider()) == desk.ada.slug
-    assert desk.visits == 1
+    assert await scene.slug(scene.provider()) == scene.ada.slug
+    assert scene.visits == 1
 
 
 async def test_the_official_client_connects_by_its_metadata_document(settings: Settings, tmp_path: Path) -> None:
-    async with publish_site(tmp_path) as site, furnished(settings, site) as desk:
-        provider = desk.provider()
-        assert await desk.slug(provider) == desk.ada.slug
-        assert desk.storage.about
-        assert desk.storage.about.client_id == site.address
-        assert await desk.service.run_sql("select id from oauth_clients") == [(site.address,)]
+    async with publish_site(tmp_path) as site, furnished(settings, site) as scene:
+        provider = scene.provider()
+        assert await scene.slug(provider) == scene.ada.slug
+        assert scene.storage.about
+        assert scene.storage.about.client_id == site.address
+        assert await scene.service.run_sql("select id from oauth_clients") == [(site.address,)]
 
         provider.context.token_expiry_time = 1.0
-        assert await desk.slug(provider) == desk.ada.slug
-        assert desk.visits == 1
+        assert await scene.slug(provider) == scene.ada.slug
+        assert scene.visits == 1

@@ -26,7 +26,7 @@ async def stage() -> AsyncGenerator[Stage]:
 
 def write(stage: Stage, variant: int, value: str) -> None:
     metafield = {"ownerId": stage.variants[variant].gid, "namespace": "$app:stock", "key": "pools", "type": "json"}
-    metafields.write(stage.double.world, stage.double.shop(DOMAIN), [{**metafield, "value": value}])
+    metafields.write(stage.double.state, stage.double.shop(DOMAIN), [{**metafield, "value": value}])
 
 
 async def pay(stage: Stage, *quantities: int, language: str = "en") -> httpx2.Response:
@@ -76,10 +76,10 @@ async def test_the_function_gets_exactly_the_fields_of_its_query(stage: Stage) -
     write(stage, SINGLE, json.dumps({"text": "x" * checkout.MAX_METAFIELD_BYTES}))
 
     function_input = check.input_of(
-        checkout.function_cart(stage.double.world, shop, sold, language="DE", step="CART_INTERACTION")
+        checkout.function_cart(stage.double.state, shop, sold, language="DE", step="CART_INTERACTION")
     )
     large = checkout.function_cart(
-        stage.double.world, shop, [SaleLine(stage.variants[SINGLE].id, 3)], language="DE", step="CART"
+        stage.double.state, shop, [SaleLine(stage.variants[SINGLE].id, 3)], language="DE", step="CART"
     )
 
     assert function_input.keys() == {"buyerJourney", "localization", "shop", "cart"}

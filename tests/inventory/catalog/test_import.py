@@ -34,7 +34,7 @@ async def test_the_install_imports_variants_locations_and_levels(scene: SyncScen
 
 async def test_a_variant_deleted_at_the_platform_is_deleted_by_the_next_import(scene: SyncScene) -> None:
     tea = next(variant for variant in scene.platform.variants(DOMAIN) if variant.product_title == "Green tea")
-    remove_product(scene.platform.world, DOMAIN, tea.product)
+    remove_product(scene.platform.state, DOMAIN, tea.product)
     await again(scene)
 
     assert await scene.inventory.sql(COUNTS) == [(3, 3, 1)]

@@ -20,7 +20,7 @@ from tests.inventory.sync.sync_scene import SyncScene
 def tells(scene: SyncScene) -> Any:
     """Deliver what the platform would tell, at once and in order."""
     waiting: list[tuple[str, Any]] = []
-    scene.platform.world.on_message.append(lambda message: waiting.append((message.topic, message.payload)))
+    scene.platform.state.on_message.append(lambda message: waiting.append((message.topic, message.payload)))
 
     async def deliver_all() -> None:
         for topic, payload in [*waiting]:
@@ -47,9 +47,9 @@ async def test_a_changed_variant_gets_its_new_title_and_keeps_whether_it_is_trac
     scene: SyncScene, tells: Any
 ) -> None:
     id = scene.variants["Single"].id
-    shops.change_variant(scene.platform.world, DOMAIN, id, title="One jar", sku="H1", tracked=False)
+    shops.change_variant(scene.platform.state, DOMAIN, id, title="One jar", sku="H1", tracked=False)
     await tells()
-    shops.change_variant(scene.platform.world, DOMAIN, id, title="One jar of honey")
+    shops.change_variant(scene.platform.state, DOMAIN, id, title="One jar of honey")
     await tells()
 
     rows = await scene.inventory.sql("select title, tracked from catalog_variants where sku = 'H1'")
@@ -60,9 +60,9 @@ async def test_an_import_after_a_change_of_the_product_brings_the_words_of_now(s
     """The webhook has the date of the product, which another variant may have changed after this one."""
     single, other = scene.variants["Single"], scene.variants["6-pack"]
     scene.platform.clock.advance(5)
-    shops.change_variant(scene.platform.world, DOMAIN, single.id, sku="H1")
+    shops.change_variant(scene.platform.state, DOMAIN, single.id, sku="H1")
     scene.platform.clock.advance(5)
-    shops.change_variant(scene.platform.world, DOMAIN, other.id, sku="H6")
+    shops.change_variant(scene.platform.state, DOMAIN, other.id, sku="H6")
     await tells()
     await scene.inventory.sql(f"update catalog_variants set sku = 'lost' where gid = '{single.gid}'")
     await scene.transact(lambda tx: importing.begin(tx, scene.shop.id))
@@ -72,12 +72,12 @@ async def test_an_import_after_a_change_of_the_product_brings_the_words_of_now(s
 
 
 async def test_a_variant_deleted_by_a_webhook_is_deleted_from_the_catalog(scene: SyncScene, tells: Any) -> None:
-    shops.remove_variant(scene.platform.world, DOMAIN, scene.variants["Single"].id)
+    shops.remove_variant(scene.platform.state, DOMAIN, scene.variants["Single"].id)
     await tells()
     count = "select (select count(*) from catalog_variants), (select count(*) from levels)"
     assert await scene.inventory.sql(count) == [(4, 4)]
 
-    shops.remove_product(scene.platform.world, DOMAIN, scene.variants["6-pack"].product)
+    shops.remove_product(scene.platform.state, DOMAIN, scene.variants["6-pack"].product)
     await tells()
 
     assert await scene.inventory.sql(count) == [(2, 2)]
@@ -123,7 +123,7 @@ async def test_locations_come_change_and_go(scene: SyncScene, tells: Any) -> Non
     place = scene.platform.add_location(DOMAIN, "Market stall")
     scene.platform.stock(DOMAIN, scene.variants["Single"].id, place.id, 2)
     await tells()
-    shops.set_location(scene.platform.world, DOMAIN, place.id, active=False)
+    shops.set_location(scene.platform.state, DOMAIN, place.id, active=False)
     await tells()
 
     rows = await scene.inventory.sql("select name, active from locations order by name")
@@ -139,7 +139,7 @@ async def test_locations_come_change_and_go(scene: SyncScene, tells: Any) -> Non
 
 async def test_a_level_that_is_not_stocked_any_more_is_forgotten(scene: SyncScene, tells: Any) -> None:
     level = scene.platform.level(DOMAIN, scene.variants["Single"].id)
-    shops.stop_stocking(scene.platform.world, DOMAIN, level.item, level.location)
+    shops.stop_stocking(scene.platform.state, DOMAIN, level.item, level.location)
     await tells()
 
     assert await scene.inventory.sql("select count(*) from levels") == [(4,)]

@@ -50,7 +50,7 @@ ELSEWHERE = (
 @pytest.fixture
 async def scene(scene: PlatformScene) -> PlatformScene:
     scene.platform.open(ATTACKER)
-    scene.platform.world.transport = scene.inventory.http._transport  # pyright: ignore[reportPrivateUsage] - the service in this process
+    scene.platform.state.transport = scene.inventory.http._transport  # pyright: ignore[reportPrivateUsage] - the service in this process
     return scene
 
 

@@ -18,7 +18,7 @@ async def grant(scene: PlatformScene, shop: Shop, *scopes: str) -> str:
     """Grant just these scopes at the platform, which tells of it. Returns how the shop is connected then."""
     platform_shop = scene.platform.shop(DOMAIN)
     platform_shop.scopes = list(scopes)
-    scene.platform.world.store.put(DOMAIN, platform_shop)
+    scene.platform.state.store.put(DOMAIN, platform_shop)
     await deliver(shop, "app/scopes_update", {"previous": [], "current": ["whatever"]})
     await handle(scene.inventory)
     return (await scene.inventory.database.read(operations.connection_statuses))[shop.id]

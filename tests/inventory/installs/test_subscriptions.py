@@ -26,7 +26,7 @@ def platform_subscriptions(scene: PlatformScene) -> list[tuple[str, str]]:
     """The subscriptions at the platform: topic and address."""
     return sorted(
         (subscription.topic, subscription.uri)
-        for subscription in scene.platform.world.store.select(Subscription, DOMAIN)
+        for subscription in scene.platform.state.store.select(Subscription, DOMAIN)
     )
 
 
@@ -44,7 +44,7 @@ async def test_missing_subscriptions_are_made_and_those_to_other_addresses_are_e
     moved = Subscription(topic="ORDERS_UPDATED", uri="https://old.example.com/webhooks/shopify")
     needless = Subscription(topic="SHOP_UPDATE", uri=ADDRESS)
     for subscription in (moved, needless):
-        scene.platform.world.store.put(DOMAIN, subscription)
+        scene.platform.state.store.put(DOMAIN, subscription)
 
     for _ in range(2):
         await subscriptions.subscribe(scene.steps_of(shop), ShopTask(shop.id), TOPICS)
@@ -58,8 +58,8 @@ async def test_missing_subscriptions_are_made_and_those_to_other_addresses_are_e
 
 async def test_subscriptions_that_the_platform_ended_are_made_again(scene: PlatformScene, shop: Shop) -> None:
     await subscriptions.subscribe(scene.steps_of(shop), ShopTask(shop.id), TOPICS)
-    for subscription in scene.platform.world.store.select(Subscription, DOMAIN):
-        scene.platform.world.store.remove(DOMAIN, subscription)
+    for subscription in scene.platform.state.store.select(Subscription, DOMAIN):
+        scene.platform.state.store.remove(DOMAIN, subscription)
 
     assert await subscriptions.subscribe_all(scene.steps) == 1
     await subscriptions.subscribe(scene.steps_of(shop), ShopTask(shop.id), TOPICS)
@@ -72,7 +72,7 @@ async def test_a_subscription_sends_only_the_fields_that_are_stored(scene: Platf
 
     fields = {
         subscription.topic: subscription.include_fields
-        for subscription in scene.platform.world.store.select(Subscription, DOMAIN)
+        for subscription in scene.platform.state.store.select(Subscription, DOMAIN)
     }
     assert fields["ORDERS_UPDATED"] == fields_of("orders/updated")
 
@@ -89,7 +89,7 @@ async def test_a_shop_without_access_is_not_subscribed(scene: PlatformScene, sho
 async def test_a_topic_that_the_platform_refuses_does_not_stop_the_others(scene: PlatformScene, shop: Shop) -> None:
     installed = scene.platform.shop(DOMAIN)
     granted, installed.scopes = installed.scopes, ["read_products"]
-    scene.platform.world.store.put(DOMAIN, installed)
+    scene.platform.state.store.put(DOMAIN, installed)
 
     with pytest.raises(NotSubscribed, match=r"orders/updated: You do not have permission.*inventory_levels/update: "):
         await subscriptions.subscribe(scene.steps_of(shop), ShopTask(shop.id), (*TOPICS, "products/update"))
@@ -102,7 +102,7 @@ async def test_a_topic_that_the_platform_refuses_does_not_stop_the_others(scene:
     assert states[shop.id].startswith("connected, but the platform does not tell of orders/updated: You do not have")
 
     installed.scopes = granted
-    scene.platform.world.store.put(DOMAIN, installed)
+    scene.platform.state.store.put(DOMAIN, installed)
     await subscriptions.subscribe(scene.steps_of(shop), ShopTask(shop.id), TOPICS)
 
     assert (await shop.call("get_sync_status"))["subscription_errors"] == []

@@ -149,7 +149,7 @@ async def test_a_shop_whose_tokens_cannot_be_read_keeps_everything_until_the_pla
     scene: PlatformScene, shop: Shop, end: Callable[[PlatformScene, Shop], Awaitable[None]]
 ) -> None:
     """The app is of another organization than the shop: the platform gives it no token by itself, whatever it has."""
-    scene.platform.world.app.of_shops = False
+    scene.platform.state.app.of_shops = False
     [(sealed,)] = await scene.inventory.sql("select sealed from platform_tokens")
     await scene.inventory.sql("update platform_tokens set sealed = 'under another secret key'")
 
@@ -167,7 +167,7 @@ async def test_a_shop_whose_tokens_cannot_be_read_keeps_everything_until_the_pla
 async def test_a_shop_of_another_organization_that_refuses_its_tokens_has_uninstalled_the_app(
     scene: PlatformScene, shop: Shop, end: Callable[[PlatformScene, Shop], Awaitable[None]]
 ) -> None:
-    scene.platform.world.app.of_shops = False
+    scene.platform.state.app.of_shops = False
     scene.platform.uninstall(DOMAIN)
 
     await end(scene, shop)
@@ -220,7 +220,7 @@ async def test_a_shop_installed_again_while_the_platform_is_called_keeps_its_dat
 
 async def test_a_shop_that_is_no_more_at_the_platform_does_not_have_the_app(scene: PlatformScene, shop: Shop) -> None:
     scene.platform.uninstall(DOMAIN)
-    scene.platform.world.store.remove(DOMAIN, scene.platform.shop(DOMAIN))
+    scene.platform.state.store.remove(DOMAIN, scene.platform.shop(DOMAIN))
 
     await tell_of_uninstall(scene, shop)
 

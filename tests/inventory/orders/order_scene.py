@@ -33,7 +33,7 @@ class OrderScene:
         self.shop = shop
         self.variants = [variant.id for variant in platform.variants(DOMAIN)[:3]]
         self.messages: list[WebhookMessage] = []
-        platform.world.on_message.append(self._hear)
+        platform.state.on_message.append(self._hear)
 
     def _hear(self, message: WebhookMessage) -> None:
         if message.topic in TOPICS and message.shop == DOMAIN:
@@ -80,7 +80,7 @@ async def open_scene(place: Settings | Place) -> AsyncGenerator[OrderScene]:
         shop = await stage.installed(*SCOPES)
         owner = stage.platform.shop(DOMAIN)
         owner.points = 100_000
-        stage.platform.world.store.put(DOMAIN, owner)
+        stage.platform.state.store.put(DOMAIN, owner)
         scene = OrderScene(stage.inventory, stage.platform, shop)
         members = [
             {"variant_gid": f"gid://shopify/ProductVariant/{id}", "units_per_sale": units}

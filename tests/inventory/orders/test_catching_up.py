@@ -32,7 +32,7 @@ async def test_an_order_changed_twice_in_a_second_is_found_although_one_webhook_
     scene.platform.refund(DOMAIN, refunded.id, LineReturn(refunded.lines[0].id, 1))
     for order in scene.platform.orders(DOMAIN):
         order.updated = order.created
-        scene.platform.world.store.put(DOMAIN, order)
+        scene.platform.state.store.put(DOMAIN, order)
 
     assert await catch_up_orders(scene) == 2
     assert await scene.left() == 50 - 1 - 12

@@ -104,7 +104,7 @@ class SyncScene:
                 level.available if available is None else available,
                 datetime.fromtimestamp(int(level.updated), UTC),
             )
-            for level in self.platform.world.levels.of_item(DOMAIN, variant.item)
+            for level in self.platform.state.levels.of_item(DOMAIN, variant.item)
         ]
 
     async def transact(self, work: Callable[[Tx], Any]) -> Any:
@@ -159,7 +159,7 @@ async def deliver_message(scene: SyncScene, message: tuple[str, Any, str]) -> No
 
 def count_level_calls(scene: SyncScene) -> int:
     """How many calls have changed levels of the shop."""
-    return scene.platform.world.store.db.execute(
+    return scene.platform.state.store.db.execute(
         "select count(*) from things where kind = 'InventoryAdjustmentGroup' and shop = ?", (DOMAIN,)
     ).fetchone()[0]
 
@@ -200,7 +200,7 @@ def listen_to_platform(scene: SyncScene) -> list[PlatformMessage]:
         if message.topic in HANDLERS:
             messages.append((message.topic, message.payload))
 
-    scene.platform.world.on_message.append(add)
+    scene.platform.state.on_message.append(add)
     return messages
 
 

@@ -21,7 +21,7 @@ async def test_pool_and_platform_agree_after_webhooks_in_any_order(scene: SyncSc
     chance = random.Random(seed)
     numbers = itertools.count(1)
     messages: list[tuple[str, Any, str]] = []
-    scene.platform.world.on_message.append(
+    scene.platform.state.on_message.append(
         lambda message: messages.append((message.topic, message.payload, f"w{next(numbers)}"))
     )
     edits = 0

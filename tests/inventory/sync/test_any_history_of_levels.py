@@ -124,21 +124,21 @@ class Story:
             self.stock += line.current
 
     def change_level(self, kind: str, location: int, amount: int) -> None:
-        level = self.platform.world.levels.find(DOMAIN, self.variant.item, location)
+        level = self.platform.state.levels.find(DOMAIN, self.variant.item, location)
         is_set = location in self.locations[: self.set_count]
         if kind == "stock" and level is None and not is_set:
             self.platform.stock(DOMAIN, self.variant.id, location, 50)
         if kind == "leave" and level and not is_set and self.counts_elsewhere:
-            shops.stop_stocking(self.platform.world, DOMAIN, self.variant.item, location)
+            shops.stop_stocking(self.platform.state, DOMAIN, self.variant.item, location)
         if kind == "count" and level and is_set != self.counts_elsewhere:
             change = amount * (COUNTED if is_set else COUNTED_ELSEWHERE)
-            shops.count(self.platform.world, DOMAIN, self.variant.item, location, level.available + change)
+            shops.count(self.platform.state, DOMAIN, self.variant.item, location, level.available + change)
             self.stock += change if is_set else 0
 
     async def stock_everywhere(self) -> None:
         """Let all levels be known from now on, so that merchants can count where levels are set from pools."""
         for location in self.locations:
-            if not self.platform.world.levels.find(DOMAIN, self.variant.item, location):
+            if not self.platform.state.levels.find(DOMAIN, self.variant.item, location):
                 self.platform.stock(DOMAIN, self.variant.id, location, 50)
         self.platform.clock.advance(3)
         await self.settle(0)
@@ -177,7 +177,7 @@ def play(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> I
 
         async def begin(*, shares: bool) -> Story:
             # The platform's clock is never ahead of the database's.
-            scene.platform.clock.advance(time.time() - scene.platform.world.now() - BEHIND_SECONDS)
+            scene.platform.clock.advance(time.time() - scene.platform.state.now() - BEHIND_SECONDS)
             name = f"Jam {next(numbers)}"
             [variant] = scene.platform.add_product(DOMAIN, name, [NewVariant("Jar", name, stock=50)])
             await deliver_and_sync(scene, *messages)
@@ -215,7 +215,7 @@ def play(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> I
         async def open_shop() -> None:
             owner = scene.platform.shop(DOMAIN)
             owner.points = 1_000_000
-            scene.platform.world.store.put(DOMAIN, owner)
+            scene.platform.state.store.put(DOMAIN, owner)
             for name in ("Market stall", "Fair"):
                 scene.platform.add_location(DOMAIN, name)
 

@@ -28,7 +28,7 @@ async def grant(scene: SyncScene, *more: str) -> None:
     """Let the app do what it must, and more, from now on."""
     shop = scene.platform.shop(DOMAIN)
     shop.scopes = [*REQUIRED, *more]
-    scene.platform.world.store.put(DOMAIN, shop)
+    scene.platform.state.store.put(DOMAIN, shop)
     await scene.inventory.sql("update installs set scopes = %(scopes)s", scopes=shop.scopes)
 
 
@@ -42,7 +42,7 @@ async def checked(scene: SyncScene) -> SyncScene:
 
 def metafield_value(scene: SyncScene, title: str) -> Any:
     """What the metafield of a variant says; None if there is none."""
-    metafield = metafields.find(scene.platform.world, DOMAIN, scene.variants[title].gid, "$app:stock", "pools")
+    metafield = metafields.find(scene.platform.state, DOMAIN, scene.variants[title].gid, "$app:stock", "pools")
     return metafield and json.loads(metafield.value)
 
 
@@ -95,7 +95,7 @@ async def test_a_cart_that_takes_too_much_of_the_pool_is_stopped_at_the_platform
 
 async def test_units_bought_in_a_checkout_are_missing_in_the_metafields(checked: SyncScene) -> None:
     messages: list[WebhookMessage] = []
-    checked.platform.world.on_message.append(messages.append)
+    checked.platform.state.on_message.append(messages.append)
     await checked.platform.buy(DOMAIN, SaleLine(checked.variants["6-pack"].id, 1))
     for number, message in enumerate(messages):
         await deliver_message(checked, (message.topic, message.payload, f"w{number}"))
@@ -150,14 +150,14 @@ async def test_a_variant_is_not_written_again_within_two_seconds(checked: SyncSc
 
 async def test_numbers_for_the_cart_check_are_renewed_before_they_expire(checked: SyncScene) -> None:
     first = metafield_value(checked, "Single")["until"]
-    metafield = metafields.find(checked.platform.world, DOMAIN, checked.variants["Single"].gid, "$app:stock", "pools")
+    metafield = metafields.find(checked.platform.state, DOMAIN, checked.variants["Single"].gid, "$app:stock", "pools")
     assert metafield
     written = metafield.updated
     await later(checked, hours=90)
     assert metafield_value(checked, "Single")["until"] == first
     await later(checked, hours=10)
 
-    metafield = metafields.find(checked.platform.world, DOMAIN, checked.variants["Single"].gid, "$app:stock", "pools")
+    metafield = metafields.find(checked.platform.state, DOMAIN, checked.variants["Single"].gid, "$app:stock", "pools")
     assert metafield
     assert metafield.updated > written
 
@@ -178,7 +178,7 @@ async def test_numbers_whose_outcome_is_unknown_are_written_again(checked: SyncS
 
 async def test_a_metafield_written_by_another_app_is_read_and_overwritten(checked: SyncScene) -> None:
     metafield = {"ownerId": checked.variants["Single"].gid, "namespace": "$app:stock", "key": "pools", "type": "json"}
-    metafields.write(checked.platform.world, checked.platform.shop(DOMAIN), [{**metafield, "value": "17"}])
+    metafields.write(checked.platform.state, checked.platform.shop(DOMAIN), [{**metafield, "value": "17"}])
     await checked.adjust(-6)
     await later(checked)
     assert metafield_value(checked, "Single") == 17
@@ -201,7 +201,7 @@ async def test_a_variant_unknown_to_the_platform_does_not_delay_others(checked: 
 async def test_a_grant_that_was_withdrawn_is_noticed_and_levels_go_on(checked: SyncScene) -> None:
     there_now = checked.platform.shop(DOMAIN)
     there_now.scopes = [*REQUIRED]
-    checked.platform.world.store.put(DOMAIN, there_now)
+    checked.platform.state.store.put(DOMAIN, there_now)
     await checked.adjust(-6)
     await later(checked)
 
@@ -230,8 +230,10 @@ async def test_a_call_writes_up_to_25_variants(checked: SyncScene) -> None:
     await checked.sync_due()
 
     assert calls() == before + 3
-    world = checked.platform.world
-    numbers_at_platform = [metafields.find(world, DOMAIN, variant.gid, "$app:stock", "pools") for variant in made]
+    platform_state = checked.platform.state
+    numbers_at_platform = [
+        metafields.find(platform_state, DOMAIN, variant.gid, "$app:stock", "pools") for variant in made
+    ]
     assert all(
         metafield and json.loads(metafield.value)["pools"] == [[pool["id"], 1, 7]] for metafield in numbers_at_platform
     )
@@ -239,7 +241,7 @@ async def test_a_call_writes_up_to_25_variants(checked: SyncScene) -> None:
 
 async def test_a_shop_that_installs_the_app_again_gets_its_numbers_again(checked: SyncScene) -> None:
     await checked.transact(lambda tx: cart_check.forget(tx, checked.shop.id))
-    checked.platform.world.store.db.execute("delete from things where kind = 'Metafield'")
+    checked.platform.state.store.db.execute("delete from things where kind = 'Metafield'")
     assert pools(checked) == [None, None, None]
 
     await checked.sync_due()

@@ -233,7 +233,7 @@ async def test_a_sale_received_before_its_level_is_not_subtracted_twice(scene: S
     await scene.adjust(-1)
     assert await singles_by_location(scene) == (37, 37)
 
-    count(scene.platform.world, DOMAIN, scene.variants["Single"].item, second.id, 36)
+    count(scene.platform.state, DOMAIN, scene.variants["Single"].item, second.id, 36)
     await scene.transact(lambda tx: levels.explain(tx, scene.shop.id, [sale_of(scene, "Single", -1)]))
     await scene.adjust(-1)
     assert await singles_by_location(scene) == (37, 36)
@@ -265,7 +265,7 @@ async def test_a_negative_level_is_set_to_zero_once_it_is_observed(scene: SyncSc
 async def test_a_level_that_the_platform_does_not_change_is_parked_and_the_others_are_changed(scene: SyncScene) -> None:
     single = scene.variants["Single"]
     [place] = scene.platform.locations(DOMAIN)
-    scene.platform.world.levels.remove(DOMAIN, single.item, place.id)
+    scene.platform.state.levels.remove(DOMAIN, single.item, place.id)
     await scene.adjust(-6)
     await scene.sync_due()
 

@@ -36,7 +36,7 @@ async def test_the_location_of_a_new_shop_is_the_one_that_stocks_most_variants(p
         for variant in platform.variants(DOMAIN):
             platform.stock(DOMAIN, variant.id, stall.id, 1)
         first = platform.variants(DOMAIN)[0]
-        platform.world.levels.remove(DOMAIN, first.item, warehouse.id)
+        platform.state.levels.remove(DOMAIN, first.item, warehouse.id)
         await installing.install()
         scene = SyncScene(installing, await installing.shop())
         await scene.finish_import()

@@ -64,7 +64,7 @@ async def test_a_sale_at_a_level_that_is_gone_again_is_no_edit(scene: SyncScene)
     stall = scene.platform.add_location(DOMAIN, "Market stall")
     single = scene.variants["Single"]
     scene.platform.sell(DOMAIN, SaleLine(single.id, 6), even_if_sold_out=True, till=stall.id)
-    scene.platform.world.levels.remove(DOMAIN, single.item, stall.id)
+    scene.platform.state.levels.remove(DOMAIN, single.item, stall.id)
     gone = ("inventory_levels/disconnect", {"inventory_item_id": single.item, "location_id": stall.id})
     order = [message for message in messages if message[0] == "orders/create"]
     others = [message for message in messages if message[0] != "orders/create"]

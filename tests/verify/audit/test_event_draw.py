@@ -73,7 +73,7 @@ def confirmed_one_left_out() -> DrawLog:
     return placed_log(frozen_with_confirmed(1, 2, 3, 4), 1, 2, 4)
 
 
-def freeze_of_a_log_that_it_does_not_follow() -> DrawLog:
+def freeze_of_an_unrelated_log() -> DrawLog:
     log = placed_log()
     next(entry for entry in log if entry["kind"] == "freeze")["origin"] = "holdfast.example/log/events/9"
     return log
@@ -182,7 +182,7 @@ def opened_without_a_draw() -> DrawLog:
         (confirmed_twice, "Number 2 was confirmed twice"),
         (unconfirmed_one_drawn_with_the_confirmed, "when it was the turn of number"),
         (confirmed_one_left_out, "when it was the turn of number"),
-        (freeze_of_a_log_that_it_does_not_follow, "which this log does not follow"),
+        (freeze_of_an_unrelated_log, "which this log does not follow"),
         (confirmed_without_a_draw, "the log names no round for it"),
     ],
 )

@@ -28,7 +28,7 @@ class AdvanceClock(Struct, forbid_unknown_fields=True):
     seconds: float
 
 
-def route(name: str, kind: type[C], act: Callable[[C], Response]) -> Route:
+def route(name: str, kind: type[C], action: Callable[[C], Response]) -> Route:
     """The route of a command. A body that cannot be read is answered with 400."""
 
     async def answer(request: Request) -> Response:
@@ -36,7 +36,7 @@ def route(name: str, kind: type[C], act: Callable[[C], Response]) -> Route:
             command = msgspec.json.decode(await request.body() or b"{}", type=kind)
         except msgspec.DecodeError as error:
             return JSONResponse({"error": str(error)}, 400)
-        return act(command)
+        return action(command)
 
     return Route(f"/_test/{name}", answer, methods=["POST"])
 

@@ -43,58 +43,58 @@ class ShopifyDouble:
 
     def __init__(self, address: str, app: App, *, path: Path | None = None) -> None:
         self._store = Store(path)
-        self.world = PlatformState(self._store, address, app)
+        self.state = PlatformState(self._store, address, app)
         self.faults: Faults[Fault] = Faults()
-        self.oauth = OAuth(self.world)
-        self.webhooks = ShopifyWebhooks(self.world)
-        self.bulks = Bulks(self.world, path and path.with_suffix(".bulk"))
-        self.admin = Admin(self.world, self.oauth, self.bulks, self.faults)
+        self.oauth = OAuth(self.state)
+        self.webhooks = ShopifyWebhooks(self.state)
+        self.bulks = Bulks(self.state, path and path.with_suffix(".bulk"))
+        self.admin = Admin(self.state, self.oauth, self.bulks, self.faults)
         routes = [
-            *endpoints.routes(self.world, self.oauth, self.bulks),
+            *endpoints.routes(self.state, self.oauth, self.bulks),
             Route("/{shop}/admin/api/{version}/graphql.json", self.admin.answer, methods=["POST"]),
-            *site.routes(self.world, self.oauth),
-            *cart.routes(self.world),
-            *order_page.routes(self.world),
-            *site.admin_routes(self.world, self.oauth),
-            *side_by_side.routes(self.world, self.oauth),
-            *merchant_page.routes(self.world, self.oauth, self.webhooks),
-            *storefront.routes(self.world),
-            *pictures.routes(self.world),
+            *site.routes(self.state, self.oauth),
+            *cart.routes(self.state),
+            *order_page.routes(self.state),
+            *site.admin_routes(self.state, self.oauth),
+            *side_by_side.routes(self.state, self.oauth),
+            *merchant_page.routes(self.state, self.oauth, self.webhooks),
+            *storefront.routes(self.state),
+            *pictures.routes(self.state),
         ]
         self.app = Starlette(routes=routes, lifespan=self._lifespan)
 
     @property
     def address(self) -> str:
-        return self.world.address
+        return self.state.address
 
     @property
     def clock(self) -> Clock:
-        return self.world.clock
+        return self.state.clock
 
     # Shops
 
     def open(self, domain: str, *, points: float = 100) -> Shop:
         """A new shop with one location. Raises `ShopifyRefusal`."""
-        return shops.open_shop(self.world, domain, points=points)
+        return shops.open_shop(self.state, domain, points=points)
 
     def begin(self, domain: str, *, with_more: bool = False) -> None:
         """Open a shop with the products for newcomers, unless it exists. Raises `ShopifyRefusal`.
 
         with_more    with the products for people who try the app, too, and honey that promises more than there is
         """
-        if self.world.find_shop(domain) is None:
+        if self.state.find_shop(domain) is None:
             self.open(domain)
-            seed.fill(self.world, domain, seed.OVERSOLD_HONEY if with_more else seed.HONEY)
+            seed.fill(self.state, domain, seed.OVERSOLD_HONEY if with_more else seed.HONEY)
             if with_more:
-                seed.add_more(self.world, domain)
-                seed.add_past(self.world, domain)
+                seed.add_more(self.state, domain)
+                seed.add_past(self.state, domain)
 
     def shop(self, domain: str) -> Shop:
         """A shop. Raises `ShopifyRefusal`."""
-        return self.world.shop(domain)
+        return self.state.shop(domain)
 
     def add_location(self, domain: str, name: str, *, online: bool = True, service: bool = False) -> Location:
-        return shops.add_location(self.world, domain, name, online=online, service=service)
+        return shops.add_location(self.state, domain, name, online=online, service=service)
 
     def locations(self, domain: str) -> list[Location]:
         """The locations of a shop, oldest first."""
@@ -102,36 +102,36 @@ class ShopifyDouble:
 
     def add_product(self, domain: str, title: str, variants: Sequence[NewVariant]) -> list[Variant]:
         """A new product with its variants, which are returned."""
-        return shops.add_product(self.world, domain, title, variants)
+        return shops.add_product(self.state, domain, title, variants)
 
     def variants(self, domain: str) -> list[Variant]:
         """The variants of a shop, oldest first."""
         return self._store.select(Variant, domain)
 
     def remove_variant(self, domain: str, variant: int) -> None:
-        shops.remove_variant(self.world, domain, variant)
+        shops.remove_variant(self.state, domain, variant)
 
     def level(self, domain: str, variant: int, location: int | None = None) -> Level:
         """The level of a variant; without a location at the first. Raises `ShopifyRefusal`."""
-        stored = shops.find_variant(self.world, domain, variant)
+        stored = shops.find_variant(self.state, domain, variant)
         where = self.locations(domain)[0].id if location is None else location
-        level = self.world.levels.find(domain, stored.item, where)
+        level = self.state.levels.find(domain, stored.item, where)
         assert level, f"the variant {variant} is not stocked at {where}"
         return level
 
     def available(self, domain: str, variant: int) -> int:
         """How many units of a variant are available, all locations together."""
-        return shops.available(self.world, domain, shops.find_variant(self.world, domain, variant))
+        return shops.available(self.state, domain, shops.find_variant(self.state, domain, variant))
 
     def count(self, domain: str, variant: int, available: int, location: int | None = None) -> Level:
         """Set a level by hand, as merchants do. Raises `ShopifyRefusal`."""
         level = self.level(domain, variant, location)
-        return shops.count(self.world, domain, level.item, level.location, available)
+        return shops.count(self.state, domain, level.item, level.location, available)
 
     def stock(self, domain: str, variant: int, location: int, available: int = 0) -> Level:
         """Stock a variant at a further location. Raises `ShopifyRefusal`."""
         return shops.stock(
-            self.world, domain, shops.find_variant(self.world, domain, variant).item, location, available
+            self.state, domain, shops.find_variant(self.state, domain, variant).item, location, available
         )
 
     def sets(self, domain: str) -> list[Adjustment]:
@@ -142,31 +142,31 @@ class ShopifyDouble:
 
     def sell(self, domain: str, *sold: SaleLine, even_if_sold_out: bool = False, till: int | None = None) -> Order:
         """A new order; see `orders.sell`. Raises `ShopifyRefusal`."""
-        return orders.sell(self.world, domain, sold, even_if_sold_out=even_if_sold_out, till=till)
+        return orders.sell(self.state, domain, sold, even_if_sold_out=even_if_sold_out, till=till)
 
     async def buy(self, domain: str, *sold: SaleLine, language: str = "EN") -> Order:
         """Pay for a cart, after the app's function has checked it. Raises `CheckoutStopped` and `ShopifyRefusal`."""
-        return await checkout.buy(self.world, domain, sold, language=language)
+        return await checkout.buy(self.state, domain, sold, language=language)
 
     def edit(self, domain: str, order: int, *lines: LineEdit, added: Sequence[SaleLine] = ()) -> Order:
         """Change what was ordered. Raises `ShopifyRefusal`."""
-        return orders.edit(self.world, domain, order, lines=lines, added=added)
+        return orders.edit(self.state, domain, order, lines=lines, added=added)
 
     def send(self, domain: str, order: int) -> Order:
         """Send all unsent units of an order. Raises `ShopifyRefusal`."""
-        return orders.send(self.world, domain, order)
+        return orders.send(self.state, domain, order)
 
     def refund(self, domain: str, order: int, *back: LineReturn, location: int | None = None) -> None:
         """Take units back, sent or not. Raises `ShopifyRefusal`."""
-        orders.refund(self.world, domain, order, back, location=location)
+        orders.refund(self.state, domain, order, back, location=location)
 
     def cancel(self, domain: str, order: int, *, restock: bool = True) -> Order:
         """Cancel an order. Raises `ShopifyRefusal`."""
-        return orders.cancel(self.world, domain, order, restock=restock)
+        return orders.cancel(self.state, domain, order, restock=restock)
 
     def delete_order(self, domain: str, order: int) -> None:
         """Delete an order that was cancelled. Raises `ShopifyRefusal`."""
-        orders.delete(self.world, domain, order)
+        orders.delete(self.state, domain, order)
 
     def orders(self, domain: str) -> list[Order]:
         """The orders of a shop, oldest first."""
@@ -180,7 +180,7 @@ class ShopifyDouble:
 
     def token(self, domain: str) -> str:
         """A token of a shop that has the app, for tests that call the Admin API themselves."""
-        app = self.world.app
+        app = self.state.app
         parameters: Mapping[str, Any] = {
             "client_id": app.client_id,
             "client_secret": app.client_secret,
@@ -194,7 +194,7 @@ class ShopifyDouble:
 
     def comply(self, domain: str, topic: str) -> None:
         """Send one of the three messages about personal data, for one customer or the whole shop."""
-        shop = self.world.shop(domain)
+        shop = self.state.shop(domain)
         payload: dict[str, Any] = {"shop_id": shop.id, "shop_domain": domain}
         if topic != "shop/redact":
             payload["customer"] = {name: payloads.SAMPLE_CUSTOMER[name] for name in ("id", "email", "phone")}

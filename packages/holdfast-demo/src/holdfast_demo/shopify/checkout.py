@@ -86,11 +86,11 @@ def node() -> str | None:
     return str(bundled) if bundled and bundled.is_file() else shutil.which("node")
 
 
-def function_cart(world: PlatformState, shop: Shop, sold: Sequence[SaleLine], *, language: str, step: str) -> Fields:
+def function_cart(platform: PlatformState, shop: Shop, sold: Sequence[SaleLine], *, language: str, step: str) -> Fields:
     """A cart in the schema of functions. Raises `ShopifyRefusal` for a variant that does not exist."""
 
     def line(number: int, sale_line: SaleLine) -> Fields:
-        variant = shops.find_variant(world, shop.domain, sale_line.variant)
+        variant = shops.find_variant(platform, shop.domain, sale_line.variant)
         return {
             "id": f"gid://shopify/CartLine/{number}",
             "quantity": sale_line.quantity,
@@ -110,7 +110,7 @@ def function_cart(world: PlatformState, shop: Shop, sold: Sequence[SaleLine], *,
         }
 
     def metafield(owner: str, namespace: str | None, key: str) -> Fields | None:
-        stored = metafields.find(world, shop.domain, owner, namespace, key)
+        stored = metafields.find(platform, shop.domain, owner, namespace, key)
         return (
             metafields.metafield_view(stored) if stored and len(stored.value.encode()) <= MAX_METAFIELD_BYTES else None
         )
@@ -118,7 +118,7 @@ def function_cart(world: PlatformState, shop: Shop, sold: Sequence[SaleLine], *,
     return {
         "buyerJourney": {"step": step},
         "localization": {"language": {"isoCode": language}},
-        "shop": {"localTime": {"date": shop_time(world.now())[:10]}},
+        "shop": {"localTime": {"date": shop_time(platform.now())[:10]}},
         "cart": {"lines": [line(number, item) for number, item in enumerate(sold, 1)]},
     }
 
@@ -127,15 +127,15 @@ class CheckoutStopped(Exception):
     """The function of the app refuses a cart. The arguments are its messages."""
 
 
-async def buy(world: PlatformState, domain: str, sold: Sequence[SaleLine], *, language: str = "EN") -> Order:
+async def buy(platform: PlatformState, domain: str, sold: Sequence[SaleLine], *, language: str = "EN") -> Order:
     """Pay for a cart. Raises `CheckoutStopped`, and `ShopifyRefusal` as any sale does."""
     check = cart_check()
-    shop = world.shop(domain)
+    shop = platform.shop(domain)
     if check and shop.installed:
-        cart = function_cart(world, shop, sold, language=language, step="CHECKOUT_COMPLETION")
+        cart = function_cart(platform, shop, sold, language=language, step="CHECKOUT_COMPLETION")
         if messages := await check.errors(cart):
             raise CheckoutStopped(*messages)
-    return orders.sell(world, domain, sold)
+    return orders.sell(platform, domain, sold)
 
 
 def quantity_of(text: str) -> int | None:

@@ -24,9 +24,9 @@ _NOT_PASSED = frozenset(
 )
 
 
-def routes(world: PlatformState, oauth: OAuth, bulks: Bulks) -> list[BaseRoute]:
+def routes(platform: PlatformState, oauth: OAuth, bulks: Bulks) -> list[BaseRoute]:
     """The routes for programs."""
-    handlers = _Endpoints(world, oauth, bulks)
+    handlers = _Endpoints(platform, oauth, bulks)
     return [
         Route("/{shop}/admin/oauth/access_token", handlers.token, methods=["POST"]),
         Route("/{shop}/bulk/{name}", handlers.result),
@@ -35,8 +35,8 @@ def routes(world: PlatformState, oauth: OAuth, bulks: Bulks) -> list[BaseRoute]:
 
 
 class _Endpoints:
-    def __init__(self, world: PlatformState, oauth: OAuth, bulks: Bulks) -> None:
-        self._world = world
+    def __init__(self, platform: PlatformState, oauth: OAuth, bulks: Bulks) -> None:
+        self._platform = platform
         self._oauth = oauth
         self._bulks = bulks
 
@@ -59,7 +59,7 @@ class _Endpoints:
     async def storefront(self, request: Request) -> Response:
         """Pass a visitor's request on to the app, signed, without cookies."""
         domain = request.path_params["shop"]
-        if self._world.find_shop(domain) is None:
+        if self._platform.find_shop(domain) is None:
             return PlainTextResponse("Not Found", 404)
         headers = {name: value for name, value in request.headers.items() if name not in _NOT_PASSED}
         headers |= {
@@ -68,7 +68,7 @@ class _Endpoints:
         }
         params = parse_qsl(request.url.query, keep_blank_values=True)
         try:
-            answer = await app_proxy.ask_app(self._world, domain, request.path_params["path"], params, headers)
+            answer = await app_proxy.ask_app(self._platform, domain, request.path_params["path"], params, headers)
         except httpx2.HTTPError:
             return PlainTextResponse("The app did not answer.", 502)
         passed = {name: value for name, value in answer.headers.items() if name.lower() not in _NOT_PASSED}

@@ -50,16 +50,16 @@ Params = Mapping[str, Any]
 class OAuth:
     """Installations, tokens and scopes of the app at each shop."""
 
-    def __init__(self, world: PlatformState) -> None:
-        self._world = world
-        self._db = world.store.db
+    def __init__(self, platform: PlatformState) -> None:
+        self._platform = platform
+        self._db = platform.store.db
         self._db.executescript(TABLES)
 
     # Installing
 
     def check_request(self, params: Mapping[str, str]) -> list[str]:
         """The scopes that a request for an installation names. Raises `ShopifyRefusal`."""
-        app = self._world.app
+        app = self._platform.app
         if params.get("client_id") != app.client_id:
             raise ShopifyRefusal("Oauth error invalid_request: Could not find an application with this client_id.")
         if params.get("redirect_uri") not in app.redirect_urls:
@@ -73,40 +73,40 @@ class OAuth:
 
     def install(self, domain: str, scopes: list[str]) -> None:
         """Install the app at a shop, as when a merchant agrees. Raises `ShopifyRefusal`."""
-        with self._world.happening():
-            shop = self._world.shop(domain)
+        with self._platform.happening():
+            shop = self._platform.shop(domain)
             shop.installed, shop.scopes = True, _without_implied(scopes)
-            self._world.store.put(domain, shop)
+            self._platform.store.put(domain, shop)
 
     def agreed(self, domain: str, params: Mapping[str, str]) -> str:
         """Install the app for a merchant who agreed, and return the redirect address. Raises `ShopifyRefusal`."""
         scopes = self.check_request(params)
-        with self._world.happening():
+        with self._platform.happening():
             self.install(domain, scopes)
             code = secrets.token_hex(16)
-            row = (code, domain, ",".join(scopes), self._world.now())
+            row = (code, domain, ",".join(scopes), self._platform.now())
             self._db.execute("insert into codes (code, shop, scopes, made) values (?, ?, ?, ?)", row)
         back = {"code": code, "host": host(domain), "shop": domain, "state": params["state"]}
-        return f"{params['redirect_uri']}?{self.signed({**back, 'timestamp': str(int(self._world.now()))})}"
+        return f"{params['redirect_uri']}?{self.signed({**back, 'timestamp': str(int(self._platform.now()))})}"
 
     def signed(self, params: Mapping[str, str]) -> str:
         """Parameters as a query with the platform's signature."""
         message = "&".join(f"{name}={params[name]}" for name in sorted(params))
-        signature = hmac.digest(self._world.app.client_secret.encode(), message.encode(), "sha256").hex()
+        signature = hmac.digest(self._platform.app.client_secret.encode(), message.encode(), "sha256").hex()
         return urlencode({**params, "hmac": signature})
 
     def uninstall(self, domain: str) -> None:
         """Remove the app from a shop: its tokens end at once, and a webhook reports it. Raises `ShopifyRefusal`."""
-        with self._world.happening():
-            shop = self._world.shop(domain)
+        with self._platform.happening():
+            shop = self._platform.shop(domain)
             if not shop.installed:
                 raise ShopifyRefusal(f"The shop {domain} does not have the app.")
-            self._world.tell(domain, "app/uninstalled", payloads.shop(shop))
+            self._platform.send_message(domain, "app/uninstalled", payloads.shop(shop))
             shop.installed, shop.scopes = False, []
-            self._world.store.put(domain, shop)
+            self._platform.store.put(domain, shop)
             self.revoke(domain)
-            for subscription in self._world.store.select(Subscription, domain):
-                self._world.store.remove(domain, subscription)
+            for subscription in self._platform.store.select(Subscription, domain):
+                self._platform.store.remove(domain, subscription)
 
     def revoke(self, domain: str) -> None:
         """End all tokens of a shop."""
@@ -117,13 +117,13 @@ class OAuth:
 
     def answer(self, domain: str, params: Params) -> dict[str, Any]:
         """The answer of the token endpoint of a shop. Raises `OAuthRefusal`."""
-        shop = self._world.find_shop(domain)
+        shop = self._platform.find_shop(domain)
         if shop is None:
             raise OAuthRefusal("invalid_request", "There is no such shop.", 404)
-        app = self._world.app
+        app = self._platform.app
         if params.get("client_id") != app.client_id or params.get("client_secret") != app.client_secret:
             raise OAuthRefusal("invalid_client", "Client authentication failed.", 401)
-        with self._world.happening():
+        with self._platform.happening():
             match params.get("grant_type"):
                 case None | "authorization_code":
                     return self._redeem_code(shop, params)
@@ -141,7 +141,7 @@ class OAuth:
     def _redeem_code(self, shop: Shop, params: Params) -> dict[str, Any]:
         row = self._db.execute(
             "update codes set used = 1 where code = ? and shop = ? and used = 0 and made > ? returning scopes",
-            (params.get("code"), shop.domain, self._world.now() - CODE_SECONDS),
+            (params.get("code"), shop.domain, self._platform.now() - CODE_SECONDS),
         ).fetchall()
         if not row:
             raise OAuthRefusal("invalid_request", "The authorization code was not found or was already used")
@@ -171,7 +171,7 @@ class OAuth:
         """
         row = self._db.execute(
             "select number, replaces from tokens where shop = ? and refresh = ? and refresh_ends > ?",
-            (shop.domain, params.get("refresh_token"), self._world.now()),
+            (shop.domain, params.get("refresh_token"), self._platform.now()),
         ).fetchone()
         if row is None or not shop.installed:
             raise OAuthRefusal("invalid_grant", "The refresh token is invalid, has expired or was replaced.")
@@ -187,7 +187,7 @@ class OAuth:
     def _issue(
         self, shop: Shop, *, ends: int, refresh: bool, online: bool = False, replaces: int | None = None
     ) -> dict[str, Any]:
-        now = self._world.now()
+        now = self._platform.now()
         token = f"shpat_{secrets.token_hex(16)}"
         second = f"shprt_{secrets.token_hex(16)}" if refresh else None
         self._db.execute(
@@ -204,14 +204,14 @@ class OAuth:
         """The shop if a token gives access to it, else None."""
         row = self._db.execute(
             "select number, replaces from tokens where shop = ? and token = ? and ends > ?",
-            (domain, token, self._world.now()),
+            (domain, token, self._platform.now()),
         ).fetchone()
-        shop = self._world.find_shop(domain)
+        shop = self._platform.find_shop(domain)
         if row is None or shop is None or not shop.installed:
             return None
         number, replaces = row
         if replaces is not None:
-            with self._world.store.change():
+            with self._platform.store.change():
                 self._db.execute("delete from tokens where number = ?", (replaces,))
                 self._db.execute("update tokens set replaces = null where number = ?", (number,))
         return shop
@@ -220,11 +220,11 @@ class OAuth:
 
     def session_token(self, domain: str, *, user: int = 1, at: float | None = None, **claims: Any) -> str:
         """A session token as the admin issues one to the app's pages. Tests can change its claims."""
-        now = int(self._world.now() if at is None else at)
+        now = int(self._platform.now() if at is None else at)
         body = {
             "iss": f"https://{domain}/admin",
             "dest": f"https://{domain}",
-            "aud": self._world.app.client_id,
+            "aud": self._platform.app.client_id,
             "sub": str(user),
             "exp": now + SESSION_SECONDS,
             "nbf": now,
@@ -238,7 +238,7 @@ class OAuth:
         return f"{message}.{self._jwt_signature(message)}"
 
     def _jwt_signature(self, message: str) -> str:
-        return _encoded(hmac.digest(self._world.app.client_secret.encode(), message.encode(), "sha256"))
+        return _encoded(hmac.digest(self._platform.app.client_secret.encode(), message.encode(), "sha256"))
 
     def _check_session(self, domain: str, token: str) -> None:
         message, _, signature = token.rpartition(".")
@@ -247,10 +247,10 @@ class OAuth:
             good = (
                 head["alg"] == "HS256"
                 and hmac.compare_digest(signature.encode(), self._jwt_signature(message).encode())
-                and body["aud"] == self._world.app.client_id
+                and body["aud"] == self._platform.app.client_id
                 and body["dest"] == f"https://{domain}"
-                and body["exp"] > self._world.now() - LEEWAY_SECONDS
-                and body["nbf"] < self._world.now() + LEEWAY_SECONDS
+                and body["exp"] > self._platform.now() - LEEWAY_SECONDS
+                and body["nbf"] < self._platform.now() + LEEWAY_SECONDS
             )
         except (ValueError, KeyError, TypeError, binascii.Error):
             good = False

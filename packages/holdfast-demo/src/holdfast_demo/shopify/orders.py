@@ -36,7 +36,7 @@ class LineReturn(NamedTuple):
 
 
 def sell(
-    world: PlatformState,
+    platform: PlatformState,
     shop: str,
     sold: Sequence[SaleLine],
     *,
@@ -50,144 +50,144 @@ def sell(
     """
     if not sold:
         raise ShopifyRefusal("An order has at least one line.")
-    with world.happening():
-        now = world.now()
-        owner = world.shop(shop)
+    with platform.happening():
+        now = platform.now()
+        owner = platform.shop(shop)
         owner.orders += 1
-        world.store.put(shop, owner)
+        platform.store.put(shop, owner)
         order = Order(number=1000 + owner.orders, lines=[], retail=till, created=now, updated=now)
         for sale in sold:
             where = till if sale.location is None else sale.location
-            line = _sell_line(world, shop, sale._replace(location=where), even_if_sold_out=even_if_sold_out)
+            line = _sell_line(platform, shop, sale._replace(location=where), even_if_sold_out=even_if_sold_out)
             order.lines.append(line)
             if till:
-                _send_line(world, shop, line)
-        world.store.put(shop, order)
-        world.tell(shop, "orders/create", payloads.order(order))
+                _send_line(platform, shop, line)
+        platform.store.put(shop, order)
+        platform.send_message(shop, "orders/create", payloads.order(order))
         return order
 
 
 def edit(
-    world: PlatformState, shop: str, id: int, *, lines: Sequence[LineEdit] = (), added: Sequence[SaleLine] = ()
+    platform: PlatformState, shop: str, id: int, *, lines: Sequence[LineEdit] = (), added: Sequence[SaleLine] = ()
 ) -> Order:
     """Change what was ordered. Raises `ShopifyRefusal`."""
-    with world.happening():
-        order = _open(world, shop, id)
+    with platform.happening():
+        order = _open(platform, shop, id)
         came: dict[int, int] = {}
         gone: list[LineReturn] = []
         for change in lines:
             line = _find_line(order, change.line)
             more = change.quantity - line.current
             if more > 0:
-                _take(world, shop, line.variant, more, line.location)
+                _take(platform, shop, line.variant, more, line.location)
                 line.quantity += more
                 line.current += more
                 came[line.id] = more
             elif more < 0:
                 gone.append(LineReturn(line.id, -more, change.restock))
         for sale in added:
-            line = _sell_line(world, shop, sale, even_if_sold_out=True)
+            line = _sell_line(platform, shop, sale, even_if_sold_out=True)
             order.lines.append(line)
             came[line.id] = line.quantity
         order.edited = True
-        refund = _take_back(world, shop, order, gone, None) if gone else None
-        _store_change(world, shop, order)
+        refund = _take_back(platform, shop, order, gone, None) if gone else None
+        _store_change(platform, shop, order)
         removed = {removal.line: removal.quantity for removal in gone}
-        edited = payloads.order_edit(order, world.store.new_id(), order.updated, came, removed)
-        world.tell(shop, "orders/edited", edited)
+        edited = payloads.order_edit(order, platform.store.new_id(), order.updated, came, removed)
+        platform.send_message(shop, "orders/edited", edited)
         if refund:
-            world.tell(shop, "refunds/create", payloads.refund(order, refund))
+            platform.send_message(shop, "refunds/create", payloads.refund(order, refund))
         return order
 
 
-def send(world: PlatformState, shop: str, id: int) -> Order:
+def send(platform: PlatformState, shop: str, id: int) -> Order:
     """Send all unsent units of an order. Raises `ShopifyRefusal`."""
-    with world.happening():
-        order = _open(world, shop, id)
+    with platform.happening():
+        order = _open(platform, shop, id)
         for line in order.lines:
-            _send_line(world, shop, line)
-        _store_change(world, shop, order)
-        world.tell(shop, "orders/fulfilled", payloads.order(order))
+            _send_line(platform, shop, line)
+        _store_change(platform, shop, order)
+        platform.send_message(shop, "orders/fulfilled", payloads.order(order))
         return order
 
 
 def refund(
-    world: PlatformState, shop: str, id: int, back: Sequence[LineReturn], *, location: int | None = None
+    platform: PlatformState, shop: str, id: int, back: Sequence[LineReturn], *, location: int | None = None
 ) -> Refund:
     """Take units back. Raises `ShopifyRefusal`.
 
     location    the location that returned units go to; None: the one that they were sent from
     """
-    with world.happening():
-        order = find(world, shop, id)
-        refund = _take_back(world, shop, order, back, location)
-        _store_change(world, shop, order)
-        world.tell(shop, "refunds/create", payloads.refund(order, refund))
+    with platform.happening():
+        order = find(platform, shop, id)
+        refund = _take_back(platform, shop, order, back, location)
+        _store_change(platform, shop, order)
+        platform.send_message(shop, "refunds/create", payloads.refund(order, refund))
         return refund
 
 
-def cancel(world: PlatformState, shop: str, id: int, *, restock: bool = True, reason: str = "CUSTOMER") -> Order:
+def cancel(platform: PlatformState, shop: str, id: int, *, restock: bool = True, reason: str = "CUSTOMER") -> Order:
     """Cancel an order of which no unit was sent. Raises `ShopifyRefusal`."""
-    with world.happening():
-        order = _open(world, shop, id)
+    with platform.happening():
+        order = _open(platform, shop, id)
         if any(line.fulfilled for line in order.lines):
             raise ShopifyRefusal("An order that was sent cannot be cancelled; refund it.")
         back = [LineReturn(line.id, line.current, restock) for line in order.lines if line.current]
-        refund = _take_back(world, shop, order, back, None) if back else None
-        order.cancelled = world.now()
+        refund = _take_back(platform, shop, order, back, None) if back else None
+        order.cancelled = platform.now()
         order.cancel_reason = reason
-        _store_change(world, shop, order)
-        world.tell(shop, "orders/cancelled", payloads.order(order))
+        _store_change(platform, shop, order)
+        platform.send_message(shop, "orders/cancelled", payloads.order(order))
         if refund:
-            world.tell(shop, "refunds/create", payloads.refund(order, refund))
+            platform.send_message(shop, "refunds/create", payloads.refund(order, refund))
         return order
 
 
-def delete(world: PlatformState, shop: str, id: int) -> None:
+def delete(platform: PlatformState, shop: str, id: int) -> None:
     """Delete an order that was cancelled. Raises `ShopifyRefusal`."""
-    with world.happening():
-        order = find(world, shop, id)
+    with platform.happening():
+        order = find(platform, shop, id)
         if order.cancelled is None:
             raise ShopifyRefusal("Only an order that was cancelled can be deleted.")
-        world.store.remove(shop, order)
-        world.tell(shop, "orders/delete", {"id": id})
+        platform.store.remove(shop, order)
+        platform.send_message(shop, "orders/delete", {"id": id})
 
 
-def find(world: PlatformState, shop: str, id: int) -> Order:
+def find(platform: PlatformState, shop: str, id: int) -> Order:
     """An order of a shop. Raises `ShopifyRefusal`."""
-    order = world.store.find(Order, shop, id)
+    order = platform.store.find(Order, shop, id)
     if order is None:
         raise ShopifyRefusal(f"There is no order {id}.")
     return order
 
 
-def _open(world: PlatformState, shop: str, id: int) -> Order:
-    order = find(world, shop, id)
+def _open(platform: PlatformState, shop: str, id: int) -> Order:
+    order = find(platform, shop, id)
     if order.cancelled is not None:
         raise ShopifyRefusal(f"The order {order.name} is cancelled.")
     return order
 
 
-def _store_change(world: PlatformState, shop: str, order: Order) -> None:
-    order.updated = world.now()
-    world.store.put(shop, order)
-    world.tell(shop, "orders/updated", payloads.order(order))
+def _store_change(platform: PlatformState, shop: str, order: Order) -> None:
+    order.updated = platform.now()
+    platform.store.put(shop, order)
+    platform.send_message(shop, "orders/updated", payloads.order(order))
 
 
-def _sell_line(world: PlatformState, shop: str, sold: SaleLine, *, even_if_sold_out: bool) -> LineItem:
+def _sell_line(platform: PlatformState, shop: str, sold: SaleLine, *, even_if_sold_out: bool) -> LineItem:
     if sold.quantity < 1:
         raise ShopifyRefusal("At least one unit is sold.")
-    variant = shops.find_variant(world, shop, sold.variant)
-    location = _source(world, shop, variant, sold)
-    level = world.levels.find(shop, variant.item, location)
+    variant = shops.find_variant(platform, shop, sold.variant)
+    location = _source(platform, shop, variant, sold)
+    level = platform.levels.find(shop, variant.item, location)
     bound = variant.tracked and variant.policy == "DENY" and not even_if_sold_out
     if bound and (level is None or level.available < sold.quantity):
         left = level.available if level else 0
         name = f"{variant.product_title}, {variant.title}"
         raise ShopifyRefusal(f"{name}: only {left} left, not {sold.quantity}." if left > 0 else f"{name} is sold out.")
-    _take(world, shop, variant.id, sold.quantity, location)
+    _take(platform, shop, variant.id, sold.quantity, location)
     return LineItem(
-        id=world.store.new_id(),
+        id=platform.store.new_id(),
         variant=variant.id,
         title=variant.product_title,
         variant_title=variant.title,
@@ -199,39 +199,39 @@ def _sell_line(world: PlatformState, shop: str, sold: SaleLine, *, even_if_sold_
     )
 
 
-def _source(world: PlatformState, shop: str, variant: Variant, sold: SaleLine) -> int:
+def _source(platform: PlatformState, shop: str, variant: Variant, sold: SaleLine) -> int:
     """The location that a line is sold from."""
     if sold.location is not None:
-        return shops.find_location(world, shop, sold.location).id
-    online = {location.id for location in world.store.select(Location, shop) if location.active and location.online}
-    levels = [level for level in world.levels.of_item(shop, variant.item) if level.location in online]
+        return shops.find_location(platform, shop, sold.location).id
+    online = {location.id for location in platform.store.select(Location, shop) if location.active and location.online}
+    levels = [level for level in platform.levels.of_item(shop, variant.item) if level.location in online]
     if not levels:
         raise ShopifyRefusal(f"{variant.product_title}, {variant.title} is sold at no location.")
     enough = [level for level in levels if level.available >= sold.quantity]
     return (enough or levels)[0].location
 
 
-def _take(world: PlatformState, shop: str, variant_id: int, quantity: int, location: int) -> None:
-    variant = shops.find_variant(world, shop, variant_id)
+def _take(platform: PlatformState, shop: str, variant_id: int, quantity: int, location: int) -> None:
+    variant = shops.find_variant(platform, shop, variant_id)
     if variant.tracked:
-        _stock_if_missing(world, shop, variant, location)
-        shops.move(world, shop, variant.item, location, available=-quantity, committed=quantity)
+        _stock_if_missing(platform, shop, variant, location)
+        shops.move(platform, shop, variant.item, location, available=-quantity, committed=quantity)
 
 
-def _stock_if_missing(world: PlatformState, shop: str, variant: Variant, location: int) -> None:
+def _stock_if_missing(platform: PlatformState, shop: str, variant: Variant, location: int) -> None:
     """Stock a variant at a location where it is sold or returned: the platform does that by itself."""
-    if world.levels.find(shop, variant.item, location) is None:
-        shops.stock(world, shop, variant.item, location)
+    if platform.levels.find(shop, variant.item, location) is None:
+        shops.stock(platform, shop, variant.item, location)
 
 
-def _send_line(world: PlatformState, shop: str, line: LineItem) -> None:
+def _send_line(platform: PlatformState, shop: str, line: LineItem) -> None:
     left = line.current - line.fulfilled
-    _change_level(world, shop, line, committed=-left)
+    _change_level(platform, shop, line, committed=-left)
     line.fulfilled = line.current
 
 
 def _change_level(
-    world: PlatformState,
+    platform: PlatformState,
     shop: str,
     line: LineItem,
     location: int | None = None,
@@ -240,14 +240,14 @@ def _change_level(
     committed: int = 0,
 ) -> None:
     """Change the level of a line, if its variant exists and is counted."""
-    variant = world.store.find(Variant, shop, line.variant)
+    variant = platform.store.find(Variant, shop, line.variant)
     where = line.location if location is None else location
-    if variant and variant.tracked and world.levels.find(shop, variant.item, where):
-        shops.move(world, shop, variant.item, where, available=available, committed=committed)
+    if variant and variant.tracked and platform.levels.find(shop, variant.item, where):
+        shops.move(platform, shop, variant.item, where, available=available, committed=committed)
 
 
 def _take_back(
-    world: PlatformState, shop: str, order: Order, back: Sequence[LineReturn], location: int | None
+    platform: PlatformState, shop: str, order: Order, back: Sequence[LineReturn], location: int | None
 ) -> Refund:
     lines: list[RefundLineItem] = []
     for part in back:
@@ -258,15 +258,22 @@ def _take_back(
         for quantity, is_fulfilled in ((unsent, False), (part.quantity - unsent, True)):
             if quantity:
                 lines.append(
-                    _refund_line(world, shop, line, quantity, location, sent=is_fulfilled, restock=part.restock)
+                    _refund_line(platform, shop, line, quantity, location, sent=is_fulfilled, restock=part.restock)
                 )
-    refund = Refund(id=world.store.new_id(), created=world.now(), lines=lines)
+    refund = Refund(id=platform.store.new_id(), created=platform.now(), lines=lines)
     order.refunds.append(refund)
     return refund
 
 
 def _refund_line(
-    world: PlatformState, shop: str, line: LineItem, quantity: int, location: int | None, *, sent: bool, restock: bool
+    platform: PlatformState,
+    shop: str,
+    line: LineItem,
+    quantity: int,
+    location: int | None,
+    *,
+    sent: bool,
+    restock: bool,
 ) -> RefundLineItem:
     kind = (RETURN if sent else CANCEL) if restock else NO_RESTOCK
     where = line.location if location is None or not sent else location
@@ -274,14 +281,14 @@ def _refund_line(
     if sent:
         line.fulfilled -= quantity
     else:
-        _change_level(world, shop, line, committed=-quantity)
+        _change_level(platform, shop, line, committed=-quantity)
     if restock:
-        variant = world.store.find(Variant, shop, line.variant)
+        variant = platform.store.find(Variant, shop, line.variant)
         if variant and variant.tracked:
-            _stock_if_missing(world, shop, variant, where)
-        _change_level(world, shop, line, where, available=quantity)
+            _stock_if_missing(platform, shop, variant, where)
+        _change_level(platform, shop, line, where, available=quantity)
     return RefundLineItem(
-        id=world.store.new_id(), line=line.id, quantity=quantity, restock=kind, location=where if restock else None
+        id=platform.store.new_id(), line=line.id, quantity=quantity, restock=kind, location=where if restock else None
     )
 
 

@@ -126,16 +126,16 @@ def svg_of(title: str) -> str:
     return _SVG.format(drawing)
 
 
-def address(world: PlatformState, shop: str, product: Product) -> str:
+def address(platform: PlatformState, shop: str, product: Product) -> str:
     """The address of the picture of a product."""
-    return f"{world.at(shop)}/{FOLDER}/{product.id}.svg"
+    return f"{platform.at(shop)}/{FOLDER}/{product.id}.svg"
 
 
-def routes(world: PlatformState) -> list[BaseRoute]:
+def routes(platform: PlatformState) -> list[BaseRoute]:
     """The route of the pictures."""
 
     async def picture(request: Request) -> Response:
-        product = world.store.find(Product, request.path_params["shop"], request.path_params["id"])
+        product = platform.store.find(Product, request.path_params["shop"], request.path_params["id"])
         if product is None:
             return PlainTextResponse("Not found", 404)
         return Response(svg_of(product.title), media_type="image/svg+xml", headers={"cache-control": "max-age=3600"})

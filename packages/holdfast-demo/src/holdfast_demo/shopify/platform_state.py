@@ -99,7 +99,7 @@ class PlatformState:
         finally:
             self._event = outer
 
-    def tell(self, shop: str, topic: str, payload: Mapping[str, Any]) -> None:
+    def send_message(self, shop: str, topic: str, payload: Mapping[str, Any]) -> None:
         """Send a message about a change. Call it inside `happening`."""
         message = WebhookMessage(shop, topic, self._event, self.now(), payload)
         for listener in self.on_message:

@@ -56,6 +56,17 @@ PAST = {
 
 PAST_DAYS = 30
 
+TITLES = frozenset(
+    {
+        *(translatable("Honey jars"), translatable("Green tea"), translatable("Beeswax candles")),
+        *(translatable("Lavender soap"), translatable("Honey mustard"), translatable("Chestnut honey")),
+        *(translatable("Elderflower syrup"), translatable("Single"), translatable("4-pack"), translatable("6-pack")),
+        *(translatable("12-pack"), translatable("Pack of 3"), translatable("Dozen")),
+        *(translatable("1 x 200 ml"), translatable("6 x 200 ml"), translatable("100 g"), translatable("250 g")),
+    }
+)
+"""The titles of products and packs, which pages say in the language of their visitor."""
+
 DESCRIPTIONS = {
     "Honey jars": translatable("Mild blossom honey from hives at the edge of a forest. 250\u00a0g in each jar."),
     "Green tea": translatable("First harvest, hand-picked. Fresh, with a hint of meadow grass."),
@@ -68,24 +79,24 @@ DESCRIPTIONS = {
 """What the storefront says about products, by title."""
 
 
-def fill(world: PlatformState, shop: str, honey: Sequence[NewVariant] = HONEY) -> list[Variant]:
+def fill(platform: PlatformState, shop: str, honey: Sequence[NewVariant] = HONEY) -> list[Variant]:
     """Put the products of a new demo shop into a shop. Returns the variants of the first."""
-    with world.happening():
-        product = add_product(world, shop, "Honey jars", honey)
-        add_product(world, shop, "Green tea", TEA)
+    with platform.happening():
+        product = add_product(platform, shop, "Honey jars", honey)
+        add_product(platform, shop, "Green tea", TEA)
         return product
 
 
-def add_more(world: PlatformState, shop: str) -> None:
+def add_more(platform: PlatformState, shop: str) -> None:
     """Put the other products into a shop."""
-    with world.happening():
+    with platform.happening():
         for title, variants in MORE.items():
-            add_product(world, shop, title, variants)
+            add_product(platform, shop, title, variants)
 
 
-def add_past(world: PlatformState, shop: str) -> None:
+def add_past(platform: PlatformState, shop: str) -> None:
     """Put products into a shop that have been sold for 30 days."""
-    variants = {title: add_product(world, shop, title, variants) for title, (variants, _) in PAST.items()}
+    variants = {title: add_product(platform, shop, title, variants) for title, (variants, _) in PAST.items()}
     past: Sequence[tuple[float, SaleLine]] = sorted(
         (day, SaleLine(variants[title][variant].id, quantity))
         for title, (_, sales) in PAST.items()
@@ -93,6 +104,6 @@ def add_past(world: PlatformState, shop: str) -> None:
     )
     for day, line in past:
         seconds = (PAST_DAYS - day) * 86_400
-        world.clock.advance(-seconds)
-        sell(world, shop, [line], even_if_sold_out=True)
-        world.clock.advance(seconds)
+        platform.clock.advance(-seconds)
+        sell(platform, shop, [line], even_if_sold_out=True)
+        platform.clock.advance(seconds)

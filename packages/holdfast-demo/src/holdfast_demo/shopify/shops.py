@@ -21,60 +21,62 @@ MAX_SHOPS = 100
 MAX_QUANTITY = 1_000_000_000
 
 
-def open_shop(world: PlatformState, domain: str, *, points: float = 100) -> Shop:
+def open_shop(platform: PlatformState, domain: str, *, points: float = 100) -> Shop:
     """A new shop with one location. Raises `ShopifyRefusal`.
 
     points    the points that the app gets per second
     """
     if not DOMAIN.fullmatch(domain):
         raise ShopifyRefusal(f"This is not a domain of a shop. {DOMAIN_RULE}")
-    with world.happening():
-        if world.find_shop(domain):
+    with platform.happening():
+        if platform.find_shop(domain):
             raise ShopifyRefusal(f"The shop {domain} is there already.")
-        if len(world.shops()) >= MAX_SHOPS:
+        if len(platform.shops()) >= MAX_SHOPS:
             raise ShopifyRefusal(f"There are {MAX_SHOPS} shops already.")
-        now = world.now()
+        now = platform.now()
         name = domain.partition(".")[0].replace("-", " ").capitalize()
         shop = Shop(domain=domain, name=name, points=points, created=now, updated=now)
-        world.store.put(domain, shop)
-        add_location(world, domain, "Warehouse")
+        platform.store.put(domain, shop)
+        add_location(platform, domain, "Warehouse")
         return shop
 
 
-def add_location(world: PlatformState, shop: str, name: str, *, online: bool = True, service: bool = False) -> Location:
+def add_location(
+    platform: PlatformState, shop: str, name: str, *, online: bool = True, service: bool = False
+) -> Location:
     """A new location.
 
     online    whether online sales can be sent from there
     service   whether it belongs to a fulfillment service
     """
-    now = world.now()
-    with world.happening():
+    now = platform.now()
+    with platform.happening():
         location = Location(name=name, online=online, service=service, created=now, updated=now)
-        world.store.put(shop, location)
-        world.tell(shop, "locations/create", payloads.location(location))
+        platform.store.put(shop, location)
+        platform.send_message(shop, "locations/create", payloads.location(location))
         return location
 
 
 def set_location(
-    world: PlatformState, shop: str, id: int, *, active: bool | None = None, online: bool | None = None
+    platform: PlatformState, shop: str, id: int, *, active: bool | None = None, online: bool | None = None
 ) -> None:
     """Open or close a location, for everything or for online sales."""
-    with world.happening():
-        location = find_location(world, shop, id)
+    with platform.happening():
+        location = find_location(platform, shop, id)
         was = location.active
         location.active = was if active is None else active
         location.online = location.online if online is None else online
-        location.updated = world.now()
-        world.store.put(shop, location)
-        world.tell(shop, "locations/update", payloads.location(location))
+        location.updated = platform.now()
+        platform.store.put(shop, location)
+        platform.send_message(shop, "locations/update", payloads.location(location))
         if location.active != was:
             topic = "locations/activate" if location.active else "locations/deactivate"
-            world.tell(shop, topic, payloads.location(location))
+            platform.send_message(shop, topic, payloads.location(location))
 
 
-def find_location(world: PlatformState, shop: str, id: int) -> Location:
+def find_location(platform: PlatformState, shop: str, id: int) -> Location:
     """A location of a shop. Raises `ShopifyRefusal`."""
-    location = world.store.find(Location, shop, id)
+    location = platform.store.find(Location, shop, id)
     if location is None:
         raise ShopifyRefusal(f"There is no location {id}.")
     return location
@@ -97,36 +99,40 @@ class NewVariant(NamedTuple):
 
 
 def add_product(
-    world: PlatformState, shop: str, title: str, variants: Sequence[NewVariant], *, status: str = "ACTIVE"
+    platform: PlatformState, shop: str, title: str, variants: Sequence[NewVariant], *, status: str = "ACTIVE"
 ) -> list[Variant]:
     """Store a new product with its variants. Returns the variants."""
-    now = world.now()
-    with world.happening():
-        product = world.store.put(shop, Product(title=title, status=status, created=now, updated=now))
+    now = platform.now()
+    with platform.happening():
+        product = platform.store.put(shop, Product(title=title, status=status, created=now, updated=now))
         new_variants = [
-            _new_variant(world, shop, product, variant, number) for number, variant in enumerate(variants, 1)
+            _new_variant(platform, shop, product, variant, number) for number, variant in enumerate(variants, 1)
         ]
-        world.tell(shop, "products/create", payloads.product(product, new_variants))
+        platform.send_message(shop, "products/create", payloads.product(product, new_variants))
         return new_variants
 
 
-def add_variant(world: PlatformState, shop: str, product: int, variant: NewVariant) -> Variant:
+def add_variant(platform: PlatformState, shop: str, product: int, variant: NewVariant) -> Variant:
     """A further variant of a product. Raises `ShopifyRefusal`."""
-    with world.happening():
+    with platform.happening():
         added = _new_variant(
-            world, shop, _find_product(world, shop, product), variant, len(variants_of(world, shop, product)) + 1
+            platform,
+            shop,
+            _find_product(platform, shop, product),
+            variant,
+            len(variants_of(platform, shop, product)) + 1,
         )
-        _product_changed(world, shop, product)
+        _product_changed(platform, shop, product)
         return added
 
 
-def _new_variant(world: PlatformState, shop: str, product: Product, new: NewVariant, position: int) -> Variant:
-    now = world.now()
+def _new_variant(platform: PlatformState, shop: str, product: Product, new: NewVariant, position: int) -> Variant:
+    now = platform.now()
     variant = Variant(
         id=new.id,
         product=product.id,
         product_title=product.title,
-        item=world.store.new_id(),
+        item=platform.store.new_id(),
         position=position,
         title=new.title,
         sku=new.sku,
@@ -137,16 +143,16 @@ def _new_variant(world: PlatformState, shop: str, product: Product, new: NewVari
         created=now,
         updated=now,
     )
-    world.store.put(shop, variant)
-    stock = new.stock if isinstance(new.stock, Mapping) else {world.store.select(Location, shop)[0].id: new.stock}
+    platform.store.put(shop, variant)
+    stock = new.stock if isinstance(new.stock, Mapping) else {platform.store.select(Location, shop)[0].id: new.stock}
     for location, available in stock.items():
-        level = world.levels.add(shop, variant.item, location, available, now)
-        world.tell(shop, "inventory_levels/connect", payloads.level(level))
+        level = platform.levels.add(shop, variant.item, location, available, now)
+        platform.send_message(shop, "inventory_levels/connect", payloads.level(level))
     return variant
 
 
 def change_variant(
-    world: PlatformState,
+    platform: PlatformState,
     shop: str,
     id: int,
     *,
@@ -155,79 +161,79 @@ def change_variant(
     tracked: bool | None = None,
 ) -> Variant:
     """Change a variant. Raises `ShopifyRefusal`."""
-    with world.happening():
-        variant = find_variant(world, shop, id)
+    with platform.happening():
+        variant = find_variant(platform, shop, id)
         variant.title = variant.title if title is None else title
         variant.sku = variant.sku if sku is None else sku
         variant.tracked = variant.tracked if tracked is None else tracked
-        variant.updated = world.now()
-        world.store.put(shop, variant)
-        _product_changed(world, shop, variant.product)
-        world.tell(shop, "inventory_items/update", payloads.item(variant))
+        variant.updated = platform.now()
+        platform.store.put(shop, variant)
+        _product_changed(platform, shop, variant.product)
+        platform.send_message(shop, "inventory_items/update", payloads.item(variant))
         return variant
 
 
-def remove_variant(world: PlatformState, shop: str, id: int) -> None:
+def remove_variant(platform: PlatformState, shop: str, id: int) -> None:
     """Delete a variant with its item and levels. Raises `ShopifyRefusal`."""
-    with world.happening():
-        variant = find_variant(world, shop, id)
-        for level in world.levels.of_item(shop, variant.item):
-            world.levels.remove(shop, variant.item, level.location)
-            world.tell(shop, "inventory_levels/disconnect", payloads.level_gone(level))
-        world.store.remove(shop, variant)
-        world.tell(shop, "inventory_items/delete", {"id": variant.item})
-        _product_changed(world, shop, variant.product)
+    with platform.happening():
+        variant = find_variant(platform, shop, id)
+        for level in platform.levels.of_item(shop, variant.item):
+            platform.levels.remove(shop, variant.item, level.location)
+            platform.send_message(shop, "inventory_levels/disconnect", payloads.level_gone(level))
+        platform.store.remove(shop, variant)
+        platform.send_message(shop, "inventory_items/delete", {"id": variant.item})
+        _product_changed(platform, shop, variant.product)
 
 
-def remove_product(world: PlatformState, shop: str, id: int) -> None:
+def remove_product(platform: PlatformState, shop: str, id: int) -> None:
     """Delete a product with its variants. Raises `ShopifyRefusal`."""
-    with world.happening():
-        for variant in variants_of(world, shop, id):
-            remove_variant(world, shop, variant.id)
-        world.store.remove(shop, _find_product(world, shop, id))
-        world.tell(shop, "products/delete", {"id": id})
+    with platform.happening():
+        for variant in variants_of(platform, shop, id):
+            remove_variant(platform, shop, variant.id)
+        platform.store.remove(shop, _find_product(platform, shop, id))
+        platform.send_message(shop, "products/delete", {"id": id})
 
 
-def find_variant(world: PlatformState, shop: str, id: int) -> Variant:
+def find_variant(platform: PlatformState, shop: str, id: int) -> Variant:
     """A variant of a shop. Raises `ShopifyRefusal`."""
-    variant = world.store.find(Variant, shop, id)
+    variant = platform.store.find(Variant, shop, id)
     if variant is None:
         raise ShopifyRefusal(f"There is no variant {id}.")
     return variant
 
 
-def find_item(world: PlatformState, shop: str, item: int | None) -> Variant | None:
+def find_item(platform: PlatformState, shop: str, item: int | None) -> Variant | None:
     """The variant that an inventory item belongs to."""
-    variants = world.store.select(Variant, shop, matching(("json_extract(body, '$.item') = ?", item)))
+    variants = platform.store.select(Variant, shop, matching(("json_extract(body, '$.item') = ?", item)))
     return variants[0] if variants else None
 
 
-def variants_of(world: PlatformState, shop: str, product: int) -> list[Variant]:
+def variants_of(platform: PlatformState, shop: str, product: int) -> list[Variant]:
     """The variants of a product."""
-    return world.store.select(Variant, shop, matching(("parent = ?", product)))
+    return platform.store.select(Variant, shop, matching(("parent = ?", product)))
 
 
-def available(world: PlatformState, shop: str, variant: Variant) -> int:
+def available(platform: PlatformState, shop: str, variant: Variant) -> int:
     """How many units of a variant are available, all locations together."""
-    return sum(level.available for level in world.levels.of_item(shop, variant.item))
+    return sum(level.available for level in platform.levels.of_item(shop, variant.item))
 
 
-def _find_product(world: PlatformState, shop: str, id: int) -> Product:
-    product = world.store.find(Product, shop, id)
+def _find_product(platform: PlatformState, shop: str, id: int) -> Product:
+    product = platform.store.find(Product, shop, id)
     if product is None:
         raise ShopifyRefusal(f"There is no product {id}.")
     return product
 
 
-def _product_changed(world: PlatformState, shop: str, id: int) -> None:
-    product = _find_product(world, shop, id)
-    product.updated = world.now()
-    world.store.put(shop, product)
-    world.tell(shop, "products/update", payloads.product(product, variants_of(world, shop, id)))
+def _product_changed(platform: PlatformState, shop: str, id: int) -> None:
+    product = _find_product(platform, shop, id)
+    product.updated = platform.now()
+    platform.store.put(shop, product)
+    platform.send_message(shop, "products/update", payloads.product(product, variants_of(platform, shop, id)))
 
 
 def move(
-    world: PlatformState,
+    platform: PlatformState,
     shop: str,
     item: int,
     location: int,
@@ -240,40 +246,40 @@ def move(
 
     quietly    send no message
     """
-    with world.happening():
-        level = world.levels.change(shop, item, location, world.now(), available=available, committed=committed)
+    with platform.happening():
+        level = platform.levels.change(shop, item, location, platform.now(), available=available, committed=committed)
         if available and not quietly:
-            world.tell(shop, "inventory_levels/update", payloads.level(level))
+            platform.send_message(shop, "inventory_levels/update", payloads.level(level))
         return level
 
 
-def count(world: PlatformState, shop: str, item: int, location: int, available: int) -> Level:
+def count(platform: PlatformState, shop: str, item: int, location: int, available: int) -> Level:
     """Set the available quantity, as merchants do by hand. Raises `ShopifyRefusal`."""
     if abs(available) > MAX_QUANTITY:
         raise ShopifyRefusal(f"A level is between -{MAX_QUANTITY} and {MAX_QUANTITY}.")
-    with world.happening():
-        level = world.levels.find(shop, item, location)
+    with platform.happening():
+        level = platform.levels.find(shop, item, location)
         if level is None:
             raise ShopifyRefusal(f"The item {item} is not stocked at the location {location}.")
-        return move(world, shop, item, location, available=available - level.available)
+        return move(platform, shop, item, location, available=available - level.available)
 
 
-def stock(world: PlatformState, shop: str, item: int, location: int, available: int = 0) -> Level:
+def stock(platform: PlatformState, shop: str, item: int, location: int, available: int = 0) -> Level:
     """Stock an item at a further location. Raises `ShopifyRefusal`."""
-    with world.happening():
-        find_location(world, shop, location)
-        if world.levels.find(shop, item, location):
+    with platform.happening():
+        find_location(platform, shop, location)
+        if platform.levels.find(shop, item, location):
             raise ShopifyRefusal(f"The item {item} is stocked at the location {location} already.")
-        level = world.levels.add(shop, item, location, available, world.now())
-        world.tell(shop, "inventory_levels/connect", payloads.level(level))
+        level = platform.levels.add(shop, item, location, available, platform.now())
+        platform.send_message(shop, "inventory_levels/connect", payloads.level(level))
         return level
 
 
-def stop_stocking(world: PlatformState, shop: str, item: int, location: int) -> None:
+def stop_stocking(platform: PlatformState, shop: str, item: int, location: int) -> None:
     """Stop stocking an item at a location. Raises `ShopifyRefusal`."""
-    with world.happening():
-        level = world.levels.find(shop, item, location)
+    with platform.happening():
+        level = platform.levels.find(shop, item, location)
         if level is None:
             raise ShopifyRefusal(f"The item {item} is not stocked at the location {location}.")
-        world.levels.remove(shop, item, location)
-        world.tell(shop, "inventory_levels/disconnect", payloads.level_gone(level))
+        platform.levels.remove(shop, item, location)
+        platform.send_message(shop, "inventory_levels/disconnect", payloads.level_gone(level))

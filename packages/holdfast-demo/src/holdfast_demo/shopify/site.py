@@ -1,6 +1,7 @@
 """The pages of the platform: its shops, the admin that shows the app in a frame, and the page that installs an app."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -39,9 +40,9 @@ SCOPE_WORDS = {
 """What each scope lets an app see or change, in a merchant's words."""
 
 
-def routes(world: PlatformState, oauth: OAuth) -> list[BaseRoute]:
+def routes(platform: PlatformState, oauth: OAuth) -> list[BaseRoute]:
     """The pages."""
-    pages = _ShopPages(world, oauth)
+    pages = _ShopPages(platform, oauth)
     return [
         Route("/", pages.shops),
         Route("/", pages.open, methods=["POST"]),
@@ -52,8 +53,8 @@ def routes(world: PlatformState, oauth: OAuth) -> list[BaseRoute]:
 
 
 class _ShopPages:
-    def __init__(self, world: PlatformState, oauth: OAuth) -> None:
-        self._world = world
+    def __init__(self, platform: PlatformState, oauth: OAuth) -> None:
+        self._platform = platform
         self._oauth = oauth
 
     async def shops(self, request: Request) -> Response:
@@ -61,14 +62,14 @@ class _ShopPages:
 
     def _shop_list(self, request: Request, domain: str = "", error: str = "") -> Response:
         status = 422 if error else 200
-        about: dict[str, Any] = {"app": self._world.app, "shops": self._world.shops()}
+        about: dict[str, Any] = {"app": self._platform.app, "shops": self._platform.shops()}
         return page(request, "shops.html", status, **about, domain=domain, error=error)
 
     async def open(self, request: Request) -> Response:
         domain = (await form_fields(request)).get("domain", "").lower()
         try:
-            shops.open_shop(self._world, domain)
-            seed.fill(self._world, domain)
+            shops.open_shop(self._platform, domain)
+            seed.fill(self._platform, domain)
         except ShopifyRefusal as refused:
             return self._shop_list(request, domain, str(refused))
         return to_response(redirect(f"/{domain}"))
@@ -77,14 +78,14 @@ class _ShopPages:
         """Ask the merchant to install the app; if the shop has it with these scopes, redirect to the app at once."""
         domain, params = request.path_params["shop"], dict(request.query_params)
         try:
-            shop, scopes = self._world.shop(domain), self._oauth.check_request(params)
+            shop, scopes = self._platform.shop(domain), self._oauth.check_request(params)
             if shop.installed and set(scopes) <= set(shop.scopes):
                 return to_response(redirect(self._oauth.agreed(domain, params)))
         except ShopifyRefusal as refused:
             return page(request, "gone.html", 400, why=str(refused))
         parts = urlsplit(params["redirect_uri"])
         to = f"{parts.scheme}://{parts.netloc}"
-        return install_page(request, self._world.app, shop, scopes, forms=to)
+        return install_page(request, self._platform.app, shop, scopes, forms=to)
 
     async def agreed(self, request: Request) -> Response:
         try:
@@ -111,6 +112,13 @@ def language_of(request: Request) -> Language:
     return accepted_language(request.headers.get("accept-language", "").encode())
 
 
+def local_title(language: Language, title: str) -> str:
+    """The title of a product or a pack in a language, if it is one of the demo's; else as its merchant wrote it."""
+    if title not in seed.TITLES:
+        return title
+    return SITE.texts(language).gettext(title).replace(" x ", " \N{MULTIPLICATION SIGN} ")
+
+
 def page(
     request: Request, template: str, status: int = 200, *, forms: str = "", frames: str = "", **values: Any
 ) -> Response:
@@ -119,7 +127,8 @@ def page(
     Its own pages show others of it side by side, in frames.
     """
     options = {"forms": forms, "frames": frames, "ancestors": "'self'"}
-    values.setdefault("language", language_of(request))
+    language = values.setdefault("language", language_of(request))
+    values["local_title"] = partial(local_title, language)
     return to_response(SITE.page(f"templates/{template}", status, **options, **values))
 
 
@@ -127,9 +136,9 @@ BRIDGE = "/app-bridge.js"
 """The path of the script for pages of apps."""
 
 
-def admin_routes(world: PlatformState, oauth: OAuth) -> list[BaseRoute]:
+def admin_routes(platform: PlatformState, oauth: OAuth) -> list[BaseRoute]:
     """The routes of the page of the app in the admin of a shop."""
-    framing = _Framing(world, oauth)
+    framing = _Framing(platform, oauth)
     app = "/{shop}/admin/apps/{handle}"
     return [
         Route(app, framing.install, methods=["POST"]),
@@ -142,8 +151,8 @@ def admin_routes(world: PlatformState, oauth: OAuth) -> list[BaseRoute]:
 
 
 class _Framing:
-    def __init__(self, world: PlatformState, oauth: OAuth) -> None:
-        self._world = world
+    def __init__(self, platform: PlatformState, oauth: OAuth) -> None:
+        self._platform = platform
         self._oauth = oauth
         self._bridge = SITE.content("templates/app-bridge.js")
 
@@ -152,7 +161,7 @@ class _Framing:
         shop = self._shop(request)
         if shop is None:
             return page(request, "gone.html", 404, why="There is no such shop, or no such app.")
-        app = self._world.app
+        app = self._platform.app
         if not shop.installed:
             return install_page(request, app, shop, FIRST_SCOPES)
         path = quote(request.path_params.get("path", ""))
@@ -163,7 +172,7 @@ class _Framing:
                 "id_token": self._oauth.session_token(shop.domain),
                 "locale": "en",
                 "shop": shop.domain,
-                "timestamp": str(int(self._world.now())),
+                "timestamp": str(int(self._platform.now())),
             }
         )
         address = f"{app.address}/{path}" if path else app.url
@@ -181,7 +190,7 @@ class _Framing:
     async def token(self, request: Request) -> Response:
         """A session token, for the page around the app."""
         try:
-            shop = self._world.shop(request.path_params["shop"])
+            shop = self._platform.shop(request.path_params["shop"])
         except ShopifyRefusal as refused:
             return JSONResponse({"error": str(refused)}, 404)
         return JSONResponse({"token": self._oauth.session_token(shop.domain)}, headers={"Cache-Control": "no-store"})
@@ -191,7 +200,7 @@ class _Framing:
 
     def _shop(self, request: Request) -> Shop | None:
         """The shop; None if it does not exist, or another app is requested."""
-        app = self._world.app
+        app = self._platform.app
         if request.path_params["handle"] not in {app.handle, app.client_id}:
             return None
-        return self._world.find_shop(request.path_params["shop"])
+        return self._platform.find_shop(request.path_params["shop"])

@@ -145,7 +145,7 @@ def routes(double: ShopifyDouble) -> list[BaseRoute]:
         return double.sell(command.shop, *command.lines, even_if_sold_out=command.even_if_sold_out, till=command.till)
 
     def levels(command: ShopCommand) -> object:
-        stored = double.world.levels
+        stored = double.state.levels
         return {
             str(variant.id): {
                 str(level.location): level.available for level in stored.of_item(command.shop, variant.item)
@@ -205,10 +205,10 @@ def routes(double: ShopifyDouble) -> list[BaseRoute]:
     ]
 
 
-def _route(name: str, kind: type[C], act: Callable[[C], Any]) -> Route:
+def _route(name: str, kind: type[C], action: Callable[[C], Any]) -> Route:
     def done(command: C) -> Response:
         try:
-            return Response(msgspec.json.encode(act(command)), media_type="application/json")
+            return Response(msgspec.json.encode(action(command)), media_type="application/json")
         except (ShopifyRefusal, OAuthRefusal) as refused:
             return JSONResponse({"error": str(refused)}, 409)
 

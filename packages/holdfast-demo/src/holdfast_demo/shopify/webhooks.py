@@ -95,12 +95,12 @@ class ShopifyWebhooks(webhooks.WebhookSender):
     haste        the divisor of the pauses between attempts
     """
 
-    def __init__(self, world: PlatformState) -> None:
-        super().__init__(world.store, world.clock, _COLUMNS)
-        self._world = world
+    def __init__(self, platform: PlatformState) -> None:
+        super().__init__(platform.store, platform.clock, _COLUMNS)
+        self._platform = platform
         self.delays_of: Callable[[WebhookMessage], Sequence[float]] = single_delivery
         self.haste = 1.0
-        world.on_message.append(self._plan)
+        platform.on_message.append(self._plan)
 
     def newest(self, shop: str, max_count: int = 50) -> list[Delivery]:
         """The deliveries of a shop, newest first."""
@@ -108,19 +108,19 @@ class ShopifyWebhooks(webhooks.WebhookSender):
 
     def send_again(self, shop: str, webhook: str) -> None:
         """Send a message once more, as if its answer had been lost."""
-        values = (self._world.now(), shop, webhook)
+        values = (self._platform.now(), shop, webhook)
         self._db.execute("update deliveries set waits = 1, due = ? where shop = ? and webhook = ?", values)
         self.wake()
 
     def comply(self, shop: str, topic: str, payload: dict[str, Any]) -> None:
         """Send one of the messages that every app gets, whether it is installed or not."""
-        with self._world.happening():
-            self._world.tell(shop, topic, payload)
+        with self._platform.happening():
+            self._platform.send_message(shop, topic, payload)
 
     def _plan(self, message: WebhookMessage) -> None:
         subscriptions: list[Subscription | None] = [None] if message.topic in COMPLIANCE else []
         topic = message.topic.upper().replace("/", "_")
-        subscriptions += self._world.store.select(
+        subscriptions += self._platform.store.select(
             Subscription, message.shop, matching(("json_extract(body, '$.topic') = ?", topic))
         )
         if not subscriptions:
@@ -131,7 +131,7 @@ class ShopifyWebhooks(webhooks.WebhookSender):
             if subscription and subscription.include_fields:
                 fields = {name: value for name, value in message.payload.items() if name in subscription.include_fields}
                 body = json.dumps(fields).encode()
-            url = subscription.uri if subscription else f"{self._world.app.address}/webhooks/shopify"
+            url = subscription.uri if subscription else f"{self._platform.app.address}/webhooks/shopify"
             webhook = str(uuid.uuid4())
             for seconds in self.delays_of(message):
                 self._db.execute(
@@ -158,7 +158,7 @@ class ShopifyWebhooks(webhooks.WebhookSender):
     def _client(self) -> httpx2.AsyncClient:
         timeout = httpx2.Timeout(ANSWER_TIMEOUT_SECONDS, connect=CONNECT_TIMEOUT_SECONDS)
         return HttpClient(
-            timeout=timeout, verify=trusted_certificates(), trust_env=False, transport=self._world.transport
+            timeout=timeout, verify=trusted_certificates(), trust_env=False, transport=self._platform.transport
         )
 
     async def _attempt(self, client: httpx2.AsyncClient, delivery: int) -> float | None:
@@ -178,12 +178,12 @@ class ShopifyWebhooks(webhooks.WebhookSender):
 
     def _give_up(self, delivery: Delivery) -> None:
         """End a subscription whose messages are not accepted."""
-        subscription = self._world.store.find(Subscription, delivery.shop, delivery.subscription)
+        subscription = self._platform.store.find(Subscription, delivery.shop, delivery.subscription)
         if subscription:
-            self._world.store.remove(delivery.shop, subscription)
+            self._platform.store.remove(delivery.shop, subscription)
 
     async def _answer(self, client: httpx2.AsyncClient, delivery: Delivery) -> str:
-        app = self._world.app
+        app = self._platform.app
         headers = {
             "Content-Type": "application/json",
             "User-Agent": "Shopify-Captain-Hook",

@@ -15,7 +15,7 @@ COUNTRY = "DE"
 """The country of the platform, and of accounts that name none."""
 
 
-def create_v1(world: ProcessorState, params: Thing) -> Thing:
+def create_v1(processor: ProcessorState, params: Thing) -> Thing:
     """Create an account of version 1."""
     if "type" in params and "controller" in params:
         raise StripeRefusal("You may only specify one of these parameters: type, controller.", param="controller")
@@ -25,18 +25,18 @@ def create_v1(world: ProcessorState, params: Thing) -> Thing:
     dashboard = controller.get("stripe_dashboard", {}).get("type", params.get("type", "full"))
     if dashboard in {"express", "none", "custom"} and not requested:
         raise StripeRefusal("You must request at least one capability for this account.", param="capabilities")
-    account = _new(world, 1, params.get("email"), params.get("country"), params.get("metadata", {}))
+    account = _new(processor, 1, params.get("email"), params.get("country"), params.get("metadata", {}))
     account["_wanted"] = requested
     account["_dashboard"] = dashboard
     account["_fees"] = controller.get("fees", {}).get("payer", "account")
     account["_losses"] = controller.get("losses", {}).get("payments", "stripe")
     account["_recipient_only"] = params.get("tos_acceptance", {}).get("service_agreement") == "recipient"
-    return v1(world.store.put(account))
+    return v1(processor.store.put(account))
 
 
-def create_v2(world: ProcessorState, params: Thing) -> Thing:
+def create_v2(processor: ProcessorState, params: Thing) -> Thing:
     """Create an account of version 2."""
-    if not world.accounts_v2:
+    if not processor.accounts_v2:
         raise StripeRefusal("Accounts v2 is not enabled for your platform.", code="accounts_v2_access_blocked")
     configuration = params.get("configuration", {})
     recipient, merchant = configuration.get("recipient"), configuration.get("merchant")
@@ -52,7 +52,7 @@ def create_v2(world: ProcessorState, params: Thing) -> Thing:
             code="account_controller_express_dash_without_application_losses_or_fees",
         )
     country = params.get("identity", {}).get("country")
-    account = _new(world, 2, params.get("contact_email"), country, params.get("metadata", {}))
+    account = _new(processor, 2, params.get("contact_email"), country, params.get("metadata", {}))
     requested = {
         "transfers": _requested(recipient, "stripe_balance", "stripe_transfers"),
         "card_payments": _requested(merchant, "card_payments"),
@@ -63,8 +63,8 @@ def create_v2(world: ProcessorState, params: Thing) -> Thing:
     account["_fees"] = responsible.get("fees_collector")
     account["_losses"] = responsible.get("losses_collector", "stripe")
     account["_name"] = params.get("display_name")
-    world.store.put(account)
-    world.notify("v2.core.account.created", account["id"], {})
+    processor.store.put(account)
+    processor.store_thin_event("v2.core.account.created", account["id"], {})
     return v2(account, params.get("include", ()))
 
 
@@ -75,23 +75,23 @@ def _requested(configuration: Thing | None, *path: str) -> bool:
     return bool(node.get("requested"))
 
 
-def _new(world: ProcessorState, version: int, email: str | None, country: str | None, metadata: Thing) -> Thing:
-    account: Thing = {"id": new_id("acct"), "object": KIND, "created": world.clock.now(), "metadata": metadata}
+def _new(processor: ProcessorState, version: int, email: str | None, country: str | None, metadata: Thing) -> Thing:
+    account: Thing = {"id": new_id("acct"), "object": KIND, "created": processor.clock.now(), "metadata": metadata}
     return {**account, "email": email, "_country": (country or COUNTRY).upper(), "_version": version, "_done": False}
 
 
-def find(world: ProcessorState, id: str) -> Thing:
+def find(processor: ProcessorState, id: str) -> Thing:
     """The account with an id, of either version. Raises `StripeRefusal`."""
-    account = world.store.find(KIND, id)
+    account = processor.store.find(KIND, id)
     if account is None:
         message = f"The provided key does not have access to account '{id}' (or that account does not exist)."
         raise StripeRefusal(message, status=403, code="account_invalid")
     return account
 
 
-def find_v2(world: ProcessorState, id: str) -> Thing:
+def find_v2(processor: ProcessorState, id: str) -> Thing:
     """The account of version 2 with an id. Raises `StripeRefusal`."""
-    account = world.store.find(KIND, id)
+    account = processor.store.find(KIND, id)
     if account is None:
         raise missing("v2.core.account", id, "")
     if account["_version"] == 1:
@@ -176,25 +176,25 @@ def _status(done: bool) -> Thing:
     return {"status": "active" if done else "restricted", "status_details": details}
 
 
-def link_v1(world: ProcessorState, params: Thing) -> Thing:
+def link_v1(processor: ProcessorState, params: Thing) -> Thing:
     """A new link to the page on which an account is finished."""
-    account = find(world, params["account"])
+    account = find(processor, params["account"])
     if params["type"] != "account_onboarding":
         raise StripeRefusal("Only account_onboarding links can be made for this account.", param="type")
-    link = new_link(world, account["id"], _url(params, "refresh_url", ""), _url(params, "return_url", ""))
+    link = new_link(processor, account["id"], _url(params, "refresh_url", ""), _url(params, "return_url", ""))
     members = {name: link[name] for name in ("object", "created", "expires_at", "url")}
     return with_nulls(stripe.AccountLink, members)
 
 
-def link_v2(world: ProcessorState, params: Thing) -> Thing:
+def link_v2(processor: ProcessorState, params: Thing) -> Thing:
     """A new link to the page on which an account of version 2 is finished."""
-    account = find_v2(world, params["account"])
+    account = find_v2(processor, params["account"])
     case = params["use_case"]
     options = case.get("account_onboarding")
     if case["type"] != "account_onboarding" or options is None:
         raise StripeRefusal("use_case.account_onboarding is required.", param="use_case.account_onboarding")
     at = "use_case.account_onboarding."
-    link = new_link(world, account["id"], _url(options, "refresh_url", at), options.get("return_url", ""))
+    link = new_link(processor, account["id"], _url(options, "refresh_url", at), options.get("return_url", ""))
     body: Thing = {
         "object": "v2.core.account_link",
         "account": account["id"],
@@ -222,17 +222,17 @@ def require_url(url: Any, param: str) -> str:
     return url
 
 
-def new_link(world: ProcessorState, account: str, refresh: str, back: str) -> Thing:
+def new_link(processor: ProcessorState, account: str, refresh: str, back: str) -> Thing:
     """A new link to the page on which an account is finished."""
-    now = world.clock.now()
+    now = processor.clock.now()
     id = new_id("alink")
-    return world.store.put(
+    return processor.store.put(
         {
             "id": id,
             "object": LINK,
             "created": now,
             "expires_at": now + LINK_SECONDS,
-            "url": f"{world.address}/connect/{id}",
+            "url": f"{processor.address}/connect/{id}",
             "_account": account,
             "_refresh_url": refresh,
             "_return_url": back,
@@ -241,37 +241,37 @@ def new_link(world: ProcessorState, account: str, refresh: str, back: str) -> Th
     )
 
 
-def finish(world: ProcessorState, link: Thing) -> None:
+def finish(processor: ProcessorState, link: Thing) -> None:
     """Finish an account, as a person does on its page."""
-    account = find(world, link["_account"])
-    world.store.put({**link, "_state": "used"})
+    account = find(processor, link["_account"])
+    processor.store.put({**link, "_state": "used"})
     was_done = account["_done"]
-    account = world.store.put({**account, "_done": True})
+    account = processor.store.put({**account, "_done": True})
     id = account["id"]
     if account["_version"] == 2:
         data = {"account_id": id, "configurations": account["_configurations"], "use_case": "account_onboarding"}
-        world.notify("v2.core.account_link.returned", id, data, related=False)
+        processor.store_thin_event("v2.core.account_link.returned", id, data, related=False)
     if not was_done:
-        _tell_of_change(world, account)
+        _store_events_of_change(processor, account)
 
 
-def restrict(world: ProcessorState, id: str) -> None:
+def restrict(processor: ProcessorState, id: str) -> None:
     """Require more information about a finished account, which gets no payouts until it is finished again."""
-    _tell_of_change(world, world.store.put({**find(world, id), "_done": False}))
+    _store_events_of_change(processor, processor.store.put({**find(processor, id), "_done": False}))
 
 
-def _tell_of_change(world: ProcessorState, account: Thing) -> None:
+def _store_events_of_change(processor: ProcessorState, account: Thing) -> None:
     id = account["id"]
     if account["_version"] == 2:
-        world.notify("v2.core.account[requirements].updated", id, {})
+        processor.store_thin_event("v2.core.account[requirements].updated", id, {})
         capability = "v2.core.account[configuration.recipient].capability_status_updated"
-        world.notify(capability, id, {"updated_capability": "stripe_balance.stripe_transfers"})
-    world.tell("account.updated", v1(account), account=id)
+        processor.store_thin_event(capability, id, {"updated_capability": "stripe_balance.stripe_transfers"})
+    processor.store_event("account.updated", v1(account), account=id)
 
 
-def require_destination(world: ProcessorState, id: str, param: str) -> Thing:
+def require_destination(processor: ProcessorState, id: str, param: str) -> Thing:
     """The account that a payment is transferred to. Raises `StripeRefusal` if it cannot get payments."""
-    account = world.store.find(KIND, id)
+    account = processor.store.find(KIND, id)
     if account is None:
         raise missing("destination", id, param, 400)
     if "transfers" not in account["_wanted"] or not account["_done"]:

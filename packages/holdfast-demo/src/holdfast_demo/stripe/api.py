@@ -32,7 +32,7 @@ KINDS = {
 PAGING = frozenset("limit starting_after ending_before expand".split())
 
 
-def list_page(world: ProcessorState, kind: str, path: str, params: Thing) -> Thing:
+def list_page(processor: ProcessorState, kind: str, path: str, params: Thing) -> Thing:
     """A page of the list of a kind, newest first. Raises `StripeRefusal`.
 
     params    the position and size of the page, and the values that members must have
@@ -46,26 +46,26 @@ def list_page(world: ProcessorState, kind: str, path: str, params: Thing) -> Thi
     created = params.get("created", {})
     bounds = {"gte": created, "lte": created} if isinstance(created, int) else created
     equal = {name: value for name, value in params.items() if name not in PAGING | {"created"}}
-    result = world.store.page(kind, equal, bounds, after=after, before=before, max_count=max_count)
+    result = processor.store.page(kind, equal, bounds, after=after, before=before, max_count=max_count)
     answer = list_object(result.things, path, result.has_more)
-    return with_expansions(world, answer, params.get("expand", ()))
+    return with_expansions(processor, answer, params.get("expand", ()))
 
 
-def with_expansions(world: ProcessorState, thing: Thing, paths: Sequence[str]) -> Thing:
+def with_expansions(processor: ProcessorState, thing: Thing, paths: Sequence[str]) -> Thing:
     """An object with some members expanded, such as `payment_intent.latest_charge`. Raises `StripeRefusal`."""
     for path in paths:
         parts = path.split(".")
         if len(parts) > MAX_EXPAND_DEPTH:
             raise StripeRefusal("You cannot expand more than 4 levels of a property.", param="expand", checked=True)
-        _expand(world, thing, parts, path)
+        _expand(processor, thing, parts, path)
     return thing
 
 
-def _expand(world: ProcessorState, thing: Thing, parts: Sequence[str], path: str) -> None:
+def _expand(processor: ProcessorState, thing: Thing, parts: Sequence[str], path: str) -> None:
     name, *deeper = parts
     if thing["object"] == "list" and name == "data":
         for item in cast(Sequence[Thing], thing["data"]):
-            _expand(world, item, deeper, path)
+            _expand(processor, item, deeper, path)
         return
     if thing["object"] == "checkout.session" and name == "line_items":
         thing[name] = list_object(thing["_items"], f"/v1/checkout/sessions/{thing['id']}/line_items")
@@ -75,12 +75,12 @@ def _expand(world: ProcessorState, thing: Thing, parts: Sequence[str], path: str
         raise StripeRefusal(message, param="expand", checked=True)
     value = thing[name]
     if isinstance(value, str):
-        value = world.store.find(KINDS[name], value)
+        value = processor.store.find(KINDS[name], value)
         if value is None:
             raise missing(KINDS[name], thing[name])
         thing[name] = value
     if deeper and value is not None:
-        _expand(world, value, deeper, path)
+        _expand(processor, value, deeper, path)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Operation:
     path       with `{id}` in place of the id of an object
     params     the typed dictionary of stripe-python
     modelled   the names in it that the double supports
-    act        the function that does it
+    action     the function that does it
     scoped     whether it can be called for a connected account
     """
 
@@ -112,7 +112,7 @@ class Operation:
     path: str
     params: type
     modelled: frozenset[str]
-    act: Callable[[ProcessorState, Call], Thing]
+    action: Callable[[ProcessorState, Call], Thing]
     scoped: bool = False
 
     @property
@@ -121,32 +121,32 @@ class Operation:
 
 
 def _get(kind: str) -> Callable[[ProcessorState, Call], Thing]:
-    return lambda world, call: _expanded(world, world.store.get(kind, call.id), call)
+    return lambda processor, call: _expanded(processor, processor.store.get(kind, call.id), call)
 
 
 def _list(kind: str) -> Callable[[ProcessorState, Call], Thing]:
-    return lambda world, call: list_page(world, kind, call.path, call.params)
+    return lambda processor, call: list_page(processor, kind, call.path, call.params)
 
 
-def _do(act: Callable[[ProcessorState, Thing], Thing]) -> Callable[[ProcessorState, Call], Thing]:
-    return lambda world, call: _expanded(world, act(world, call.params), call)
+def _do(action: Callable[[ProcessorState, Thing], Thing]) -> Callable[[ProcessorState, Call], Thing]:
+    return lambda processor, call: _expanded(processor, action(processor, call.params), call)
 
 
-def _expanded(world: ProcessorState, thing: Thing, call: Call) -> Thing:
-    return with_expansions(world, thing, call.params.get("expand", ()))
+def _expanded(processor: ProcessorState, thing: Thing, call: Call) -> Thing:
+    return with_expansions(processor, thing, call.params.get("expand", ()))
 
 
-def _expire(world: ProcessorState, call: Call) -> Thing:
-    return _expanded(world, sessions.expire(world, call.id), call)
+def _expire(processor: ProcessorState, call: Call) -> Thing:
+    return _expanded(processor, sessions.expire(processor, call.id), call)
 
 
-def _reversals(world: ProcessorState, call: Call) -> Thing:
-    world.store.get(payments.TRANSFER, call.id)
-    return list_page(world, refunds.REVERSAL, call.path, {**call.params, "transfer": call.id})
+def _reversals(processor: ProcessorState, call: Call) -> Thing:
+    processor.store.get(payments.TRANSFER, call.id)
+    return list_page(processor, refunds.REVERSAL, call.path, {**call.params, "transfer": call.id})
 
 
-def _event_v2(world: ProcessorState, call: Call) -> Thing:
-    event = world.store.get("v2.core.event", call.id)
+def _event_v2(processor: ProcessorState, call: Call) -> Thing:
+    event = processor.store.get("v2.core.event", call.id)
     return {**event, "created": moment(event["created"]), "data": event["_data"]}
 
 
@@ -173,13 +173,13 @@ _CREATED = _PAGE | {"created"}
 
 OPERATIONS = (
     Operation("POST", "/v1/accounts", v1.AccountCreateParams, _ACCOUNT, _do(accounts.create_v1)),
-    Operation("GET", "/v1/accounts/{id}", v1.AccountRetrieveParams, _EXPAND, lambda world, call: accounts.v1(accounts.find(world, call.id))),
+    Operation("GET", "/v1/accounts/{id}", v1.AccountRetrieveParams, _EXPAND, lambda processor, call: accounts.v1(accounts.find(processor, call.id))),
     Operation("POST", "/v1/account_links", v1.AccountLinkCreateParams, _LINK, _do(accounts.link_v1)),
     Operation("POST", "/v1/checkout/sessions", checkout.SessionCreateParams, _SESSION, _do(sessions.create)),
     Operation("GET", "/v1/checkout/sessions", checkout.SessionListParams, _CREATED | {"payment_intent", "status"}, _list(sessions.KIND)),
     Operation("GET", "/v1/checkout/sessions/{id}", checkout.SessionRetrieveParams, _EXPAND, _get(sessions.KIND)),
     Operation("POST", "/v1/checkout/sessions/{id}/expire", checkout.SessionExpireParams, _EXPAND, _expire),
-    Operation("GET", "/v1/checkout/sessions/{id}/line_items", checkout.SessionLineItemListParams, _NONE, lambda world, call: sessions.line_items(world, call.id)),
+    Operation("GET", "/v1/checkout/sessions/{id}/line_items", checkout.SessionLineItemListParams, _NONE, lambda processor, call: sessions.line_items(processor, call.id)),
     Operation("GET", "/v1/payment_intents", v1.PaymentIntentListParams, _CREATED, _list(payments.INTENT)),
     Operation("GET", "/v1/payment_intents/{id}", v1.PaymentIntentRetrieveParams, _EXPAND, _get(payments.INTENT)),
     Operation("GET", "/v1/charges", v1.ChargeListParams, _CREATED | {"payment_intent"}, _list(payments.CHARGE)),
@@ -189,19 +189,19 @@ OPERATIONS = (
     Operation("GET", "/v1/refunds/{id}", v1.RefundRetrieveParams, _EXPAND, _get(refunds.KIND)),
     Operation("GET", "/v1/disputes", v1.DisputeListParams, _CREATED | {"charge", "payment_intent"}, _list(disputes.KIND)),
     Operation("GET", "/v1/disputes/{id}", v1.DisputeRetrieveParams, _EXPAND, _get(disputes.KIND)),
-    Operation("POST", "/v1/disputes/{id}", v1.DisputeUpdateParams, _DISPUTE, lambda world, call: _expanded(world, disputes.answer(world, call.id, call.params), call)),
-    Operation("POST", "/v1/disputes/{id}/close", v1.DisputeCloseParams, _EXPAND, lambda world, call: _expanded(world, disputes.decide(world, call.id, "lost"), call)),
+    Operation("POST", "/v1/disputes/{id}", v1.DisputeUpdateParams, _DISPUTE, lambda processor, call: _expanded(processor, disputes.answer(processor, call.id, call.params), call)),
+    Operation("POST", "/v1/disputes/{id}/close", v1.DisputeCloseParams, _EXPAND, lambda processor, call: _expanded(processor, disputes.decide(processor, call.id, "lost"), call)),
     Operation("GET", "/v1/transfers", v1.TransferListParams, _CREATED | {"destination"}, _list(payments.TRANSFER)),
     Operation("GET", "/v1/transfers/{id}", v1.TransferRetrieveParams, _EXPAND, _get(payments.TRANSFER)),
     Operation("GET", "/v1/transfers/{id}/reversals", v1.TransferReversalListParams, _PAGE, _reversals),
     Operation("GET", "/v1/application_fees", v1.ApplicationFeeListParams, _CREATED | {"charge"}, _list(payments.FEE)),
     Operation("GET", "/v1/application_fees/{id}", v1.ApplicationFeeRetrieveParams, _EXPAND, _get(payments.FEE)),
-    Operation("GET", "/v1/balance", v1.BalanceRetrieveParams, _NONE, lambda world, call: payments.balance(world, call.account), scoped=True),
+    Operation("GET", "/v1/balance", v1.BalanceRetrieveParams, _NONE, lambda processor, call: payments.balance(processor, call.account), scoped=True),
     Operation("GET", "/v1/events", v1.EventListParams, _CREATED | {"type"}, _list("event")),
     Operation("GET", "/v1/events/{id}", v1.EventRetrieveParams, _NONE, _get("event")),
-    Operation("POST", "/v2/core/accounts", v2.AccountCreateParams, _ACCOUNT_V2, lambda world, call: accounts.create_v2(world, call.params)),
-    Operation("GET", "/v2/core/accounts/{id}", v2.AccountRetrieveParams, _INCLUDE, lambda world, call: accounts.v2(accounts.find_v2(world, call.id), call.params.get("include", ()))),
-    Operation("POST", "/v2/core/account_links", v2.AccountLinkCreateParams, _LINK_V2, lambda world, call: accounts.link_v2(world, call.params)),
+    Operation("POST", "/v2/core/accounts", v2.AccountCreateParams, _ACCOUNT_V2, lambda processor, call: accounts.create_v2(processor, call.params)),
+    Operation("GET", "/v2/core/accounts/{id}", v2.AccountRetrieveParams, _INCLUDE, lambda processor, call: accounts.v2(accounts.find_v2(processor, call.id), call.params.get("include", ()))),
+    Operation("POST", "/v2/core/account_links", v2.AccountLinkCreateParams, _LINK_V2, lambda processor, call: accounts.link_v2(processor, call.params)),
     Operation("GET", "/v2/core/events/{id}", v2.EventRetrieveParams, _NONE, _event_v2),
 )  # fmt: skip
 

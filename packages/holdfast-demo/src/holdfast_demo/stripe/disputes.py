@@ -29,12 +29,12 @@ DECIDED_STATUSES = {"winning_evidence": "won", "losing_evidence": "lost"}
 """The decision for each text of the evidence, as in Stripe's test mode."""
 
 
-def open_one(world: ProcessorState, charge_id: str, reason: str = "fraudulent") -> Thing:
+def open_one(processor: ProcessorState, charge_id: str, reason: str = "fraudulent") -> Thing:
     """Dispute a charge. Raises `StripeRefusal` if it is already disputed or refunded."""
-    charge = world.store.get(CHARGE, charge_id)
+    charge = processor.store.get(CHARGE, charge_id)
     if charge["disputed"] or charge["refunded"]:
         raise StripeRefusal(f"Charge {charge_id} cannot be disputed.", param="charge")
-    now, amount = world.clock.now(), charge["amount"] - charge["amount_refunded"]
+    now, amount = processor.clock.now(), charge["amount"] - charge["amount_refunded"]
     dispute: Thing = {
         "id": new_id("du"),
         "object": KIND,
@@ -60,23 +60,23 @@ def open_one(world: ProcessorState, charge_id: str, reason: str = "fraudulent") 
         "reason": reason,
         "status": "needs_response",
     }
-    dispute = world.store.put(with_nulls(stripe.Dispute, dispute))
-    world.store.put({**charge, "disputed": True})
-    world.books.move(
+    dispute = processor.store.put(with_nulls(stripe.Dispute, dispute))
+    processor.store.put({**charge, "disputed": True})
+    processor.books.move(
         KIND, dispute["id"], now, dispute["currency"], amount, from_account=PLATFORM, to_account=CARDHOLDERS
     )
     fee = 20 * 10 ** minor_unit_digits(dispute["currency"])
-    world.books.move(
+    processor.books.move(
         "dispute_fee", dispute["id"], now, dispute["currency"], fee, from_account=PLATFORM, to_account=PROCESSOR
     )
-    world.tell("charge.dispute.created", dispute)
-    world.tell("charge.dispute.funds_withdrawn", dispute)
+    processor.store_event("charge.dispute.created", dispute)
+    processor.store_event("charge.dispute.funds_withdrawn", dispute)
     return dispute
 
 
-def answer(world: ProcessorState, id: str, params: Thing) -> Thing:
+def answer(processor: ProcessorState, id: str, params: Thing) -> Thing:
     """Store evidence. A text in `DECIDED_STATUSES` decides the dispute at once; with any other text it stays open."""
-    dispute = _undecided(world, id)
+    dispute = _undecided(processor, id)
     evidence = params.get("evidence", {})
     for name in evidence.keys() - {"uncategorized_text"}:
         raise unmodelled(f"evidence[{name}]")
@@ -89,34 +89,36 @@ def answer(world: ProcessorState, id: str, params: Thing) -> Thing:
     dispute = {**dispute, "evidence": {**dispute["evidence"], **evidence}, "evidence_details": details}
     if submits:
         dispute["status"] = "under_review"
-    world.tell("charge.dispute.updated", world.store.put(dispute))
+    processor.store_event("charge.dispute.updated", processor.store.put(dispute))
     status = DECIDED_STATUSES.get(evidence["uncategorized_text"]) if submits else None
     if status == "won":
-        return decide(world, id, "won")
-    return decide(world, id, "lost") if status else dispute
+        return decide(processor, id, "won")
+    return decide(processor, id, "lost") if status else dispute
 
 
-def decide(world: ProcessorState, id: str, status: DecidedStatus) -> Thing:
+def decide(processor: ProcessorState, id: str, status: DecidedStatus) -> Thing:
     """End a dispute, as the bank does. Raises `StripeRefusal` if it has ended."""
-    dispute = world.store.put({**_undecided(world, id), "status": status})
+    dispute = processor.store.put({**_undecided(processor, id), "status": status})
     if status == "won":
-        now, currency, amount = world.clock.now(), dispute["currency"], dispute["amount"]
-        world.books.move("dispute_reversal", id, now, currency, amount, from_account=CARDHOLDERS, to_account=PLATFORM)
-        world.tell("charge.dispute.funds_reinstated", dispute)
-    world.tell("charge.dispute.closed", dispute)
+        now, currency, amount = processor.clock.now(), dispute["currency"], dispute["amount"]
+        processor.books.move(
+            "dispute_reversal", id, now, currency, amount, from_account=CARDHOLDERS, to_account=PLATFORM
+        )
+        processor.store_event("charge.dispute.funds_reinstated", dispute)
+    processor.store_event("charge.dispute.closed", dispute)
     return dispute
 
 
-def require_refundable(world: ProcessorState, charge: Thing) -> None:
+def require_refundable(processor: ProcessorState, charge: Thing) -> None:
     """Raises `StripeRefusal` while a charge is disputed, and after a lost dispute."""
-    disputes = world.store.page(KIND, {"charge": charge["id"]}, {}, max_count=1).things
+    disputes = processor.store.page(KIND, {"charge": charge["id"]}, {}, max_count=1).things
     if any(dispute["status"] != "won" for dispute in disputes):
         message = f"Charge {charge['id']} has been charged back; cannot issue a refund."
         raise StripeRefusal(message, code="charge_disputed", param="charge")
 
 
-def _undecided(world: ProcessorState, id: str) -> Thing:
-    dispute = world.store.get(KIND, id)
+def _undecided(processor: ProcessorState, id: str) -> Thing:
+    dispute = processor.store.get(KIND, id)
     if dispute["status"] in DECIDED_STATUSES.values():
         raise StripeRefusal("This dispute is already closed", param="dispute")
     return dispute

@@ -111,10 +111,10 @@ _VERSION = re.compile(r"\d{4}-\d{2}-\d{2}(\.[a-z]+)?")
 class ApiHandler:
     """Answers the requests that stripe-python makes."""
 
-    def __init__(self, world: ProcessorState, faults: Faults[Fault]) -> None:
-        self._world = world
+    def __init__(self, processor: ProcessorState, faults: Faults[Fault]) -> None:
+        self._processor = processor
         self._faults = faults
-        self._keys = RequestKeys(world.store)
+        self._keys = RequestKeys(processor.store)
         self._slowness_ended = asyncio.Event()
 
     def end_slowness(self) -> None:
@@ -159,7 +159,7 @@ class ApiHandler:
         call = Call(request.url.path, named, {}, scope)
         key = request.headers.get("idempotency-key", "") if request.method == "POST" else ""
         request_hash = fingerprint(request.method, request.url.path, parameters)
-        if key and (stored_answer := self._keys.begin(key, request_hash, self._world.clock.now())):
+        if key and (stored_answer := self._keys.begin(key, request_hash, self._processor.clock.now())):
             return stored_answer
         try:
             checked = params.check_params(
@@ -178,14 +178,14 @@ class ApiHandler:
         self, operation: Operation, call: Call, id: str, key: str, request_hash: str, fault: Fault | None
     ) -> ApiAnswer:
         """Execute an operation once: its effect and its answer are committed together."""
-        world = self._world
-        now = world.clock.now()
-        with world.store.change():
-            sessions.expire_due(world)
-        world.request = {"id": id, "idempotency_key": key or None}
+        processor = self._processor
+        now = processor.clock.now()
+        with processor.store.change():
+            sessions.expire_due(processor)
+        processor.request = {"id": id, "idempotency_key": key or None}
         try:
-            with world.store.change():
-                answer = ApiAnswer(id, 200, operation.act(world, call))
+            with processor.store.change():
+                answer = ApiAnswer(id, 200, operation.action(processor, call))
                 if fault and fault.kind == "remembered":
                     answer = ApiAnswer(id, 500, failure().body())
                 if key:
@@ -194,10 +194,10 @@ class ApiHandler:
             answer = ApiAnswer(id, refusal.status, refusal.body())
             # The second version does again what has failed.
             if key and not refusal.checked and not operation.is_v2:
-                with world.store.change():
+                with processor.store.change():
                     self._keys.keep(key, request_hash, now, answer)
         finally:
-            world.request = None
+            processor.request = None
         return answer
 
     def _require_key(self, request: Request) -> None:
@@ -210,7 +210,7 @@ class ApiHandler:
         if not key:
             message = "You did not provide an API key. You need to provide it in the Authorization header."
             raise StripeRefusal(message, status=401, checked=True)
-        if key != self._world.key:
+        if key != self._processor.key:
             masked = f"{key[:7]}{'*' * 8}{key[-4:]}"
             raise StripeRefusal(f"Invalid API Key provided: {masked}", status=401, checked=True)
 

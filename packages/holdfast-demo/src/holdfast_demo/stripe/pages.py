@@ -29,9 +29,9 @@ MAX_ROWS = 100
 _SPACES = re.compile(r"[\s-]+")
 
 
-def routes(world: ProcessorState) -> list[BaseRoute]:
+def routes(processor: ProcessorState) -> list[BaseRoute]:
     """The pages."""
-    pages = _PaymentPages(world)
+    pages = _PaymentPages(processor)
     return [
         Route("/", pages.overview),
         Route("/components", pages.components),
@@ -49,8 +49,8 @@ def money(amount: int, currency: str) -> str:
 
 
 class _PaymentPages:
-    def __init__(self, world: ProcessorState) -> None:
-        self._world = world
+    def __init__(self, processor: ProcessorState) -> None:
+        self._processor = processor
 
     async def components(self, _: Request) -> Response:
         """Every component of the pages of both services."""
@@ -73,16 +73,18 @@ class _PaymentPages:
         if session["status"] != "open":
             return self._session_page(session)
         try:
-            with self._world.store.change():
-                session = payments.pay(self._world, session["id"], card, form.get("name", ""), form.get("email", ""))
+            with self._processor.store.change():
+                session = payments.pay(
+                    self._processor, session["id"], card, form.get("name", ""), form.get("email", "")
+                )
         except StripeRefusal as refusal:
             return self._session_page(session, form, refusal.message)
         return to_response(redirect(_success_url(session)))
 
     def _session(self, request: Request) -> Thing | None:
-        with self._world.store.change():
-            sessions.expire_due(self._world)
-        return self._world.store.find(sessions.KIND, request.path_params["id"])
+        with self._processor.store.change():
+            sessions.expire_due(self._processor)
+        return self._processor.store.find(sessions.KIND, request.path_params["id"])
 
     def _session_page(self, session: Thing, form: Thing | None = None, error: str = "") -> Response:
         status = 410 if session["status"] == "expired" else 402 if error else 200
@@ -97,27 +99,27 @@ class _PaymentPages:
         return _page("session.html", status, forms=_origin(session["success_url"]), **values)
 
     async def show_link(self, request: Request) -> Response:
-        link = self._world.store.find(accounts.LINK, request.path_params["id"])
+        link = self._processor.store.find(accounts.LINK, request.path_params["id"])
         if link is None:
             return _page("gone.html", 404)
-        if link["_state"] != "new" or link["expires_at"] <= self._world.clock.now():
+        if link["_state"] != "new" or link["expires_at"] <= self._processor.clock.now():
             return to_response(redirect(link["_refresh_url"]))
-        self._world.store.put({**link, "_state": "seen"})
-        account = accounts.find(self._world, link["_account"])
+        self._processor.store.put({**link, "_state": "seen"})
+        account = accounts.find(self._processor, link["_account"])
         return _page("connect.html", forms=_origin(link["_return_url"]), account=account)
 
     async def finish(self, request: Request) -> Response:
-        link = self._world.store.find(accounts.LINK, request.path_params["id"])
+        link = self._processor.store.find(accounts.LINK, request.path_params["id"])
         if link is None:
             return _page("gone.html", 404)
         if link["_state"] != "seen":
             return to_response(redirect(link["_refresh_url"]))
-        with self._world.store.change():
-            accounts.finish(self._world, link)
-        return to_response(redirect(link["_return_url"] or self._world.address))
+        with self._processor.store.change():
+            accounts.finish(self._processor, link)
+        return to_response(redirect(link["_return_url"] or self._processor.address))
 
     async def overview(self, _: Request) -> Response:
-        store, books = self._world.store, self._world.books
+        store, books = self._processor.store, self._processor.books
         people: list[Thing] = [
             {"id": PLATFORM, "name": "The platform", "done": True},
             *(

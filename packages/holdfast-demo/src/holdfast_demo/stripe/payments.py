@@ -24,18 +24,18 @@ _CARD: Thing = {"brand": "visa", "country": "DE", "exp_month": 12, "exp_year": 2
 
 
 def pay(
-    world: ProcessorState, session_id: str, card: str = "4242424242424242", name: str = "", email: str = ""
+    processor: ProcessorState, session_id: str, card: str = "4242424242424242", name: str = "", email: str = ""
 ) -> Thing:
     """Pay a session, and return it completed. Raises `StripeRefusal` if it is not open or the card is declined."""
-    session = sessions.find(world, session_id)
+    session = sessions.find(processor, session_id)
     if session["status"] != "open":
         raise StripeRefusal(f"This Checkout Session has a status of `{session['status']}`.")
     if card in DECLINED:
         code, message = DECLINED[card]
         raise StripeRefusal(message, status=402, type="card_error", code="card_declined", param=code)
-    charge = _charge(world, session, card, name, email or session["customer_email"])
+    charge = _charge(processor, session, card, name, email or session["customer_email"])
     details: Thing = {"address": None, "email": email or session["customer_email"], "name": name or None}
-    session = world.store.put(
+    session = processor.store.put(
         {
             **session,
             "customer_details": {**details, "phone": None, "tax_exempt": "none", "tax_ids": []},
@@ -45,9 +45,9 @@ def pay(
             "url": None,
         }
     )
-    world.tell("checkout.session.completed", session)
+    processor.store_event("checkout.session.completed", session)
     if card == disputes.CARD:
-        disputes.open_one(world, charge["id"])
+        disputes.open_one(processor, charge["id"])
     return session
 
 
@@ -57,8 +57,8 @@ def processing_fee(amount: int, currency: str) -> int:
     return min(amount, amount * 15 // 1000 + fixed)
 
 
-def _charge(world: ProcessorState, session: Thing, card: str, name: str, email: str | None) -> Thing:
-    now, currency, amount = world.clock.now(), session["currency"], session["amount_total"]
+def _charge(processor: ProcessorState, session: Thing, card: str, name: str, email: str | None) -> Thing:
+    now, currency, amount = processor.clock.now(), session["currency"], session["amount_total"]
     plan: Thing = session["_plan"]
     shared: Thing = {
         "created": now,
@@ -101,7 +101,7 @@ def _charge(world: ProcessorState, session: Thing, card: str, name: str, email: 
         "refunded": False,
         "status": "succeeded",
     }
-    books = world.books
+    books = processor.books
     books.move("charge", charge_id, now, currency, amount, from_account=CARDHOLDERS, to_account=PLATFORM)
     books.move(
         "processing_fee",
@@ -114,27 +114,27 @@ def _charge(world: ProcessorState, session: Thing, card: str, name: str, email: 
     )
     transfer = fee = None
     if plan["destination"]:
-        transfer = _transfer(world, charge, plan["destination"])
+        transfer = _transfer(processor, charge, plan["destination"])
         charge["transfer"] = transfer["id"]
         if plan["fee"]:
-            fee = _fee(world, charge, plan["destination"], plan["fee"])
+            fee = _fee(processor, charge, plan["destination"], plan["fee"])
             charge["application_fee"] = fee["id"]
-    world.store.put(with_nulls(stripe.PaymentIntent, intent))
-    charge = world.store.put(with_nulls(stripe.Charge, charge))
-    world.tell("payment_intent.succeeded", intent)
-    world.tell("charge.succeeded", charge)
+    processor.store.put(with_nulls(stripe.PaymentIntent, intent))
+    charge = processor.store.put(with_nulls(stripe.Charge, charge))
+    processor.store_event("payment_intent.succeeded", intent)
+    processor.store_event("charge.succeeded", charge)
     if transfer:
-        world.tell("transfer.created", transfer)
+        processor.store_event("transfer.created", transfer)
     if fee:
-        world.tell("application_fee.created", fee)
+        processor.store_event("application_fee.created", fee)
     return charge
 
 
-def _transfer(world: ProcessorState, charge: Thing, destination: str) -> Thing:
+def _transfer(processor: ProcessorState, charge: Thing, destination: str) -> Thing:
     """Transfer the whole amount to the connected account; `_fee` moves the fee back."""
     amount, currency, now = charge["amount"], charge["currency"], charge["created"]
     id = new_id("tr")
-    world.books.move("transfer", id, now, currency, amount, from_account=PLATFORM, to_account=destination)
+    processor.books.move("transfer", id, now, currency, amount, from_account=PLATFORM, to_account=destination)
     transfer: Thing = {
         "id": id,
         "object": TRANSFER,
@@ -150,12 +150,12 @@ def _transfer(world: ProcessorState, charge: Thing, destination: str) -> Thing:
         "source_transaction": charge["id"],
         "source_type": "card",
     }
-    return world.store.put(with_nulls(stripe.Transfer, transfer))
+    return processor.store.put(with_nulls(stripe.Transfer, transfer))
 
 
-def _fee(world: ProcessorState, charge: Thing, account: str, amount: int) -> Thing:
+def _fee(processor: ProcessorState, charge: Thing, account: str, amount: int) -> Thing:
     id = new_id("fee")
-    world.books.move(
+    processor.books.move(
         "application_fee", id, charge["created"], charge["currency"], amount, from_account=account, to_account=PLATFORM
     )
     fee: Thing = {
@@ -173,12 +173,12 @@ def _fee(world: ProcessorState, charge: Thing, account: str, amount: int) -> Thi
         "refunded": False,
         "refunds": list_object([], f"/v1/application_fees/{id}/refunds"),
     }
-    return world.store.put(with_nulls(stripe.ApplicationFee, fee))
+    return processor.store.put(with_nulls(stripe.ApplicationFee, fee))
 
 
-def balance(world: ProcessorState, account: str) -> Thing:
+def balance(processor: ProcessorState, account: str) -> Thing:
     """The balance of the platform or a connected account."""
-    amounts = world.books.balance(account or PLATFORM)
+    amounts = processor.books.balance(account or PLATFORM)
     available: list[Thing] = [
         {"amount": amount, "currency": currency, "source_types": {"card": amount}}
         for currency, amount in amounts.items()

@@ -37,7 +37,7 @@ class ProcessorState:
         self.on_event: list[Callable[[Thing], None]] = []
         self.on_deadline: list[Callable[[], None]] = []
 
-    def tell(self, type: str, thing: Thing, account: str = "") -> None:
+    def store_event(self, type: str, thing: Thing, account: str = "") -> None:
         """Store an event of the first API, which contains the object as it is now.
 
         account    the connected account that it is about; empty: the platform
@@ -55,7 +55,7 @@ class ProcessorState:
         }
         self._keep({**event, "account": account} if account else event)
 
-    def notify(self, type: str, account: str, data: Mapping[str, Any], related: bool = True) -> None:
+    def store_thin_event(self, type: str, account: str, data: Mapping[str, Any], related: bool = True) -> None:
         """Store a thin event of the second API: it names an account; only a request for the event returns `data`."""
         event: Thing = {
             "id": new_id("evt_test"),

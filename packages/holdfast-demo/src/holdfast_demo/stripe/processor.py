@@ -67,35 +67,35 @@ class StripeDouble:
         accounts_v2: bool = True,
     ) -> None:
         self._store = Store(path)
-        self._world = ProcessorState(self._store, address, key or new_secrets().api)
-        self._world.accounts_v2 = accounts_v2
+        self._state = ProcessorState(self._store, address, key or new_secrets().api)
+        self._state.accounts_v2 = accounts_v2
         self._faults: Faults[Fault] = Faults()
         self._sessions_changed = asyncio.Event()
-        self.webhooks = StripeWebhooks(self._world, endpoints)
-        self._world.on_deadline.append(self._sessions_changed.set)
-        self._world.clock.on_move.append(self._sessions_changed.set)
-        self._handler = ApiHandler(self._world, self._faults)
+        self.webhooks = StripeWebhooks(self._state, endpoints)
+        self._state.on_deadline.append(self._sessions_changed.set)
+        self._state.clock.on_move.append(self._sessions_changed.set)
+        self._handler = ApiHandler(self._state, self._faults)
         routes = [
-            *pages.routes(self._world),
+            *pages.routes(self._state),
             Route("/{path:path}", self._handler.answer, methods=["GET", "POST", "DELETE"]),
         ]
         self.app = Starlette(routes=routes, lifespan=self._lifespan)
 
     @property
     def address(self) -> str:
-        return self._world.address
+        return self._state.address
 
     @property
     def key(self) -> str:
-        return self._world.key
+        return self._state.key
 
     @property
     def clock(self) -> Clock:
-        return self._world.clock
+        return self._state.clock
 
     @property
     def books(self) -> Books:
-        return self._world.books
+        return self._state.books
 
     def balance(self, account: str) -> dict[str, int]:
         """The balance of an account by currency: of `platform`, or of the id of a connected account."""
@@ -126,7 +126,7 @@ class StripeDouble:
         operation, id = api.find(method, path)
         call = api.Call(path, id, check_params(params, operation.params, operation.modelled, json=True))
         with self._store.change():
-            return without_private(operation.act(self._world, call))
+            return without_private(operation.action(self._state, call))
 
     def pay(self, session_id: str, card: str = "4242424242424242") -> Thing:
         """Pay a session, as a payer does on its page.
@@ -134,9 +134,9 @@ class StripeDouble:
         Raises `StripeRefusal` if it is not open or the card is declined.
         """
         with self._store.change():
-            sessions.expire_due(self._world)
+            sessions.expire_due(self._state)
         with self._store.change():
-            return payments.pay(self._world, session_id, card)
+            return payments.pay(self._state, session_id, card)
 
     def ready_account(self, name: str, email: str) -> str:
         """The id of the finished account with an address; it is made if there is none."""
@@ -153,20 +153,20 @@ class StripeDouble:
             },
         }
         with self._store.change():
-            id = accounts.create_v2(self._world, account)["id"]
+            id = accounts.create_v2(self._state, account)["id"]
         self.finish(id)
         return id
 
     def finish(self, account_id: str) -> None:
         """Finish an account, as a person does on its page."""
         with self._store.change():
-            link = accounts.new_link(self._world, account_id, self.address, self.address)
-            accounts.finish(self._world, link)
+            link = accounts.new_link(self._state, account_id, self.address, self.address)
+            accounts.finish(self._state, link)
 
     def restrict(self, account_id: str) -> None:
         """Require more information about a finished account, which gets no payouts until it is finished again."""
         with self._store.change():
-            accounts.restrict(self._world, account_id)
+            accounts.restrict(self._state, account_id)
 
     def plan(self, fault: Fault) -> None:
         """Plan a fault of a future request."""
@@ -179,26 +179,26 @@ class StripeDouble:
 
     def leave_refunds_pending(self, pending: bool = True) -> None:
         """Set whether refunds wait for `settle_refund`."""
-        self._world.refunds_settle = not pending
+        self._state.refunds_settle = not pending
 
     def settle_refund(self, refund_id: str, failure: str = "") -> Thing:
         """Settle a refund: it has succeeded, or failed for a reason."""
         with self._store.change():
-            return refunds.settle(self._world, refund_id, failure)
+            return refunds.settle(self._state, refund_id, failure)
 
     def dispute(self, charge_id: str) -> Thing:
         """Dispute a charge, as its cardholder does at the bank."""
         with self._store.change():
-            return disputes.open_one(self._world, charge_id)
+            return disputes.open_one(self._state, charge_id)
 
     def decide(self, dispute_id: str, status: disputes.DecidedStatus) -> Thing:
         """End a dispute, as the bank does. It is won if the platform keeps the money."""
         with self._store.change():
-            return disputes.decide(self._world, dispute_id, status)
+            return disputes.decide(self._state, dispute_id, status)
 
     def refuse_accounts_v2(self, refused: bool = True) -> None:
         """Set whether accounts of version 2 are refused, as for platforms without them."""
-        self._world.accounts_v2 = not refused
+        self._state.accounts_v2 = not refused
 
     def close(self) -> None:
         """Close the store. Data in memory is lost."""
@@ -214,8 +214,8 @@ class StripeDouble:
         while True:
             self._sessions_changed.clear()
             with self._store.change():
-                sessions.expire_due(self._world)
-            end = sessions.next_end(self._world)
+                sessions.expire_due(self._state)
+            end = sessions.next_end(self._state)
             pause = None if end is None else max(0.0, end - self.clock.time())
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):

@@ -14,14 +14,14 @@ KIND = "refund"
 REVERSAL = "transfer_reversal"
 
 
-def create(world: ProcessorState, params: Thing) -> Thing:
+def create(processor: ProcessorState, params: Thing) -> Thing:
     """Refund a payment or a part of it. Raises `StripeRefusal` if the amount exceeds the rest of the payment."""
-    charge = _charge(world, params)
+    charge = _charge(processor, params)
     left = charge["amount"] - charge["amount_refunded"]
     if left == 0:
         message = f"Charge {charge['id']} has already been refunded."
         raise StripeRefusal(message, code="charge_already_refunded", param="charge")
-    disputes.require_refundable(world, charge)
+    disputes.require_refundable(processor, charge)
     amount = params.get("amount", left)
     if amount < 1:
         message = "This value must be greater than or equal to 1."
@@ -35,12 +35,12 @@ def create(world: ProcessorState, params: Thing) -> Thing:
     for name, source in (("reverse_transfer", "transfer"), ("refund_application_fee", "application_fee")):
         if params.get(name) and not charge[source]:
             raise StripeRefusal(f"Charge {charge['id']} has no associated {source}.", param=name)
-    now, id = world.clock.now(), new_id("re")
-    world.books.move("refund", id, now, charge["currency"], amount, from_account=PLATFORM, to_account=CARDHOLDERS)
+    now, id = processor.clock.now(), new_id("re")
+    processor.books.move("refund", id, now, charge["currency"], amount, from_account=PLATFORM, to_account=CARDHOLDERS)
     gone = charge["amount_refunded"] + amount
-    reversal = _reverse(world, charge, id, amount) if params.get("reverse_transfer") else None
+    reversal = _reverse(processor, charge, id, amount) if params.get("reverse_transfer") else None
     if params.get("refund_application_fee"):
-        _return_fee(world, charge, amount)
+        _return_fee(processor, charge, amount)
     refund: Thing = {
         "id": id,
         "object": KIND,
@@ -51,27 +51,27 @@ def create(world: ProcessorState, params: Thing) -> Thing:
         "metadata": params.get("metadata") or {},
         "payment_intent": charge["payment_intent"],
         "reason": params.get("reason"),
-        "status": "succeeded" if world.refunds_settle else "pending",
+        "status": "succeeded" if processor.refunds_settle else "pending",
         "transfer_reversal": reversal["id"] if reversal else None,
     }
-    refund = world.store.put(with_nulls(stripe.Refund, refund))
-    charge = world.store.put({**charge, "amount_refunded": gone, "refunded": gone == charge["amount"]})
-    world.tell("refund.created", refund)
-    world.tell("charge.refunded", charge)
+    refund = processor.store.put(with_nulls(stripe.Refund, refund))
+    charge = processor.store.put({**charge, "amount_refunded": gone, "refunded": gone == charge["amount"]})
+    processor.store_event("refund.created", refund)
+    processor.store_event("charge.refunded", charge)
     return refund
 
 
-def settle(world: ProcessorState, id: str, failure: str = "") -> Thing:
+def settle(processor: ProcessorState, id: str, failure: str = "") -> Thing:
     """Settle a refund that is pending, or that the bank has sent back.
 
     failure    why it failed, such as `expired_or_canceled_card`; empty: it has succeeded
     """
-    refund = world.store.get(KIND, id)
+    refund = processor.store.get(KIND, id)
     if refund["status"] == "failed" or (refund["status"] == "succeeded" and not failure):
         raise StripeRefusal(f"The refund {id} has the status {refund['status']}.")
     if failure:
-        now = world.clock.now()
-        world.books.move(
+        now = processor.clock.now()
+        processor.books.move(
             "refund_failure",
             id,
             now,
@@ -80,28 +80,28 @@ def settle(world: ProcessorState, id: str, failure: str = "") -> Thing:
             from_account=CARDHOLDERS,
             to_account=PLATFORM,
         )
-        charge = world.store.get(CHARGE, refund["charge"])
+        charge = processor.store.get(CHARGE, refund["charge"])
         left = charge["amount_refunded"] - refund["amount"]
-        world.store.put({**charge, "amount_refunded": left, "refunded": False})
+        processor.store.put({**charge, "amount_refunded": left, "refunded": False})
         refund = {**refund, "status": "failed", "failure_reason": failure}
     else:
         refund = {**refund, "status": "succeeded"}
-    world.store.put(refund)
-    world.tell("refund.updated", refund)
+    processor.store.put(refund)
+    processor.store_event("refund.updated", refund)
     if failure:
-        world.tell("refund.failed", refund)
+        processor.store_event("refund.failed", refund)
     return refund
 
 
-def _charge(world: ProcessorState, params: Thing) -> Thing:
+def _charge(processor: ProcessorState, params: Thing) -> Thing:
     if ("charge" in params) == ("payment_intent" in params):
         raise StripeRefusal(
             "Exactly one of the parameters charge and payment_intent has to be given.", param="payment_intent"
         )
     if "charge" in params:
-        return world.store.get(CHARGE, params["charge"], "charge")
-    intent = world.store.get(INTENT, params["payment_intent"], "payment_intent")
-    return world.store.get(CHARGE, intent["latest_charge"])
+        return processor.store.get(CHARGE, params["charge"], "charge")
+    intent = processor.store.get(INTENT, params["payment_intent"], "payment_intent")
+    return processor.store.get(CHARGE, intent["latest_charge"])
 
 
 def _share(thing: Thing, payment_amount: int, amount: int, before: int) -> tuple[int, int]:
@@ -115,11 +115,11 @@ def _share(thing: Thing, payment_amount: int, amount: int, before: int) -> tuple
     return (2 * thing["amount"] * covered + payment_amount) // (2 * payment_amount) - before, covered
 
 
-def _reverse(world: ProcessorState, charge: Thing, refund: str, amount: int) -> Thing:
-    transfer = world.store.get(TRANSFER, charge["transfer"])
+def _reverse(processor: ProcessorState, charge: Thing, refund: str, amount: int) -> Thing:
+    transfer = processor.store.get(TRANSFER, charge["transfer"])
     part, covered = _share(transfer, charge["amount"], amount, transfer["amount_reversed"])
-    now, id = world.clock.now(), new_id("trr")
-    world.books.move(
+    now, id = processor.clock.now(), new_id("trr")
+    processor.books.move(
         REVERSAL, id, now, charge["currency"], part, from_account=transfer["destination"], to_account=PLATFORM
     )
     reversal: Thing = {
@@ -132,23 +132,23 @@ def _reverse(world: ProcessorState, charge: Thing, refund: str, amount: int) -> 
         "source_refund": refund,
         "transfer": transfer["id"],
     }
-    reversal = world.store.put(with_nulls(stripe.TransferReversal, reversal))
+    reversal = processor.store.put(with_nulls(stripe.TransferReversal, reversal))
     back = transfer["amount_reversed"] + part
     listing = {**transfer["reversals"], "data": [reversal, *transfer["reversals"]["data"]]}
     done = {"amount_reversed": back, "reversed": back == transfer["amount"], "reversals": listing, "_covered": covered}
-    transfer = world.store.put({**transfer, **done})
-    world.tell("transfer.reversed", transfer)
+    transfer = processor.store.put({**transfer, **done})
+    processor.store_event("transfer.reversed", transfer)
     return reversal
 
 
-def _return_fee(world: ProcessorState, charge: Thing, amount: int) -> None:
-    fee = world.store.get(FEE, charge["application_fee"])
+def _return_fee(processor: ProcessorState, charge: Thing, amount: int) -> None:
+    fee = processor.store.get(FEE, charge["application_fee"])
     part, covered = _share(fee, charge["amount"], amount, fee["amount_refunded"])
     if part == 0:
-        world.store.put({**fee, "_covered": covered})
+        processor.store.put({**fee, "_covered": covered})
         return
-    now, id = world.clock.now(), new_id("fr")
-    world.books.move(
+    now, id = processor.clock.now(), new_id("fr")
+    processor.books.move(
         "application_fee_refund", id, now, charge["currency"], part, from_account=PLATFORM, to_account=fee["account"]
     )
     fee_refund: Thing = {
@@ -160,8 +160,8 @@ def _return_fee(world: ProcessorState, charge: Thing, amount: int) -> None:
         "fee": fee["id"],
         "metadata": {},
     }
-    fee_refund = world.store.put(with_nulls(stripe.ApplicationFeeRefund, fee_refund))
+    fee_refund = processor.store.put(with_nulls(stripe.ApplicationFeeRefund, fee_refund))
     back = fee["amount_refunded"] + part
     listing = {**fee["refunds"], "data": [fee_refund, *fee["refunds"]["data"]]}
     done = {"amount_refunded": back, "refunded": back == fee["amount"], "refunds": listing, "_covered": covered}
-    world.tell("application_fee.refunded", world.store.put({**fee, **done}))
+    processor.store_event("application_fee.refunded", processor.store.put({**fee, **done}))

@@ -17,7 +17,7 @@ MAX_SESSION_SECONDS = 24 * 3600
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s.]+")
 
 
-def create(world: ProcessorState, params: Thing) -> Thing:
+def create(processor: ProcessorState, params: Thing) -> Thing:
     """Create a session for one payment. Raises `StripeRefusal`."""
     if params.get("mode", "payment") != "payment":
         raise unmodelled("mode")
@@ -38,7 +38,7 @@ def create(world: ProcessorState, params: Thing) -> Thing:
     for name in ("payment_method_types", "allowed_payment_method_types"):
         if "card" not in params.get(name, ["card"]):
             raise unmodelled(name)
-    now = world.clock.now()
+    now = processor.clock.now()
     ends = params.get("expires_at", now + MAX_SESSION_SECONDS)
     if ends < now + MIN_SESSION_SECONDS:
         message = "The `expires_at` timestamp must be at least 30 minutes from Checkout Session creation."
@@ -49,7 +49,7 @@ def create(world: ProcessorState, params: Thing) -> Thing:
     items, currency = _items(params)
     total = sum(item["amount_total"] for item in items)
     require_chargeable(total, currency, "line_items")
-    plan = _plan(world, params.get("payment_intent_data", {}), total, currency)
+    plan = _plan(processor, params.get("payment_intent_data", {}), total, currency)
     id = new_id("cs_test")
     session: Thing = {
         "id": id,
@@ -79,13 +79,13 @@ def create(world: ProcessorState, params: Thing) -> Thing:
         "success_url": params["success_url"],
         "total_details": {"amount_discount": 0, "amount_shipping": 0, "amount_tax": 0},
         "ui_mode": "hosted_page",
-        "url": f"{world.address}/pay/{id}",
+        "url": f"{processor.address}/pay/{id}",
         "_items": items,
         "_plan": plan,
     }
-    world.store.put(with_nulls(stripe.checkout.Session, session))
-    world.deadline()
-    return find(world, id)
+    processor.store.put(with_nulls(stripe.checkout.Session, session))
+    processor.deadline()
+    return find(processor, id)
 
 
 def _items(params: Thing) -> tuple[list[Thing], str]:
@@ -130,7 +130,7 @@ def _items(params: Thing) -> tuple[list[Thing], str]:
     return items, items[0]["currency"]
 
 
-def _plan(world: ProcessorState, data: Thing, total: int, currency: str) -> Thing:
+def _plan(processor: ProcessorState, data: Thing, total: int, currency: str) -> Thing:
     """Where the money goes once the session is paid: destination, fee and metadata."""
     at = "payment_intent_data"
     for name in data.keys() - {"application_fee_amount", "transfer_data", "metadata", "on_behalf_of", "description"}:
@@ -139,7 +139,7 @@ def _plan(world: ProcessorState, data: Thing, total: int, currency: str) -> Thin
     if "amount" in data.get("transfer_data", {}):
         raise unmodelled(f"{at}[transfer_data][amount]")
     if destination:
-        accounts.require_destination(world, destination, f"{at}[transfer_data][destination]")
+        accounts.require_destination(processor, destination, f"{at}[transfer_data][destination]")
     if fee is not None:
         param = f"{at}[application_fee_amount]"
         if not destination:
@@ -152,7 +152,7 @@ def _plan(world: ProcessorState, data: Thing, total: int, currency: str) -> Thin
             raise StripeRefusal(f"The application fee has to be from 0 to the amount, {total}.", param=param)
         require_divisible(fee, currency, param)
     merchant = data.get("on_behalf_of")
-    if merchant and "card_payments" not in accounts.find(world, merchant)["_wanted"]:
+    if merchant and "card_payments" not in accounts.find(processor, merchant)["_wanted"]:
         message = "The account on whose behalf is charged needs the card_payments capability."
         raise StripeRefusal(message, param=f"{at}[on_behalf_of]")
     return {
@@ -164,49 +164,49 @@ def _plan(world: ProcessorState, data: Thing, total: int, currency: str) -> Thin
     }
 
 
-def find(world: ProcessorState, id: str) -> Thing:
+def find(processor: ProcessorState, id: str) -> Thing:
     """The session with an id. Raises `StripeRefusal`."""
-    return world.store.get(KIND, id)
+    return processor.store.get(KIND, id)
 
 
-def line_items(world: ProcessorState, id: str) -> Thing:
+def line_items(processor: ProcessorState, id: str) -> Thing:
     """The line items of a session."""
-    return list_object(find(world, id)["_items"], f"/v1/checkout/sessions/{id}/line_items")
+    return list_object(find(processor, id)["_items"], f"/v1/checkout/sessions/{id}/line_items")
 
 
-def expire(world: ProcessorState, id: str) -> Thing:
+def expire(processor: ProcessorState, id: str) -> Thing:
     """Expire a session before its end time. Raises `StripeRefusal` unless it is open."""
-    session = find(world, id)
+    session = find(processor, id)
     if session["status"] != "open":
         raise StripeRefusal(
             'Only Checkout Sessions with a status in ["open"] can be expired. This Checkout Session has a status of '
             f"`{session['status']}`."
         )
-    return _end(world, session)
+    return _end(processor, session)
 
 
-def expire_due(world: ProcessorState) -> None:
+def expire_due(processor: ProcessorState) -> None:
     """Expire the sessions whose end time has passed, with an event for each."""
-    rows = world.store.db.execute(
+    rows = processor.store.db.execute(
         "select id from things indexed by sessions_by_end"
         " where kind = 'checkout.session' and json_extract(body, '$.status') = 'open'"
         " and json_extract(body, '$.expires_at') <= ?",
-        (world.clock.now(),),
+        (processor.clock.now(),),
     ).fetchall()
     for (id,) in rows:
-        _end(world, find(world, id))
+        _end(processor, find(processor, id))
 
 
-def next_end(world: ProcessorState) -> int | None:
+def next_end(processor: ProcessorState) -> int | None:
     """When the next session expires; None if none is open."""
-    (end,) = world.store.db.execute(
+    (end,) = processor.store.db.execute(
         "select min(json_extract(body, '$.expires_at')) from things indexed by sessions_by_end"
         " where kind = 'checkout.session' and json_extract(body, '$.status') = 'open'"
     ).fetchone()
     return end
 
 
-def _end(world: ProcessorState, session: Thing) -> Thing:
-    session = world.store.put({**session, "status": "expired", "url": None})
-    world.tell("checkout.session.expired", session)
+def _end(processor: ProcessorState, session: Thing) -> Thing:
+    session = processor.store.put({**session, "status": "expired", "url": None})
+    processor.store_event("checkout.session.expired", session)
     return session

@@ -124,10 +124,10 @@ def routes(processor: StripeDouble) -> list[BaseRoute]:
     ]
 
 
-def _route(name: str, kind: type[C], act: Callable[[C], Any]) -> Route:
+def _route(name: str, kind: type[C], action: Callable[[C], Any]) -> Route:
     def done(command: C) -> Response:
         try:
-            return JSONResponse(without_private(act(command)))
+            return JSONResponse(without_private(action(command)))
         except StripeRefusal as refusal:
             return JSONResponse(refusal.body(), refusal.status)
 

@@ -56,15 +56,15 @@ class StripeWebhooks(webhooks.WebhookSender):
     first_pause    seconds until an event that was not accepted is sent again; each pause is twice as long as the last
     """
 
-    def __init__(self, world: ProcessorState, endpoints: Iterable[Endpoint] = ()) -> None:
-        super().__init__(world.store, world.clock, _COLUMNS)
-        self._world = world
+    def __init__(self, processor: ProcessorState, endpoints: Iterable[Endpoint] = ()) -> None:
+        super().__init__(processor.store, processor.clock, _COLUMNS)
+        self._processor = processor
         self.endpoints: list[Endpoint] = list(endpoints)
         self.copies = 1
         self.delay = 0.0
         self.dropped: set[str] = set()
         self.first_pause = 1.0
-        world.on_event.append(self._plan)
+        processor.on_event.append(self._plan)
 
     def send_again(self, event_id: str) -> None:
         """Send an event once more to all endpoints that get its type."""
@@ -90,7 +90,7 @@ class StripeWebhooks(webhooks.WebhookSender):
         )
 
     def _event(self, id: str) -> Thing:
-        event = self._world.store.find("event", id) or self._world.store.find("v2.core.event", id)
+        event = self._processor.store.find("event", id) or self._processor.store.find("v2.core.event", id)
         assert event, f"there is no event {id}"
         return event
 

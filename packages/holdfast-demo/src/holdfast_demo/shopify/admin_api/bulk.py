@@ -44,8 +44,8 @@ class Bulks:
     break_after   how many objects the next operation reads until it fails; None: it does not fail
     """
 
-    def __init__(self, world: PlatformState, path: Path | None) -> None:
-        self._world = world
+    def __init__(self, platform: PlatformState, path: Path | None) -> None:
+        self._platform = platform
         self._temporary = None if path else TemporaryDirectory(prefix="holdfast-double-")
         self.directory = path or Path(self._temporary.name if self._temporary else "")
         self.break_after: int | None = None
@@ -68,27 +68,27 @@ class Bulks:
     def begin(self, shop: Shop, query: str, *, grouped: bool) -> Bulk:
         """A new operation. Raises `UserErrors`."""
         _require_valid(query)
-        running = [bulk for bulk in self._world.store.select(Bulk, shop.domain) if bulk.status in UNFINISHED]
+        running = [bulk for bulk in self._platform.store.select(Bulk, shop.domain) if bulk.status in UNFINISHED]
         if len(running) >= MAX_CONCURRENT_OPERATIONS:
             message = (
                 f"At most {MAX_CONCURRENT_OPERATIONS} bulk operations run at once; try again when one has completed."
             )
             raise UserErrors(user_error(message, "LIMIT_REACHED"))
-        now = self._world.now()
-        bulk = self._world.store.put(shop.domain, Bulk(query=query, grouped=grouped, created=now, updated=now))
+        now = self._platform.now()
+        bulk = self._platform.store.put(shop.domain, Bulk(query=query, grouped=grouped, created=now, updated=now))
         self._changed.set()
         return bulk
 
     def cancel(self, domain: str, id: str) -> Bulk:
         """Stop an operation. Raises `UserErrors`."""
-        bulk = self._world.store.find(Bulk, domain, parse_gid(id, "BulkOperation"))
+        bulk = self._platform.store.find(Bulk, domain, parse_gid(id, "BulkOperation"))
         if bulk is None:
             raise UserErrors(user_error("Bulk operation does not exist", None, "id"))
         if bulk.status not in UNFINISHED:
             message = f"A bulk operation cannot be canceled when it is {bulk.status.lower()}"
             raise UserErrors(user_error(message, None))
         bulk.status = "CANCELING"
-        self._world.store.put(domain, bulk)
+        self._platform.store.put(domain, bulk)
         self._changed.set()
         return bulk
 
@@ -96,8 +96,8 @@ class Bulks:
         """Run operations until the task is cancelled."""
         while True:
             self._changed.clear()
-            for shop in self._world.shops():
-                for bulk in self._world.store.select(Bulk, shop.domain, ThingQuery(by="id")):
+            for shop in self._platform.shops():
+                for bulk in self._platform.store.select(Bulk, shop.domain, ThingQuery(by="id")):
                     if bulk.status in UNFINISHED and not self._held:
                         await self._do(shop.domain, bulk)
             await self._changed.wait()
@@ -111,7 +111,7 @@ class Bulks:
         paging.max_count = BATCH_SIZE
         name = f"{bulk.id}-{secrets.token_hex(16)}.jsonl"
         bulk.status, bulk.objects, bulk.roots = "RUNNING", 0, 0
-        self._world.store.put(domain, bulk)
+        self._platform.store.put(domain, bulk)
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (self.directory / name).open("wb") as file:
             while not paging.ended and bulk.error is None and bulk.status == "RUNNING":
@@ -126,14 +126,14 @@ class Bulks:
                     bulk.error, self.break_after = "INTERNAL_SERVER_ERROR", None
                 await self._pause(domain, bulk)
             bulk.size = file.tell()
-        bulk.file = f"{self._world.at(domain)}/bulk/{name}"
+        bulk.file = f"{self._platform.at(domain)}/bulk/{name}"
         self._end(domain, bulk)
 
     def _step(self, domain: str, document: Any, paging: Paging) -> ExecutionResult | None:
-        shop = self._world.find_shop(domain)
+        shop = self._platform.find_shop(domain)
         if shop is None or not shop.installed:
             return None
-        return execute(document, queries.root(self._world, shop, paging))
+        return execute(document, queries.root(self._platform, shop, paging))
 
     async def _pause(self, domain: str, bulk: Bulk) -> None:
         """Yield to other tasks, and check whether the operation is to stop."""
@@ -141,17 +141,17 @@ class Bulks:
         while self._held:
             self._changed.clear()
             await self._changed.wait()
-        present = self._world.store.find(Bulk, domain, bulk.id)
+        present = self._platform.store.find(Bulk, domain, bulk.id)
         if present and present.status == "CANCELING":
             bulk.status = "CANCELING"
-        self._world.store.put(domain, bulk)
+        self._platform.store.put(domain, bulk)
 
     def _end(self, domain: str, bulk: Bulk) -> None:
-        bulk.completed = bulk.updated = self._world.now()
+        bulk.completed = bulk.updated = self._platform.now()
         bulk.status = "CANCELED" if bulk.status == "CANCELING" else "FAILED" if bulk.error else "COMPLETED"
-        with self._world.happening():
-            self._world.store.put(domain, bulk)
-            self._world.tell(domain, "bulk_operations/finish", payloads.bulk(bulk))
+        with self._platform.happening():
+            self._platform.store.put(domain, bulk)
+            self._platform.send_message(domain, "bulk_operations/finish", payloads.bulk(bulk))
 
 
 def _operation(definitions: Sequence[Any]) -> OperationDefinitionNode:

@@ -21,16 +21,16 @@ Fields = dict[str, Any]
 Info: TypeAlias = GraphQLResolveInfo[Any]
 
 
-def lazy(act: Callable[[], Any]) -> Callable[..., Any]:
+def lazy(compute: Callable[[], Any]) -> Callable[..., Any]:
     """A field that is computed when a query selects it."""
-    return lambda *_, **__: act()
+    return lambda *_, **__: compute()
 
 
-def field(act: Callable[[Info, Fields], Any]) -> Callable[..., Any]:
+def field(compute: Callable[[Info, Fields], Any]) -> Callable[..., Any]:
     """A field that depends on the resolve info and its arguments."""
 
     def resolve(info: Info, **arguments: Any) -> Any:
-        return act(info, arguments)
+        return compute(info, arguments)
 
     return resolve
 

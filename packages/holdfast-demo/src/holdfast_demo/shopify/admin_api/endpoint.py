@@ -65,12 +65,12 @@ class Admin:
     throttle_status   the status of the answer to a request that exceeds the rate limit: 200, or 429
     """
 
-    def __init__(self, world: PlatformState, oauth: OAuth, bulks: Bulks, faults: Faults[Fault]) -> None:
-        self._world = world
+    def __init__(self, platform: PlatformState, oauth: OAuth, bulks: Bulks, faults: Faults[Fault]) -> None:
+        self._platform = platform
         self._oauth = oauth
         self._bulks = bulks
         self._faults = faults
-        self._keys = MutationKeys(world)
+        self._keys = MutationKeys(platform)
         self._buckets = Buckets()
         self.throttle_status = 200
 
@@ -115,7 +115,7 @@ class Admin:
                 "errors": [graphql_error(message, "MAX_COST_EXCEEDED", cost=cost, maxCost=MAX_QUERY_COST).formatted]
             }
         throttled = fault is not None and fault.kind == "throttle"
-        if throttled or not self._buckets.take(shop.domain, shop.points, self._world.now(), cost):
+        if throttled or not self._buckets.take(shop.domain, shop.points, self._platform.now(), cost):
             documentation = "https://shopify.dev/api/usage/rate-limits"
             errors = [graphql_error("Throttled", "THROTTLED", documentation=documentation).formatted]
             return self.throttle_status, {"errors": errors, **self._costs(shop, cost, None)}
@@ -123,7 +123,7 @@ class Admin:
         used = min(
             cost, max(0, actual_cost(result.data) - 1) + (9 if operation.operation == OperationType.MUTATION else 0)
         )
-        self._buckets.take(shop.domain, shop.points, self._world.now(), used - cost)
+        self._buckets.take(shop.domain, shop.points, self._platform.now(), used - cost)
         return 200, {**result.formatted, **self._costs(shop, cost, used)}
 
     def _run(
@@ -136,18 +136,18 @@ class Admin:
     ) -> ExecutionResult:
         kind = fault.kind if fault else ""
         if operation.operation == OperationType.MUTATION:
-            root = mutations.root(self._world, shop, self._keys, self._bulks)
+            root = mutations.root(self._platform, shop, self._keys, self._bulks)
             if kind == "busy":
                 root = dict.fromkeys(root, _busy)
             elif kind in _NOT_ADJUSTED:
                 root["inventoryAdjustQuantities"] = partial(_not_adjusted, kind)
         else:
-            root = queries.root(self._world, shop, Paging(shifted=kind == "shifted"), stale=kind == "stale")
+            root = queries.root(self._platform, shop, Paging(shifted=kind == "shifted"), stale=kind == "stale")
         resolver = _HalfFailingResolver().resolve if kind == "half" else None
         return execute(document, root, graphql_request.variables, graphql_request.operation, resolver=resolver)
 
     def _costs(self, shop: Shop, cost: int, used: int | None) -> Body:
-        left = self._buckets.left(shop.domain, shop.points, self._world.now())
+        left = self._buckets.left(shop.domain, shop.points, self._platform.now())
         status = {
             "maximumAvailable": shop.points * BUCKET_SECONDS,
             "currentlyAvailable": int(left),

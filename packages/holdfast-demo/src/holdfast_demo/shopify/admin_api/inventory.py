@@ -24,22 +24,22 @@ create table if not exists keys (
 KEY_SECONDS = 24 * 3600
 """Seconds after which a key can be used again."""
 
-Act = Callable[[], Fields]
+Action = Callable[[], Fields]
 
 
 class MutationKeys:
     """Idempotency keys: a mutation runs once for each key."""
 
-    def __init__(self, world: PlatformState) -> None:
-        self._world = world
-        self._db = world.store.db
+    def __init__(self, platform: PlatformState) -> None:
+        self._platform = platform
+        self._db = platform.store.db
         self._db.executescript(TABLES)
 
-    def once(self, shop: str, info: Info, arguments: Fields, act: Act) -> Fields:
+    def once(self, shop: str, info: Info, arguments: Fields, action: Action) -> Fields:
         """Run a mutation, or return the stored answer of its key. Raises `UserErrors` and `GraphQLError`."""
         key = _key(info)
         fingerprint = sha256(json.dumps([info.field_name, arguments], sort_keys=True).encode()).hexdigest()
-        self._db.execute("delete from keys where at <= ?", (self._world.now() - KEY_SECONDS,))
+        self._db.execute("delete from keys where at <= ?", (self._platform.now() - KEY_SECONDS,))
         row = self._db.execute("select asked, answer from keys where shop = ? and key = ?", (shop, key)).fetchone()
         if row and row[0] != fingerprint:
             message = "The same idempotency key cannot be used with different operation parameters."
@@ -50,8 +50,8 @@ class MutationKeys:
         if row:
             return json.loads(row[1])
         try:
-            with self._world.happening():
-                answer = act()
+            with self._platform.happening():
+                answer = action()
                 self._store_answer(shop, key, fingerprint, json.dumps(answer))
         except UserErrors:
             self._store_answer(shop, key, fingerprint, None)
@@ -59,7 +59,7 @@ class MutationKeys:
         return answer
 
     def _store_answer(self, shop: str, key: str, fingerprint: str, answer: str | None) -> None:
-        values = (shop, key, fingerprint, self._world.now(), answer)
+        values = (shop, key, fingerprint, self._platform.now(), answer)
         self._db.execute("insert into keys (shop, key, asked, at, answer) values (?, ?, ?, ?, ?)", values)
 
 
@@ -77,9 +77,9 @@ def _key(info: Info) -> str:
     return key
 
 
-def group_view(world: PlatformState, views: Views, id: int | None) -> Fields | None:
+def group_view(platform: PlatformState, views: Views, id: int | None) -> Fields | None:
     """A group of changes as the Admin API shows it."""
-    group = world.store.find(Adjustment, views.domain, id)
+    group = platform.store.find(Adjustment, views.domain, id)
     if group is None:
         return None
 
@@ -104,7 +104,7 @@ def group_view(world: PlatformState, views: Views, id: int | None) -> Fields | N
             if locationIds is None or location in {parse_gid(gid, "Location") for gid in locationIds}
         ]
 
-    app = world.app
+    app = platform.app
     return {
         "__typename": group.kind,
         "id": group.gid,
@@ -120,9 +120,9 @@ def _location(views: Views, id: int, info: Info, _: Fields) -> Fields | None:
     return views.location_with(info, id)
 
 
-def activate(world: PlatformState, views: Views, arguments: Any) -> Fields:
+def activate(platform: PlatformState, views: Views, arguments: Any) -> Fields:
     """Stock an item at a location. Raises `UserErrors`."""
-    item = shops.find_item(world, views.domain, parse_gid(arguments["inventoryItemId"], "InventoryItem"))
+    item = shops.find_item(platform, views.domain, parse_gid(arguments["inventoryItemId"], "InventoryItem"))
     location = parse_gid(arguments["locationId"], "Location")
     if item is None:
         raise UserErrors(user_error("The inventory item could not be found.", None, "inventoryItemId"))
@@ -130,8 +130,8 @@ def activate(world: PlatformState, views: Views, arguments: Any) -> Fields:
     if available is not None and available < 0:
         raise UserErrors(user_error("The quantity can't be negative.", None, "available"))
     try:
-        level = world.levels.find(views.domain, item.item, location or 0)
-        level = level or shops.stock(world, views.domain, item.item, location or 0, available or 0)
+        level = platform.levels.find(views.domain, item.item, location or 0)
+        level = level or shops.stock(platform, views.domain, item.item, location or 0, available or 0)
     except ShopifyRefusal as refused:
         raise UserErrors(user_error(str(refused), None, "locationId")) from refused
     return {"level": level.id}

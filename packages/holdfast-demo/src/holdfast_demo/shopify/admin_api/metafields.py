@@ -16,11 +16,11 @@ TYPES = frozenset({"json", "single_line_text_field", "number_integer", "boolean"
 """The types of metafields that the double knows."""
 
 
-def find(world: PlatformState, shop: str, owner: str, namespace: str | None, key: str) -> Metafield | None:
+def find(platform: PlatformState, shop: str, owner: str, namespace: str | None, key: str) -> Metafield | None:
     """A metafield of an owner. In the namespace, `$app` stands for the app; so does no namespace."""
     fields = {"owner": owner, "namespace": _full_namespace(namespace), "key": key}
     where = matching(*((f"json_extract(body, '$.{name}') = ?", value) for name, value in fields.items()))
-    rows = world.store.select(Metafield, shop, where)
+    rows = platform.store.select(Metafield, shop, where)
     return rows[0] if rows else None
 
 
@@ -48,23 +48,23 @@ def _full_namespace(namespace: str | None) -> str:
     return f"app--1--{name.removeprefix('$app:')}" if name.startswith("$app:") else name
 
 
-def write(world: PlatformState, shop: Shop, entries: list[Fields]) -> list[Metafield]:
+def write(platform: PlatformState, shop: Shop, entries: list[Fields]) -> list[Metafield]:
     """Write metafields, all or none. Raises `UserErrors`."""
     if len(entries) > MAX_METAFIELDS:
         message = f"Exceeded the maximum metafields input limit of {MAX_METAFIELDS}."
         raise UserErrors(_error(message, "LESS_THAN_OR_EQUAL_TO", None))
-    return [_set(world, shop, index, entry) for index, entry in enumerate(entries)]
+    return [_set(platform, shop, index, entry) for index, entry in enumerate(entries)]
 
 
-def _set(world: PlatformState, shop: Shop, index: int, entry: Fields) -> Metafield:
+def _set(platform: PlatformState, shop: Shop, index: int, entry: Fields) -> Metafield:
     owner, namespace, key = entry["ownerId"], _full_namespace(entry.get("namespace")), entry["key"]
-    if not _is_owner(world, shop, owner):
+    if not _is_owner(platform, shop, owner):
         raise UserErrors(_error("Owner does not exist.", "INVALID", index, "ownerId"))
     if not re.fullmatch(r"[A-Za-z0-9_-]{2,64}", key):
         raise UserErrors(_error("Key is invalid.", "INVALID", index, "key"))
     if not re.fullmatch(r"[A-Za-z0-9_-]{3,255}", namespace):
         raise UserErrors(_error("Namespace is invalid.", "INVALID", index, "namespace"))
-    present = find(world, shop.domain, owner, namespace, key)
+    present = find(platform, shop.domain, owner, namespace, key)
     if "compareDigest" in entry:
         digest = _digest(present) if present else None
         if entry["compareDigest"] != digest:
@@ -76,10 +76,10 @@ def _set(world: PlatformState, shop: Shop, index: int, entry: Fields) -> Metafie
         raise UserErrors(_error(f"Type can't be {type} here.", "INVALID_TYPE", index, "type"))
     if not _is_value(type, entry["value"]):
         raise UserErrors(_error(f"Value is no {type}, or is too long.", "INVALID_VALUE", index, "value"))
-    now = world.now()
+    now = platform.now()
     metafield = present or Metafield(owner=owner, namespace=namespace, key=key, type=type, value="", created=now)
     metafield.type, metafield.value, metafield.updated = type, entry["value"], now
-    return world.store.put(shop.domain, metafield)
+    return platform.store.put(shop.domain, metafield)
 
 
 def _is_value(type: str, value: str) -> bool:
@@ -100,11 +100,11 @@ def _is_value(type: str, value: str) -> bool:
             return value != "" and "\n" not in value
 
 
-def _is_owner(world: PlatformState, shop: Shop, owner: str) -> bool:
+def _is_owner(platform: PlatformState, shop: Shop, owner: str) -> bool:
     if owner in (shop.gid, gid("AppInstallation", shop.id)):
         return True
     kinds: tuple[type[Thing], ...] = (Product, Variant)
-    return any(world.store.find(kind, shop.domain, parse_gid(owner, kind.kind)) for kind in kinds)
+    return any(platform.store.find(kind, shop.domain, parse_gid(owner, kind.kind)) for kind in kinds)
 
 
 def _error(message: str, code: str, index: int | None, name: str = "") -> Fields:

@@ -30,7 +30,7 @@ UNSCOPED_TOPICS = ("APP_UNINSTALLED", "APP_SCOPES_UPDATE", "SHOP_UPDATE", "BULK_
 _AT = ("webhookSubscription", "uri")
 
 
-def create_subscription(world: PlatformState, views: Views, topic: str, arguments: Fields) -> Subscription:
+def create_subscription(platform: PlatformState, views: Views, topic: str, arguments: Fields) -> Subscription:
     """A new subscription. Raises `UserErrors`."""
     scopes = next((needed for begin, needed in SCOPES.items() if topic.startswith(f"{begin}_")), ())
     if topic not in UNSCOPED_TOPICS and not views.scopes.intersection(scopes):
@@ -39,30 +39,30 @@ def create_subscription(world: PlatformState, views: Views, topic: str, argument
         raise UserErrors(user_error(message, None, "topic"))
     uri = _uri(arguments)
     same = matching(("json_extract(body, '$.topic') = ?", topic), ("json_extract(body, '$.uri') = ?", uri))
-    existing = world.store.select(Subscription, views.domain, same)
+    existing = platform.store.select(Subscription, views.domain, same)
     if existing:
         raise UserErrors(user_error("Address for this topic has already been taken", None, *_AT))
-    now = world.now()
+    now = platform.now()
     subscription = Subscription(topic=topic, uri=uri, created=now, updated=now)
-    return world.store.put(views.domain, _apply(subscription, arguments))
+    return platform.store.put(views.domain, _apply(subscription, arguments))
 
 
-def change_subscription(world: PlatformState, views: Views, id: str, arguments: Fields) -> Subscription:
+def change_subscription(platform: PlatformState, views: Views, id: str, arguments: Fields) -> Subscription:
     """Change a subscription. Raises `UserErrors`."""
-    subscription = _subscription(world, views, id)
+    subscription = _subscription(platform, views, id)
     if arguments.get("uri") or arguments.get("callbackUrl"):
         subscription.uri = _uri(arguments)
-    subscription.updated = world.now()
-    return world.store.put(views.domain, _apply(subscription, arguments))
+    subscription.updated = platform.now()
+    return platform.store.put(views.domain, _apply(subscription, arguments))
 
 
-def delete_subscription(world: PlatformState, views: Views, id: str) -> None:
+def delete_subscription(platform: PlatformState, views: Views, id: str) -> None:
     """End a subscription. Raises `UserErrors`."""
-    world.store.remove(views.domain, _subscription(world, views, id))
+    platform.store.remove(views.domain, _subscription(platform, views, id))
 
 
-def _subscription(world: PlatformState, views: Views, id: str) -> Subscription:
-    subscription = world.store.find(Subscription, views.domain, parse_gid(id, "WebhookSubscription"))
+def _subscription(platform: PlatformState, views: Views, id: str) -> Subscription:
+    subscription = platform.store.find(Subscription, views.domain, parse_gid(id, "WebhookSubscription"))
     if subscription is None:
         raise UserErrors(user_error("Webhook subscription does not exist", None, "id"))
     return subscription
@@ -92,9 +92,9 @@ def _uri(arguments: Fields) -> str:
     return uri
 
 
-def root(world: PlatformState, shop: Shop, keys: MutationKeys, bulks: Bulks) -> Fields:
+def root(platform: PlatformState, shop: Shop, keys: MutationKeys, bulks: Bulks) -> Fields:
     """The fields of a mutation, each as a function of its arguments."""
-    views = Views(world, shop, Paging())
+    views = Views(platform, shop, Paging())
     domain = shop.domain
 
     def set_quantities(info: Info, input: Fields) -> Fields:
@@ -109,33 +109,33 @@ def root(world: PlatformState, shop: Shop, keys: MutationKeys, bulks: Bulks) -> 
         info: Info, input: Fields, change: Callable[[PlatformState, Views, Fields], Fields]
     ) -> Fields:
         views.require(info, "write_inventory")
-        done = keys.once(domain, info, input, lambda: change(world, views, input))
-        return {"inventoryAdjustmentGroup": inventory.group_view(world, views, done["group"])}
+        done = keys.once(domain, info, input, lambda: change(platform, views, input))
+        return {"inventoryAdjustmentGroup": inventory.group_view(platform, views, done["group"])}
 
     def activate(info: Info, **arguments: Any) -> Fields:
         views.require(info, "write_inventory")
-        done = keys.once(domain, info, arguments, lambda: inventory.activate(world, views, arguments))
-        level = world.levels.with_id(domain, done["level"])
+        done = keys.once(domain, info, arguments, lambda: inventory.activate(platform, views, arguments))
+        level = platform.levels.with_id(domain, done["level"])
         return {"inventoryLevel": level and views.level(level)}
 
     def subscribe(_: Info, topic: str, webhookSubscription: Fields) -> Fields:  # noqa: N803
-        subscription = create_subscription(world, views, topic, webhookSubscription)
+        subscription = create_subscription(platform, views, topic, webhookSubscription)
         return {"webhookSubscription": subscription_view(subscription)}
 
     def change(_: Info, id: str, webhookSubscription: Fields) -> Fields:  # noqa: N803
-        changed = change_subscription(world, views, id, webhookSubscription)
+        changed = change_subscription(platform, views, id, webhookSubscription)
         return {"webhookSubscription": subscription_view(changed)}
 
     def unsubscribe(_: Info, id: str) -> Fields:
-        delete_subscription(world, views, id)
+        delete_subscription(platform, views, id)
         return {"deletedWebhookSubscriptionId": id}
 
     def set_metafields(info: Info, **arguments: Any) -> Fields:
         entries: list[Fields] = arguments["metafields"]
         if any(kind in entry["ownerId"] for entry in entries for kind in ("/Product/", "/ProductVariant/")):
             views.require(info, "write_products")
-        with world.store.change():
-            written = metafields.write(world, shop, entries)
+        with platform.store.change():
+            written = metafields.write(platform, shop, entries)
         return {
             "metafields": [
                 {**identity_view(metafield), **metafields.metafield_view(metafield)} for metafield in written

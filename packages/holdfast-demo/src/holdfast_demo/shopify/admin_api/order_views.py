@@ -23,20 +23,20 @@ class OrderViews:
         """The condition on orders that the app may read."""
         if "read_all_orders" in self._views.scopes:
             return []
-        return [("created > ?", self._views.world.now() - REACH_SECONDS)]
+        return [("created > ?", self._views.platform.now() - REACH_SECONDS)]
 
     def with_id(self, id: int | None) -> Fields | None:
         """An order that the app may read."""
-        order = self._views.world.store.find(Order, self._views.domain, id)
+        order = self._views.platform.store.find(Order, self._views.domain, id)
         in_reach = order and (
-            "read_all_orders" in self._views.scopes or order.created > self._views.world.now() - REACH_SECONDS
+            "read_all_orders" in self._views.scopes or order.created > self._views.platform.now() - REACH_SECONDS
         )
         return self.order(order) if order and in_reach else None
 
     def refund_with_id(self, id: int | None) -> Fields | None:
         """A refund of an order that the app may read."""
         having = ("exists (select 1 from json_each(body, '$.refunds') where value ->> 'id' = ?)", id)
-        for order in self._views.world.store.select(Order, self._views.domain, ThingQuery([*self.reach, having])):
+        for order in self._views.platform.store.select(Order, self._views.domain, ThingQuery([*self.reach, having])):
             for refund in order.refunds:
                 if refund.id == id:
                     return self._refund(order, refund)

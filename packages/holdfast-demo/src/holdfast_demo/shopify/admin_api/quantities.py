@@ -36,7 +36,7 @@ def check(info: Info, name: str, arguments: Fields) -> None:
             raise graphql_error(message, "INVALID_FIELD_ARGUMENTS")
 
 
-def set_quantities(world: PlatformState, views: Views, arguments: Fields) -> Fields:
+def set_quantities(platform: PlatformState, views: Views, arguments: Fields) -> Fields:
     """Set levels. Returns the id of the group of changes as `group`, None without changes. Raises `UserErrors`."""
     name = arguments["name"]
     errors: list[Fields] = []
@@ -52,19 +52,19 @@ def set_quantities(world: PlatformState, views: Views, arguments: Fields) -> Fie
             code = "NO_DUPLICATE_INVENTORY_ITEM_ID_GROUP_ID_PAIR"
             errors.append(user_error(message, code, "input", "quantities", str(index)))
         else:
-            errors += _set_errors(world, views, name, index, entry)
+            errors += _set_errors(platform, views, name, index, entry)
         seen_pairs.add(pair)
     if errors:
         raise UserErrors(*errors)
     changes: list[tuple[int, int, str, int, int]] = []
     for entry in arguments["quantities"]:
-        level = _level(world, views, entry)
+        level = _level(platform, views, entry)
         assert level is not None
-        changes += _move(world, views, level, entry["quantity"] - _current(level, name))
-    return _store_group(world, views, arguments, changes)
+        changes += _move(platform, views, level, entry["quantity"] - _current(level, name))
+    return _store_group(platform, views, arguments, changes)
 
 
-def adjust_quantities(world: PlatformState, views: Views, arguments: Fields) -> Fields:
+def adjust_quantities(platform: PlatformState, views: Views, arguments: Fields) -> Fields:
     """Change levels by differences. Returns the id of the group of changes as `group`, None without changes.
 
     Raises `UserErrors`. Only the available quantity can be changed here; the platform allows further ones.
@@ -75,15 +75,15 @@ def adjust_quantities(world: PlatformState, views: Views, arguments: Fields) -> 
         errors.append(user_error(message, "INVALID_QUANTITY_NAME", "input", "name"))
     errors += _general_errors(arguments)
     for index, entry in enumerate(arguments["changes"]):
-        errors += _adjust_errors(world, views, index, entry)
+        errors += _adjust_errors(platform, views, index, entry)
     if errors:
         raise UserErrors(*errors)
     changes: list[tuple[int, int, str, int, int]] = []
     for entry in arguments["changes"]:
-        level = _level(world, views, entry)
+        level = _level(platform, views, entry)
         assert level is not None
-        changes += _move(world, views, level, entry["delta"])
-    return _store_group(world, views, arguments, changes)
+        changes += _move(platform, views, level, entry["delta"])
+    return _store_group(platform, views, arguments, changes)
 
 
 def _general_errors(arguments: Fields) -> list[Fields]:
@@ -97,9 +97,9 @@ def _general_errors(arguments: Fields) -> list[Fields]:
     return errors
 
 
-def _set_errors(world: PlatformState, views: Views, name: str, index: int, entry: Fields) -> list[Fields]:
+def _set_errors(platform: PlatformState, views: Views, name: str, index: int, entry: Fields) -> list[Fields]:
     at = ("input", "quantities", str(index))
-    level = _level_or_errors(world, views, entry, at)
+    level = _level_or_errors(platform, views, entry, at)
     if isinstance(level, list):
         return level
     if entry["quantity"] < 0:
@@ -113,9 +113,9 @@ def _set_errors(world: PlatformState, views: Views, name: str, index: int, entry
     return []
 
 
-def _adjust_errors(world: PlatformState, views: Views, index: int, entry: Fields) -> list[Fields]:
+def _adjust_errors(platform: PlatformState, views: Views, index: int, entry: Fields) -> list[Fields]:
     at = ("input", "changes", str(index))
-    level = _level_or_errors(world, views, entry, at)
+    level = _level_or_errors(platform, views, entry, at)
     if isinstance(level, list):
         return level
     if entry.get("ledgerDocumentUri") is not None:
@@ -133,10 +133,10 @@ def _adjust_errors(world: PlatformState, views: Views, index: int, entry: Fields
     return []
 
 
-def _level_or_errors(world: PlatformState, views: Views, entry: Fields, at: tuple[str, ...]) -> Level | list[Fields]:
+def _level_or_errors(platform: PlatformState, views: Views, entry: Fields, at: tuple[str, ...]) -> Level | list[Fields]:
     """The level to be changed, or the errors if there is none."""
-    item = shops.find_item(world, views.domain, parse_gid(entry["inventoryItemId"], "InventoryItem"))
-    location = world.store.find(Location, views.domain, parse_gid(entry["locationId"], "Location"))
+    item = shops.find_item(platform, views.domain, parse_gid(entry["inventoryItemId"], "InventoryItem"))
+    location = platform.store.find(Location, views.domain, parse_gid(entry["locationId"], "Location"))
     if item is None:
         message = "The specified inventory item could not be found."
         return [user_error(message, "INVALID_INVENTORY_ITEM", *at, "inventoryItemId")]
@@ -145,37 +145,37 @@ def _level_or_errors(world: PlatformState, views: Views, entry: Fields, at: tupl
     if item.bundle:
         message = "The specified inventory item is not allowed to be adjusted via API."
         return [user_error(message, "NON_MUTABLE_INVENTORY_ITEM", *at, "inventoryItemId")]
-    level = world.levels.find(views.domain, item.item, location.id)
+    level = platform.levels.find(views.domain, item.item, location.id)
     if level is None:
         message = "The specified inventory item is not stocked at the location."
         return [user_error(message, None, *at, "locationId")]
     return level
 
 
-def _level(world: PlatformState, views: Views, entry: Fields) -> Level | None:
+def _level(platform: PlatformState, views: Views, entry: Fields) -> Level | None:
     item, location = parse_gid(entry["inventoryItemId"], "InventoryItem"), parse_gid(entry["locationId"], "Location")
-    return world.levels.find(views.domain, item or 0, location or 0)
+    return platform.levels.find(views.domain, item or 0, location or 0)
 
 
 def _current(level: Level, name: str) -> int:
     return level.available if name == "available" else level.on_hand
 
 
-def _move(world: PlatformState, views: Views, level: Level, delta: int) -> list[tuple[int, int, str, int, int]]:
+def _move(platform: PlatformState, views: Views, level: Level, delta: int) -> list[tuple[int, int, str, int, int]]:
     """Change a level. Returns its changes: item, location, name, difference, quantity afterwards."""
     if not delta:
         return []
-    moved = shops.move(world, views.domain, level.item, level.location, available=delta)
+    moved = shops.move(platform, views.domain, level.item, level.location, available=delta)
     return [
         (level.item, level.location, "available", delta, moved.available),
         (level.item, level.location, "on_hand", delta, moved.on_hand),
     ]
 
 
-def _store_group(world: PlatformState, views: Views, arguments: Fields, changes: Any) -> Fields:
+def _store_group(platform: PlatformState, views: Views, arguments: Fields, changes: Any) -> Fields:
     if not changes:
         return {"group": None}
-    now = world.now()
+    now = platform.now()
     document = arguments.get("referenceDocumentUri")
     group = Adjustment(reason=arguments["reason"], document=document, changes=changes, created=now, updated=now)
-    return {"group": world.store.put(views.domain, group).id}
+    return {"group": platform.store.put(views.domain, group).id}

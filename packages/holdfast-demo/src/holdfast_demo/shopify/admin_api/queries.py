@@ -30,17 +30,17 @@ T = TypeVar("T", bound=Thing)
 MAX_IDS = 250
 
 
-def root(world: PlatformState, shop: Shop, paging: Paging, *, stale: bool = False) -> Fields:
+def root(platform: PlatformState, shop: Shop, paging: Paging, *, stale: bool = False) -> Fields:
     """The fields of a query, each as a function of its arguments."""
-    return _Root(world, shop, paging, stale=stale).fields()
+    return _Root(platform, shop, paging, stale=stale).fields()
 
 
 class _Root:
-    def __init__(self, world: PlatformState, shop: Shop, paging: Paging, *, stale: bool) -> None:
-        self._world = world
+    def __init__(self, platform: PlatformState, shop: Shop, paging: Paging, *, stale: bool) -> None:
+        self._platform = platform
         self._shop = shop
         self._paging = paging
-        self._views = Views(world, shop, paging, stale=stale)
+        self._views = Views(platform, shop, paging, stale=stale)
         self._orders = OrderViews(self._views)
 
     def fields(self) -> Fields:
@@ -120,7 +120,7 @@ class _Root:
         return self._views.level_with(id)
 
     def _location(self, info: Info, id: str | None = None) -> Fields | None:
-        first = self._world.store.select(Location, self._shop.domain)[0].id
+        first = self._platform.store.select(Location, self._shop.domain)[0].id
         return self._views.location_with(info, first if id is None else parse_gid(id, "Location"))
 
     def _locations(self, info: Info, **arguments: Any) -> Fields:
@@ -132,7 +132,7 @@ class _Root:
         ]
         if arguments.get("query"):
             raise graphql_error("The double does not search locations.", "BAD_REQUEST")
-        locations = self._world.store.select(Location, self._shop.domain, ThingQuery(conditions))
+        locations = self._platform.store.select(Location, self._shop.domain, ThingQuery(conditions))
         by_name = arguments.get("sortKey") == "NAME"
         source = list_source(locations, lambda location: (location.name if by_name else location.id, location.id))
         return self._paging.connection(source, self._views.location)(info, **arguments)
@@ -163,21 +163,21 @@ class _Root:
         return [self._node(info, id) for id in ids]
 
     def _bulk(self, id: int | None) -> Fields | None:
-        bulk = self._world.store.find(Bulk, self._shop.domain, id)
+        bulk = self._platform.store.find(Bulk, self._shop.domain, id)
         return bulk and bulk_view(bulk)
 
     def _current_bulk(self, _: Info, type: str = "QUERY") -> Fields | None:
-        bulks = self._world.store.select(Bulk, self._shop.domain, ThingQuery(reverse=True, max_count=1))
+        bulks = self._platform.store.select(Bulk, self._shop.domain, ThingQuery(reverse=True, max_count=1))
         return bulk_view(bulks[0]) if bulks and type == "QUERY" else None
 
     def _subscription(self, id: str) -> Fields | None:
-        subscription = self._world.store.find(Subscription, self._shop.domain, parse_gid(id, "WebhookSubscription"))
+        subscription = self._platform.store.find(Subscription, self._shop.domain, parse_gid(id, "WebhookSubscription"))
         return subscription and subscription_view(subscription)
 
     def _subscriptions(self, info: Info, **arguments: Any) -> Fields:
         subscriptions = [
             subscription
-            for subscription in self._world.store.select(Subscription, self._shop.domain)
+            for subscription in self._platform.store.select(Subscription, self._shop.domain)
             if subscription.topic in (arguments.get("topics") or [subscription.topic])
             and subscription.uri in (arguments.get("uri") or arguments.get("callbackUrl") or subscription.uri, "")
         ]
@@ -186,7 +186,7 @@ class _Root:
         )(info, **arguments)
 
     def _installation(self) -> Fields:
-        app = self._world.app
+        app = self._platform.app
         return {
             "__typename": "AppInstallation",
             "id": gid("AppInstallation", self._shop.id),

@@ -45,8 +45,8 @@ class Views:
     stale   whether levels are shown as they were before their last change
     """
 
-    def __init__(self, world: PlatformState, shop: Shop, paging: Paging, *, stale: bool = False) -> None:
-        self.world = world
+    def __init__(self, platform: PlatformState, shop: Shop, paging: Paging, *, stale: bool = False) -> None:
+        self.platform = platform
         self.shop = shop
         self.domain = shop.domain
         self.paging = paging
@@ -73,7 +73,7 @@ class Views:
 
         def source(part: Slice) -> Sequence[tuple[Key, Any]]:
             query = ThingQuery(conditions, by, part.reverse, part.after, part.max_count)
-            things = self.world.store.select(type, self.domain, query)
+            things = self.platform.store.select(type, self.domain, query)
             return [((thing.id if by == "id" else getattr(thing, by), thing.id), thing) for thing in things]
 
         return source
@@ -109,13 +109,13 @@ class Views:
                     "image": {
                         "id": gid("ImageSource", product.id),
                         "altText": product.title,
-                        "url": lazy(lambda: pictures.address(self.world, self.domain, product)),
+                        "url": lazy(lambda: pictures.address(self.platform, self.domain, product)),
                     }
                 },
             },
-            "totalInventory": lazy(lambda: self._stock(shops.variants_of(self.world, self.domain, product.id))),
+            "totalInventory": lazy(lambda: self._stock(shops.variants_of(self.platform, self.domain, product.id))),
             "variantsCount": lazy(
-                lambda: {"count": self.world.store.count(Variant, self.domain, [variants]), "precision": "EXACT"}
+                lambda: {"count": self.platform.store.count(Variant, self.domain, [variants]), "precision": "EXACT"}
             ),
             "variants": self.list_field(Variant, self.variant, variants),
         }
@@ -138,16 +138,16 @@ class Views:
         }
 
     def product_with(self, id: int | None) -> Fields | None:
-        product = self.world.store.find(Product, self.domain, id)
+        product = self.platform.store.find(Product, self.domain, id)
         return product and self.product(product)
 
     def variant_with(self, id: int | None) -> Fields | None:
-        variant = self.world.store.find(Variant, self.domain, id)
+        variant = self.platform.store.find(Variant, self.domain, id)
         return variant and self.variant(variant)
 
     def _stock(self, variants: Sequence[Variant]) -> int:
         items = [variant.item for variant in variants]
-        return sum(self.world.levels.of_items(self.domain, items).values()) if items else 0
+        return sum(self.platform.levels.of_items(self.domain, items).values()) if items else 0
 
     # Stock
 
@@ -163,11 +163,11 @@ class Views:
             "inventoryLevel": field(
                 lambda info, arguments: self._level_at(info, variant.item, arguments["locationId"])
             ),
-            "inventoryLevels": self._levels(lambda: self.world.levels.of_item(self.domain, variant.item)),
+            "inventoryLevels": self._levels(lambda: self.platform.levels.of_item(self.domain, variant.item)),
         }
 
     def item_with(self, id: int | None) -> Fields | None:
-        variant = shops.find_item(self.world, self.domain, id)
+        variant = shops.find_item(self.platform, self.domain, id)
         return variant and self.item(variant)
 
     def level(self, level: Level) -> Fields:
@@ -197,7 +197,7 @@ class Views:
 
     def _level_at(self, info: Info, item: int, location: str) -> Fields | None:
         self.require(info, "read_inventory")
-        level = self.world.levels.find(self.domain, item, parse_gid(location, "Location") or 0)
+        level = self.platform.levels.find(self.domain, item, parse_gid(location, "Location") or 0)
         return level and self.level(level)
 
     def _levels(self, find_levels: Callable[[], list[Level]]) -> Callable[..., Fields]:
@@ -213,7 +213,7 @@ class Views:
 
     def level_with(self, id: str) -> Fields | None:
         matched = _LEVEL.fullmatch(id)
-        level = self.world.levels.with_id(self.domain, int(matched[1])) if matched else None
+        level = self.platform.levels.with_id(self.domain, int(matched[1])) if matched else None
         return level and self.level(level)
 
     def location(self, location: Location) -> Fields:
@@ -223,22 +223,22 @@ class Views:
             "isActive": location.active,
             "fulfillsOnlineOrders": location.online,
             "shipsInventory": location.online,
-            "hasActiveInventory": lazy(lambda: bool(self.world.levels.of_location(self.domain, location.id))),
+            "hasActiveInventory": lazy(lambda: bool(self.platform.levels.of_location(self.domain, location.id))),
             "isFulfillmentService": location.service,
             "inventoryLevel": field(
                 lambda info, arguments: self._level_of(info, location.id, arguments["inventoryItemId"])
             ),
-            "inventoryLevels": self._levels(lambda: self.world.levels.of_location(self.domain, location.id)),
+            "inventoryLevels": self._levels(lambda: self.platform.levels.of_location(self.domain, location.id)),
         }
 
     def location_with(self, info: Info | None, id: int | None) -> Fields | None:
         self.require(info, "read_locations", "read_inventory")
-        location = self.world.store.find(Location, self.domain, id)
+        location = self.platform.store.find(Location, self.domain, id)
         return location and self.location(location)
 
     def _level_of(self, info: Info, location: int, item: str) -> Fields | None:
         self.require(info, "read_inventory")
-        level = self.world.levels.find(self.domain, parse_gid(item, "InventoryItem") or 0, location)
+        level = self.platform.levels.find(self.domain, parse_gid(item, "InventoryItem") or 0, location)
         return level and self.level(level)
 
     # Fields of all things
@@ -247,7 +247,7 @@ class Views:
         """The field that finds a metafield of an owner."""
 
         def resolve(_: Info, key: str, namespace: str | None = None) -> Fields | None:
-            metafield = metafields.find(self.world, self.domain, owner, namespace, key)
+            metafield = metafields.find(self.platform, self.domain, owner, namespace, key)
             return metafield and {**identity_view(metafield), **metafields.metafield_view(metafield)}
 
         return resolve

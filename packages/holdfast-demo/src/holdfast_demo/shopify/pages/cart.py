@@ -20,32 +20,32 @@ MAX_VARIANTS = 18
 """A form has at most twenty fields."""
 
 
-def routes(world: PlatformState) -> list[BaseRoute]:
+def routes(platform: PlatformState) -> list[BaseRoute]:
     """The page of a cart."""
 
     async def show(request: Request) -> Response:
-        return _cart_page(world, request, {}, [])
+        return _cart_page(platform, request, {}, [])
 
     async def pay(request: Request) -> Response:
         domain, form = request.path_params["shop"], await serving.form_fields(request)
         language = site.language_of(request).code.upper()
         try:
-            order = await checkout.buy(world, domain, _cart_lines(form), language=language)
+            order = await checkout.buy(platform, domain, _cart_lines(form), language=language)
         except checkout.CheckoutStopped as stopped:
-            return _cart_page(world, request, form, [str(message) for message in stopped.args])
+            return _cart_page(platform, request, form, [str(message) for message in stopped.args])
         except ShopifyRefusal as refused:
-            return _cart_page(world, request, form, [str(refused)])
+            return _cart_page(platform, request, form, [str(refused)])
         return serving.to_response(redirect(order_page.address_of(domain, order)))
 
     return [Route("/{shop}/cart", show), Route("/{shop}/cart", pay, methods=["POST"])]
 
 
-def _cart_page(world: PlatformState, request: Request, form: dict[str, str], errors: list[str]) -> Response:
+def _cart_page(platform: PlatformState, request: Request, form: dict[str, str], errors: list[str]) -> Response:
     domain, language = request.path_params["shop"], site.language_of(request)
-    shop = world.find_shop(domain)
+    shop = platform.find_shop(domain)
     if shop is None:
         return site.page(request, "gone.html", 404, why=f"There is no shop {domain}.")
-    variants = world.store.select(Variant, domain, ThingQuery(max_count=MAX_VARIANTS))
+    variants = platform.store.select(Variant, domain, ThingQuery(max_count=MAX_VARIANTS))
     products: dict[int, dict[str, Any]] = {}
     chosen: list[tuple[Variant, int]] = []
     for variant in variants:
@@ -62,7 +62,7 @@ def _cart_page(world: PlatformState, request: Request, form: dict[str, str], err
                 "picture": pictures.picture_of(variant),
                 "price": pictures.price_of(variant, language),
                 "cents": pictures.cents_of(variant),
-                "left": shops.available(world, domain, variant),
+                "left": shops.available(platform, domain, variant),
                 "quantity": text,
                 "total": pictures.total_of([(variant, quantity)], language) if quantity else "",
             }

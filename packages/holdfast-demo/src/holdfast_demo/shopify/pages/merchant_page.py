@@ -34,31 +34,34 @@ ButtonAction = Callable[[str, dict[str, str]], object]
 """The action of a button: it gets the shop and the fields. Raises `ShopifyRefusal`."""
 
 
-def routes(world: PlatformState, oauth: OAuth, webhooks: ShopifyWebhooks) -> list[BaseRoute]:
+def routes(platform: PlatformState, oauth: OAuth, webhooks: ShopifyWebhooks) -> list[BaseRoute]:
     """The routes of the page of a shop and its buttons."""
-    desk = _MerchantPages(world, oauth, webhooks)
-    deeds: dict[str, ButtonAction] = {
-        "sell": desk.sell,
-        "count": desk.count,
-        "send": desk.send,
-        "cancel": desk.cancel,
-        "return": desk.take_back,
-        "again": desk.tell_again,
-        "uninstall": desk.uninstall,
+    pages = _MerchantPages(platform, oauth, webhooks)
+    actions: dict[str, ButtonAction] = {
+        "sell": pages.sell,
+        "count": pages.count,
+        "send": pages.send,
+        "cancel": pages.cancel,
+        "return": pages.take_back,
+        "again": pages.send_webhook_again,
+        "uninstall": pages.uninstall,
     }
     return [
-        Route("/{shop}", desk.page),
-        Route("/{shop}/admin", desk.page),
-        Route("/{shop}/admin/orders/{id:int}", desk.order),
-        Route("/{shop}/admin/themes/current/editor", desk.theme),
-        Route("/{shop}/variants/{id:int}", desk.variant),
-        *(Route(f"/{{shop}}/{name}", desk.does(name, deed), methods=["POST"]) for name, deed in deeds.items()),
+        Route("/{shop}", pages.page),
+        Route("/{shop}/admin", pages.page),
+        Route("/{shop}/admin/orders/{id:int}", pages.order),
+        Route("/{shop}/admin/themes/current/editor", pages.theme),
+        Route("/{shop}/variants/{id:int}", pages.variant),
+        *(
+            Route(f"/{{shop}}/{name}", pages.button_handler(name, action), methods=["POST"])
+            for name, action in actions.items()
+        ),
     ]
 
 
 class _MerchantPages:
-    def __init__(self, world: PlatformState, oauth: OAuth, webhooks: ShopifyWebhooks) -> None:
-        self._world = world
+    def __init__(self, platform: PlatformState, oauth: OAuth, webhooks: ShopifyWebhooks) -> None:
+        self._platform = platform
         self._oauth = oauth
         self._webhooks = webhooks
 
@@ -69,8 +72,8 @@ class _MerchantPages:
         """Lead to an order on the page of its shop."""
         domain = request.path_params["shop"]
         try:
-            self._world.shop(domain)
-            order = orders.find(self._world, domain, request.path_params["id"])
+            self._platform.shop(domain)
+            order = orders.find(self._platform, domain, request.path_params["id"])
         except ShopifyRefusal as refused:
             return site.page(request, "gone.html", 404, why=str(refused))
         return serving.to_response(redirect(f"/{domain}?tab={ORDERS}#order-{order.id}"))
@@ -78,7 +81,7 @@ class _MerchantPages:
     async def theme(self, request: Request) -> Response:
         """Lead to the page of a product, whose theme has the block already."""
         domain = request.path_params["shop"]
-        variants = self._world.store.select(Variant, domain, ThingQuery(max_count=1))
+        variants = self._platform.store.select(Variant, domain, ThingQuery(max_count=1))
         if not variants:
             return site.page(request, "gone.html", 404, why=f"The shop {domain} has no product.")
         return serving.to_response(redirect(storefront.of_variant(domain, variants[0])))
@@ -87,28 +90,29 @@ class _MerchantPages:
         """Show the page on which a variant is counted by hand."""
         domain = request.path_params["shop"]
         try:
-            shop, variant = self._world.shop(domain), shops.find_variant(self._world, domain, request.path_params["id"])
+            shop = self._platform.shop(domain)
+            variant = shops.find_variant(self._platform, domain, request.path_params["id"])
         except ShopifyRefusal as refused:
             return site.page(request, "gone.html", 404, why=str(refused))
         return site.page(
             request,
             "variant.html",
-            app=self._world.app,
+            app=self._platform.app,
             shop=shop,
             variant=variant,
             picture=pictures.picture_of(variant),
             levels=self._levels(domain, variant),
         )
 
-    def does(self, name: str, act: ButtonAction) -> Callable[[Request], Any]:
+    def button_handler(self, name: str, action: ButtonAction) -> Callable[[Request], Any]:
         """The handler of a button: it shows the page of the shop again, with the refusal if there is one."""
         tab = TAB_BY_BUTTON.get(name, PRODUCTS)
 
         async def answer(request: Request) -> Response:
             domain = request.path_params["shop"]
             try:
-                self._world.shop(domain)
-                act(domain, await serving.form_fields(request))
+                self._platform.shop(domain)
+                action(domain, await serving.form_fields(request))
             except ShopifyRefusal as refused:
                 return self._shop_page(request, tab, str(refused))
             return serving.to_response(redirect(f"/{domain}" if tab == PRODUCTS else f"/{domain}?tab={tab}"))
@@ -117,10 +121,10 @@ class _MerchantPages:
 
     def _shop_page(self, request: Request, tab: str, error: str = "") -> Response:
         domain = request.path_params["shop"]
-        shop = self._world.find_shop(domain)
+        shop = self._platform.find_shop(domain)
         if shop is None:
             return site.page(request, "gone.html", 404, why=f"There is no shop {domain}.")
-        language, sought = site.language_of(request), request.query_params.get("q", "").strip()
+        language, search = site.language_of(request), request.query_params.get("q", "").strip()
         return site.page(
             request,
             "shop.html",
@@ -129,23 +133,25 @@ class _MerchantPages:
             tab=tab if tab in TABS else PRODUCTS,
             error=error,
             shop=shop,
-            app=self._world.app,
+            app=self._platform.app,
             products=self._products(domain, language),
-            orders=[order_page.summary_of(order, language) for order in self._newest_orders(domain, sought)],
-            q=sought,
+            orders=[order_page.summary_of(order, language) for order in self._newest_orders(domain, search, language)],
+            q=search,
             deliveries=self._webhooks.newest(domain, MAX_ROWS),
             scripts=["times.js", "live.js"],
             moment_of=partial(dt.datetime.fromtimestamp, tz=dt.UTC),
         )
 
-    def _newest_orders(self, domain: str, sought: str) -> list[Order]:
+    def _newest_orders(self, domain: str, search: str, language: Language) -> list[Order]:
         """The newest orders whose number, or a product or variant of which, has a text."""
-        newest = self._world.store.select(Order, domain, ThingQuery(reverse=True))
-        return [order for order in newest if sought.casefold() in order_page.search_text(order).casefold()][:MAX_ROWS]
+        newest = self._platform.store.select(Order, domain, ThingQuery(reverse=True))
+        return [order for order in newest if search.casefold() in order_page.search_text(order, language).casefold()][
+            :MAX_ROWS
+        ]
 
     def _products(self, domain: str, language: Language) -> list[dict[str, Any]]:
         """The products of a shop, each with a row for each of its variants."""
-        variants = self._world.store.select(Variant, domain, ThingQuery(max_count=MAX_ROWS))
+        variants = self._platform.store.select(Variant, domain, ThingQuery(max_count=MAX_ROWS))
         products: dict[int, dict[str, Any]] = {}
         for variant in variants:
             address = storefront.of_variant(domain, variant)
@@ -164,35 +170,35 @@ class _MerchantPages:
 
     def _levels(self, domain: str, variant: Variant) -> list[tuple[str, Level]]:
         """The levels of a variant, each with the name of its location."""
-        names_by_location = {location.id: location.name for location in self._world.store.select(Location, domain)}
+        names_by_location = {location.id: location.name for location in self._platform.store.select(Location, domain)}
         return [
-            (names_by_location[level.location], level) for level in self._world.levels.of_item(domain, variant.item)
+            (names_by_location[level.location], level) for level in self._platform.levels.of_item(domain, variant.item)
         ]
 
     def sell(self, domain: str, form: dict[str, str]) -> object:
-        return orders.sell(self._world, domain, [SaleLine(_whole_number(form, "variant"), 1)])
+        return orders.sell(self._platform, domain, [SaleLine(_whole_number(form, "variant"), 1)])
 
     def count(self, domain: str, form: dict[str, str]) -> object:
-        variant = shops.find_variant(self._world, domain, _whole_number(form, "variant"))
+        variant = shops.find_variant(self._platform, domain, _whole_number(form, "variant"))
         return shops.count(
-            self._world, domain, variant.item, _whole_number(form, "location"), _whole_number(form, "available")
+            self._platform, domain, variant.item, _whole_number(form, "location"), _whole_number(form, "available")
         )
 
     def send(self, domain: str, form: dict[str, str]) -> object:
-        return orders.send(self._world, domain, _whole_number(form, "order"))
+        return orders.send(self._platform, domain, _whole_number(form, "order"))
 
     def cancel(self, domain: str, form: dict[str, str]) -> object:
-        return orders.cancel(self._world, domain, _whole_number(form, "order"))
+        return orders.cancel(self._platform, domain, _whole_number(form, "order"))
 
     def take_back(self, domain: str, form: dict[str, str]) -> object:
         """Take back one unit of the first line that has any."""
-        order = orders.find(self._world, domain, _whole_number(form, "order"))
+        order = orders.find(self._platform, domain, _whole_number(form, "order"))
         for line in order.lines:
             if line.current:
-                return orders.refund(self._world, domain, order.id, [LineReturn(line.id, 1)])
+                return orders.refund(self._platform, domain, order.id, [LineReturn(line.id, 1)])
         raise ShopifyRefusal("Nothing of this order is left to be taken back.")
 
-    def tell_again(self, domain: str, form: dict[str, str]) -> None:
+    def send_webhook_again(self, domain: str, form: dict[str, str]) -> None:
         self._webhooks.send_again(domain, form.get("webhook", ""))
 
     def uninstall(self, domain: str, _: dict[str, str]) -> None:

@@ -80,9 +80,10 @@ def _summary_of_line(line: LineItem, language: Language) -> LineSummary:
     return LineSummary(picture, line.title, line.variant_title, line.quantity, line.quantity - line.current, total)
 
 
-def search_text(order: Order) -> str:
-    """The text in which an order is searched for: its number, its products and their variants."""
-    return " ".join((order.name, *(f"{line.title} {line.variant_title}" for line in order.lines)))
+def search_text(order: Order, language: Language) -> str:
+    """The text in which an order is searched for: its number, its products and their variants, also in a language."""
+    titles = [title for line in order.lines for title in (line.title, line.variant_title)]
+    return " ".join((order.name, *titles, *(site.local_title(language, title) for title in titles)))
 
 
 def address_of(domain: str, order: Order) -> str:
@@ -90,17 +91,17 @@ def address_of(domain: str, order: Order) -> str:
     return f"/{domain}/orders/{order.id}"
 
 
-def routes(world: PlatformState) -> list[BaseRoute]:
+def routes(platform: PlatformState) -> list[BaseRoute]:
     """The page that confirms an order."""
 
     async def show(request: Request) -> Response:
         domain = request.path_params["shop"]
         try:
-            shop, order = world.shop(domain), orders.find(world, domain, request.path_params["id"])
+            shop, order = platform.shop(domain), orders.find(platform, domain, request.path_params["id"])
         except ShopifyRefusal as refused:
             return site.page(request, "gone.html", 404, why=str(refused))
         values: dict[str, Any] = {
-            "app": world.app,
+            "app": platform.app,
             "shop": shop,
             "order": summary_of(order, site.language_of(request)),
         }

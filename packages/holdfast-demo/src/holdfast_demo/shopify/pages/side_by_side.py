@@ -98,17 +98,17 @@ class _View(NamedTuple):
     address: str
 
 
-def routes(world: PlatformState, oauth: OAuth) -> list[BaseRoute]:
+def routes(platform: PlatformState, oauth: OAuth) -> list[BaseRoute]:
     """The page, and its button that installs the app."""
 
     async def show(request: Request) -> Response:
         domain = request.path_params["shop"]
-        shop = world.find_shop(domain)
+        shop = platform.find_shop(domain)
         if shop is None:
             return site.page(request, "gone.html", 404, why=f"There is no shop {domain}.")
-        app = world.app
-        live: Mapping[str, int] = await app_proxy.live_numbers(world, domain) if shop.installed else {}
-        stock = stage_stock(world, domain, live, site.language_of(request))
+        app = platform.app
+        live: Mapping[str, int] = await app_proxy.live_numbers(platform, domain) if shop.installed else {}
+        stock = stage_stock(platform, domain, live, site.language_of(request))
         views = [_View("shop", translatable("Shop admin"), f"/{domain}")]
         if stock.packs:
             product = storefront.of_variant(domain, stock.packs[0].variant)
@@ -132,21 +132,23 @@ def routes(world: PlatformState, oauth: OAuth) -> list[BaseRoute]:
     return [Route(path, show), Route(path, install, methods=["POST"])]
 
 
-def stage_stock(world: PlatformState, domain: str, live: Mapping[str, int], language: Language = ENGLISH) -> StageStock:
+def stage_stock(
+    platform: PlatformState, domain: str, live: Mapping[str, int], language: Language = ENGLISH
+) -> StageStock:
     """The stock of the first product. `live`: how many can be sold, by gid, as the app says.
 
     Without the app, the number of the smallest pack is what was on the shelf, less what was sold of that pack alone; so
     what was sold in other packs is taken from it here. The app takes it from that number itself.
     """
-    first = world.store.select(Variant, domain, ThingQuery(max_count=1))
-    variants = [variant for one in first for variant in shops.variants_of(world, domain, one.product)]
+    first = platform.store.select(Variant, domain, ThingQuery(max_count=1))
+    variants = [variant for one in first for variant in shops.variants_of(platform, domain, one.product)]
     packs = [
         StagePack(
             variant,
             pictures.picture_of(variant),
             pictures.price_of(variant, language),
             pictures.units_in(variant.title),
-            shops.available(world, domain, variant),
+            shops.available(platform, domain, variant),
             live.get(variant.gid),
         )
         for variant in variants[:MAX_PACKS]
@@ -155,14 +157,14 @@ def stage_stock(world: PlatformState, domain: str, live: Mapping[str, int], lang
         return StageStock([], 0, 0)
     smallest = min(packs, key=lambda pack: pack.size)
     shelf = (smallest.available if smallest.live is None else smallest.live) * smallest.size
-    if not world.shop(domain).installed:
-        shelf -= sum(pack.size * sold_of(world, domain, pack.variant) for pack in packs if pack is not smallest)
-    levels = [level for pack in packs for level in world.levels.of_item(domain, pack.variant.item)]
-    unchanged = world.now() - max((level.updated for level in levels), default=0)
+    if not platform.shop(domain).installed:
+        shelf -= sum(pack.size * sold_of(platform, domain, pack.variant) for pack in packs if pack is not smallest)
+    levels = [level for pack in packs for level in platform.levels.of_item(domain, pack.variant.item)]
+    unchanged = platform.now() - max((level.updated for level in levels), default=0)
     return StageStock(packs, shelf, sum(pack.units for pack in packs), unchanged)
 
 
-def sold_of(world: PlatformState, domain: str, variant: Variant) -> int:
+def sold_of(platform: PlatformState, domain: str, variant: Variant) -> int:
     """How many of a variant were sold and have not come back."""
-    orders = world.store.select(Order, domain, ThingQuery(reverse=True, max_count=MAX_ORDERS))
+    orders = platform.store.select(Order, domain, ThingQuery(reverse=True, max_count=MAX_ORDERS))
     return sum(line.current for order in orders for line in order.lines if line.variant == variant.id)

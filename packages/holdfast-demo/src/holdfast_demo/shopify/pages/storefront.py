@@ -30,26 +30,26 @@ LOCALES = {"en": "en.default.json", "de": "de.json"}
 AVAILABILITIES = ("in", "plenty", "low", "out", "back", "old")
 
 
-def routes(world: PlatformState) -> list[BaseRoute]:
+def routes(platform: PlatformState) -> list[BaseRoute]:
     """The pages of storefronts, and the files of the block."""
-    storefront = _Storefront(world)
+    storefront = _Storefront(platform)
     return [
         Route("/{shop}/products/{handle}", storefront.product),
         Route("/{shop}/cart/add", storefront.buy, methods=["POST"]),
-        *serving.asset_routes(site.SITE, "theme/live-stock.js", "theme/live-stock.css"),
+        *serving.asset_routes(site.SITE, "theme/live-stock.js", "theme/live-stock.css", "templates/product.js"),
     ]
 
 
 class _Storefront:
-    def __init__(self, world: PlatformState) -> None:
-        self._world = world
+    def __init__(self, platform: PlatformState) -> None:
+        self._platform = platform
 
     async def product(self, request: Request) -> Response:
         language = _language(request, request.query_params.get("locale", ""))
         domain, handle_in_path = request.path_params["shop"], request.path_params["handle"]
-        products = self._world.store.select(Product, domain)
+        products = self._platform.store.select(Product, domain)
         product = next((candidate for candidate in products if candidate.handle == handle_in_path), None)
-        if product is None or not shops.variants_of(self._world, domain, product.id):
+        if product is None or not shops.variants_of(self._platform, domain, product.id):
             return site.page(request, "gone.html", 404, why=f"The shop {domain} has no product {handle_in_path}.")
         return self._product_page(request, product, request.query_params.get("variant", ""), language)
 
@@ -58,16 +58,18 @@ class _Storefront:
         domain, form = request.path_params["shop"], await serving.form_fields(request)
         language, chosen = _language(request, form.get("locale", "")), form.get("id", "")
         try:
-            variant = shops.find_variant(self._world, domain, int(chosen) if re.fullmatch("[0-9]{1,18}", chosen) else 0)
+            variant = shops.find_variant(
+                self._platform, domain, int(chosen) if re.fullmatch("[0-9]{1,18}", chosen) else 0
+            )
         except ShopifyRefusal as refused:
             return site.page(request, "gone.html", 404, why=str(refused))
         [product] = [
-            candidate for candidate in self._world.store.select(Product, domain) if candidate.id == variant.product
+            candidate for candidate in self._platform.store.select(Product, domain) if candidate.id == variant.product
         ]
         quantity = form.get("quantity", "1")
         try:
             line = SaleLine(variant.id, _quantity_in(quantity))
-            order = await checkout.buy(self._world, domain, [line], language=language.code.upper())
+            order = await checkout.buy(self._platform, domain, [line], language=language.code.upper())
         except (checkout.CheckoutStopped, ShopifyRefusal) as refused:
             error = " ".join(map(str, refused.args))
             return self._product_page(request, product, chosen, language, error, quantity)
@@ -84,28 +86,34 @@ class _Storefront:
         quantity: str = "1",
     ) -> Response:
         domain = request.path_params["shop"]
-        variants = shops.variants_of(self._world, domain, product.id)
-        numbers = {variant.id: shops.available(self._world, domain, variant) for variant in variants}
+        variants = shops.variants_of(self._platform, domain, product.id)
+        numbers = {variant.id: shops.available(self._platform, domain, variant) for variant in variants}
         first_available = next((variant for variant in variants if numbers[variant.id] > 0), variants[0])
-        variant = next((variant for variant in variants if str(variant.id) == chosen), first_available)
+        available_ids = {variant.id for variant in variants if numbers[variant.id] > 0}
+        variant = next(
+            (variant for variant in variants if str(variant.id) == chosen and variant.id in available_ids),
+            first_available,
+        )
         return site.page(
             request,
             "product.html",
             422 if error else 200,
             in_frame=site.is_in_frame(request),
-            connects=self._world.app.address,
+            connects=self._platform.app.address,
             language=language,
             description=seed.DESCRIPTIONS.get(product.title, ""),
             error=error,
             quantity=quantity,
             order=self._order(domain, request.query_params.get("order", "")),
             order_address=order_page.address_of,
-            shop=self._world.shop(domain),
+            shop=self._platform.shop(domain),
             product=product,
             variants=variants,
             chosen=variant,
             address=f"{of_variant(domain, variant)}&locale={language.code}",
             pictures={variant.id: pictures.picture_of(variant) for variant in variants},
+            cents={variant.id: pictures.cents_of(variant) for variant in variants},
+            currency=pictures.CURRENCY,
             prices={variant.id: pictures.price_of(variant, language) for variant in variants},
             savings=pictures.savings_of(variants, language),
             numbers=numbers,
@@ -115,7 +123,7 @@ class _Storefront:
 
     def _order(self, domain: str, id: str) -> Order | None:
         """The order that was just placed on the page."""
-        return self._world.store.find(Order, domain, int(id)) if re.fullmatch("[0-9]{1,18}", id) else None
+        return self._platform.store.find(Order, domain, int(id)) if re.fullmatch("[0-9]{1,18}", id) else None
 
 
 def _quantity_in(text: str) -> int:

@@ -4,7 +4,7 @@
   const admin = new URL(document.currentScript.src).origin;
   const app = document.querySelector('meta[name="shopify-api-key"]').content;
   const shop = new URLSearchParams(location.search).get("shop");
-  const tell = (message) => window.parent.postMessage(message, admin);
+  const send = (message) => window.parent.postMessage(message, admin);
 
   window.shopify = {
     idToken: () =>
@@ -16,9 +16,9 @@
         addEventListener("message", (event) => {
           if (event.origin === admin && event.data?.id_token) resolve(event.data.id_token);
         });
-        tell({ wants: "id_token" });
+        send({ wants: "id_token" });
       }),
-    toast: { show: (text) => tell({ toast: String(text) }) },
+    toast: { show: (text) => send({ toast: String(text) }) },
   };
 
   const element = (connected) =>
@@ -29,13 +29,13 @@
       }
     };
   const links = (nav) => [...nav.querySelectorAll('a:not([rel="home"])')].map((link) => [link.textContent, link.href]);
-  customElements.define("s-app-nav", element((nav) => tell({ nav: links(nav) })));
-  customElements.define("ui-title-bar", element((bar) => tell({ title: bar.getAttribute("title") })));
+  customElements.define("s-app-nav", element((nav) => send({ nav: links(nav), at: location.href })));
+  customElements.define("ui-title-bar", element((bar) => send({ title: bar.getAttribute("title") })));
 
   const form = () => document.querySelector("form[data-save-bar]");
-  document.addEventListener("input", ({ target }) => target.form === form() && form() && tell({ saveBar: true }));
-  document.addEventListener("submit", ({ target }) => target === form() && tell({ saveBar: false }));
-  document.addEventListener("reset", ({ target }) => target === form() && tell({ saveBar: false }));
+  document.addEventListener("input", ({ target }) => target.form === form() && form() && send({ saveBar: true }));
+  document.addEventListener("submit", ({ target }) => target === form() && send({ saveBar: false }));
+  document.addEventListener("reset", ({ target }) => target === form() && send({ saveBar: false }));
   addEventListener("message", ({ origin, data }) => {
     if (origin !== admin) return;
     if (data?.go) location.assign(data.go);

@@ -1,5 +1,5 @@
 // Lets what was sold leave the shelf: when the number on the shelf falls, the pictures of what is gone fly to the pack that
-// was bought, or up and away.
+// was bought, or up and away. Where one page is seen at a time, its frame is as high as the page.
 "use strict";
 
 const STEP_MS = 70; // between two that leave
@@ -61,3 +61,18 @@ addEventListener("submit", ({ target }) => {
   const button = target.querySelector("button[id^=buy-]");
   if (button) bought = button.id;
 });
+
+const narrow = matchMedia("(max-width: 59.99rem)");
+const MAX_HEIGHT = 1600; // of a frame; a longer page is scrolled
+
+function fit(frame) {
+  const height = frame.contentDocument?.documentElement.scrollHeight;
+  frame.style.height = narrow.matches && height ? `${Math.min(height, MAX_HEIGHT)}px` : "";
+}
+
+for (const frame of document.querySelectorAll(".view iframe")) {
+  const watch = () => new ResizeObserver(() => fit(frame)).observe(frame.contentDocument.body);
+  frame.addEventListener("load", watch);
+  if (frame.contentDocument?.readyState === "complete") watch();
+  narrow.addEventListener("change", () => fit(frame));
+}

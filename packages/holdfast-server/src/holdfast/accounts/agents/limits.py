@@ -234,11 +234,11 @@ async def move_limit(tx: Tx[Any], tenant_id: int, key_id: int) -> None:
     )
 
 
-def refuse_agent_with_limit(caller: Caller, deed: str) -> None:
+def refuse_agent_with_limit(caller: Caller, action: str) -> None:
     """Raise `forbidden` for a credential with a limit: it must not make itself another one without a limit."""
     if caller.limit_id:
         raise FORBIDDEN(
-            f"This API key or app has a daily limit, so it cannot {deed}.", hint="Ask the person who set the limit."
+            f"This API key or app has a daily limit, so it cannot {action}.", hint="Ask the person who set the limit."
         )
 
 

@@ -119,8 +119,8 @@ ORDER: LiteralString = "status, received_at, arrival"
 
 async def match_people(tx: Tx, caller: Caller, event_id: int, text: str) -> list[PersonMatch]:
     """The people of an event whose name or mail address contains the text; people with a seat come first."""
-    sought = canonical(text)
-    params = {"seen_by": caller.tenant_id, "event_id": event_id, "text": sought, "limit": MAX_MATCHES}
+    search_text = canonical(text)
+    params = {"seen_by": caller.tenant_id, "event_id": event_id, "text": search_text, "limit": MAX_MATCHES}
 
     async def read(registration_query: LiteralString) -> list[tuple[Any, ...]]:
         return await tx.tuples(
@@ -138,7 +138,7 @@ async def match_people(tx: Tx, caller: Caller, event_id: int, text: str) -> list
             params,
         )
 
-    rows = await substring_search.search(tx, event_id, sought, OF_EVENT, ORDER, MAX_MATCHES, read)
+    rows = await substring_search.search(tx, event_id, search_text, OF_EVENT, ORDER, MAX_MATCHES, read)
     secret = tx.resources.secret
     return [
         PersonMatch(

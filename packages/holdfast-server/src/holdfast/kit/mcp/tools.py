@@ -314,7 +314,7 @@ def definition(operation: Operation) -> Schema:
         # The protocol gives these two no meaning for a tool that only reads. Absent, the second is false.
         annotations |= {"destructiveHint": hints.destructive}
         annotations |= {"idempotentHint": True} if hints.idempotent else {}
-    annotations["openWorldHint"] = hints.open_world
+    annotations["openWorldHint"] = hints.reaches_outside
     return {
         "name": operation.name,
         # On one line: breaks are tokens too.

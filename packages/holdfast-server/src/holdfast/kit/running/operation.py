@@ -193,15 +193,15 @@ class Hints:
     read_only: bool
     destructive: bool
     idempotent: bool
-    open_world: bool = False
+    reaches_outside: bool = False
 
 
 READS = Hints(read_only=True, destructive=False, idempotent=True)
 ADDS = Hints(read_only=False, destructive=False, idempotent=False)
-FETCHES = Hints(read_only=False, destructive=False, idempotent=False, open_world=True)
+FETCHES = Hints(read_only=False, destructive=False, idempotent=False, reaches_outside=True)
 SETS = Hints(read_only=False, destructive=False, idempotent=True)
 OVERWRITES = Hints(read_only=False, destructive=True, idempotent=True)
-RECONCILES = Hints(read_only=False, destructive=True, idempotent=True, open_world=True)
+RECONCILES = Hints(read_only=False, destructive=True, idempotent=True, reaches_outside=True)
 REWRITES = Hints(read_only=False, destructive=True, idempotent=False)
 
 

@@ -62,7 +62,7 @@ TEMPLATES = AgentTemplates(
     counts="people",
 )
 
-SAME_DEED = timedelta(hours=1)
+MAX_GAP_IN_GROUP = timedelta(hours=1)
 """Registrations for one event are one line if each came at most so long after the one before."""
 
 ICONS: Mapping[str, str] = {
@@ -168,7 +168,7 @@ def _belongs(action: AgentAction, group: Sequence[AgentAction]) -> bool:
         action.operation == "create_registration"
         and (action.operation, action.credential, action.event_id)
         == (newer.operation, newer.credential, newer.event_id)
-        and newer.done_at - action.done_at <= SAME_DEED
+        and newer.done_at - action.done_at <= MAX_GAP_IN_GROUP
         and len(group) < REGISTRATIONS_PER_PAGE
     )
 

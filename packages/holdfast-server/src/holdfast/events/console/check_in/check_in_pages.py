@@ -134,7 +134,7 @@ class CheckInPage:
             status,
             check_in=check_in,
             called=fields.get("device"),
-            sought=text,
+            search_text=text,
             matches=matches,
             verdict=verdict,
             errors=errors or {},

@@ -24,7 +24,7 @@ MAX_COUNTED = 2_000
 """The most people of an event who are counted for its page: counting more would make the page slow."""
 
 MAX_READ_EVENTS = 100
-"""In how many of an organizer's newest events the last one with a price is sought."""
+"""In how many of an organizer's newest events the last one with a price is looked for."""
 
 
 class PeopleCounts(Struct):

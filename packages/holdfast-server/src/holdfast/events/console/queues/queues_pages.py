@@ -229,10 +229,10 @@ class QueuesPages:
         """Show a queue with its history; with POST pause or resume it."""
         command = command_in_path(GetQueue, request)
         if request.method == "POST":
-            does = (await self._console.signed_in.read(session, request)).get("do")
-            if does not in {"pause", "resume"}:
+            button = (await self._console.signed_in.read(session, request)).get("do")
+            if button not in {"pause", "resume"}:
                 raise BAD_REQUEST("The form names nothing to do.", hint="Open the page again.")
-            change = UpdateQueue(queue_id=command.queue_id, active=does == "resume")
+            change = UpdateQueue(queue_id=command.queue_id, active=button == "resume")
             await self._update(organizer(session), change)
             return self._console.redirect(request, f"{QUEUES}/{command.queue_id}")
         queue: Queue = await self._get(organizer(session), command)

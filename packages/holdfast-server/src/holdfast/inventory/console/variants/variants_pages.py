@@ -112,8 +112,8 @@ class VariantsPage:
     ) -> Reply:
         """Make the change of a form if its preview was confirmed; else show the preview."""
         hits = await self._search_hits(session, fields)
-        does = fields.get("do", "")
-        change = change_command(does, pool.id, fields, hits)
+        action = fields.get("do", "")
+        change = change_command(action, pool.id, fields, hits)
         sure = fields.get("sure")
         if sure is None:
             return await self._preview(session, request, pool, fields, change)
@@ -122,7 +122,7 @@ class VariantsPage:
             change = check(LinkVariants, {**msgspec.structs.asdict(change), "initial": sure})
         change = msgspec.structs.replace(change, expected_version=_version(pool.id, fields))
         outcome = await try_form(
-            lambda: forms.run_once(self._run[does], merchant(session), change, fields, PoolChange), STALE
+            lambda: forms.run_once(self._run[action], merchant(session), change, fields, PoolChange), STALE
         )
         if isinstance(outcome, FormRefusal):
             if outcome.code != STALE.code:
@@ -160,7 +160,7 @@ class VariantsPage:
             pool=pool,
             choices=choices,
             hidden_values={name: value for name, value in fields.items() if name not in {"sure", "once", "version"}},
-            does=fields["do"],
+            action=fields["do"],
             names=await names_of(self._console, session, request, [*gids, *affected_gids]),
             gids=gids,
             units_after=change.units_per_sale if isinstance(change, UpdateMember) else None,
@@ -203,14 +203,14 @@ class VariantsPage:
         return hits.variants
 
 
-def change_command(does: str, pool_id: int, fields: Mapping[str, str], hits: Sequence[Hit]) -> ChangePool:
+def change_command(action: str, pool_id: int, fields: Mapping[str, str], hits: Sequence[Hit]) -> ChangePool:
     """The change of a form. Raises `validation_failed` with the fields of the form."""
-    if does == "link":
+    if action == "link":
         return LinkVariants(pool_id=pool_id, members=check(LinkVariants, _link_fields(pool_id, fields, hits)).members)
-    if does not in OPERATION_OF:
+    if action not in OPERATION_OF:
         raise incomplete_form()
     gid = fields.get("variant_gid", "")
-    if does == "unlink":
+    if action == "unlink":
         return check(UnlinkVariants, {"pool_id": pool_id, "variant_gids": [gid]})
     try:
         return _member(pool_id, gid, fields.get("units", ""))
