@@ -153,12 +153,12 @@ async def test_a_payment_whose_notice_was_lost_is_handled_by_a_poll(settings: Se
         first, second = [await scene.register(event_id, email) for email in (ANN, "ben@example.com")]
         async with at_work(*calls(scene.service.database)):
             await first.pay()
-            await scene.hear()
+            await scene.deliver_messages()
             await eventually(lambda: paid(scene, event_id, 1))
 
             scene.service.http, usual = other.http, scene.service.http
             await second.pay()
-            await scene.hear()
+            await scene.deliver_messages()
             scene.service.http = usual
             await eventually(lambda: paid(scene, event_id, 2), row_work.POLL_SECONDS + SLACK_SECONDS)
 
@@ -169,7 +169,7 @@ async def test_payments_are_handled_while_the_listening_connection_is_cut_off(se
         ann = await scene.register(event_id, ANN)
         async with at_work(*calls(scene.service.database)), cut_off_listener(scene.service.database.url):
             await ann.pay()
-            await scene.hear()
+            await scene.deliver_messages()
             await eventually(lambda: paid(scene, event_id, 1), row_work.POLL_SECONDS + SLACK_SECONDS)
 
 
