@@ -194,7 +194,7 @@ async def test_a_merchant_makes_three_pools_from_imported_products(
         frame = page.frame_locator("iframe")
         await expect(frame.get_by_role("img", name="share one stock of jars")).to_be_visible()
         async with at_task(context, "make three pools from imported products") as person:
-            await person.click(frame.get_by_role("link", name="Make pools from your products"))
+            await person.click(frame.get_by_role("link", name="Make from products"))
             for name in ("Beeswax candles", "Honey jars", "Lavender soap"):
                 await person.click(frame.get_by_role("button", name=f"Make this pool {name}"))
                 await expect(page.get_by_role("status")).to_have_text(f"{name} is a pool now.")

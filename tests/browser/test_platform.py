@@ -113,7 +113,7 @@ async def test_a_merchant_links_variants_gives_an_agent_the_key_and_takes_it_bac
         await app.get_by_role("link", name="Make a pool by hand").click()
         await app.locator("[name=name]").fill("Honey jars")
         await app.locator("[name=quantity]").fill("50")
-        await app.get_by_role("button", name="Make the pool").click()
+        await app.get_by_role("button", name="Next: choose packs").click()
         await app.get_by_role("link", name="Add packs").click()
         await app.get_by_label("Part of a title or SKU").fill("honey")
         await app.get_by_role("button", name="Search").click()
