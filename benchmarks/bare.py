@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from holdfast.kit.postgres.group_commit import Batcher
-from tests.any_bound import ANY_BOUND
+from tests.helpers.any_bound import ANY_BOUND
 
 pool = AsyncConnectionPool(os.environ["EVENTS_DATABASE_URL"], open=False, kwargs={"autocommit": True})
 

@@ -29,10 +29,10 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.kit.background import leases
 from holdfast.kit.postgres import bundled, lookup_cache
 from holdfast.kit.postgres.notifications import Receiver
-from tests.connections import ReusedConnection
-from tests.databases import clone, drop_ended, scratch_database, shared_or_own, template_database
+from tests.helpers.connections import ReusedConnection
 from tests.helpers.data_directories import scratch_directory
-from tests.support import Service, make_new, running, unlimited
+from tests.helpers.databases import clone, drop_ended, scratch_database, shared_or_own, template_database
+from tests.helpers.events_service import Service, make_new, running, unlimited
 
 os.environ.setdefault("COLUMNS", "200")
 # Tests start hundreds of processes, each of which would compile every module anew; so would every worker.

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cases import in_turn
+from tests.helpers.cases import in_turn
 
 
 class NotedSubtests:

@@ -14,10 +14,10 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from tests.command_line import SECRET_SETTINGS, run_holdfast
+from tests.helpers.command_line import SECRET_SETTINGS, run_holdfast
+from tests.helpers.events_service import eventually
 from tests.helpers.processes import HOLDFAST, Process, organizer_at, outcomes, register_all, serving
-from tests.serving import stop
-from tests.support import eventually
+from tests.helpers.serving import stop
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from holdfast import __version__
 from tests.helpers.data_directories import scratch_directory
-from tests.serving import startup_output, stop
+from tests.helpers.serving import startup_output, stop
 from tests.verify.audit.honest_event import VKEY, HonestEvent, write_log
 
 CHECKOUT = Path(__file__).parents[1]

@@ -14,7 +14,7 @@ from holdfast.kit.http.connection_limits import URGENT
 from holdfast.kit.http.handler import Access, as_problem
 from holdfast.kit.process.service_process import ServiceProcess
 from tests.helpers.form_browser import token
-from tests.routes import serve_all_routes
+from tests.helpers.routes import serve_all_routes
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 

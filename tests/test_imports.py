@@ -85,6 +85,16 @@ def test_a_service_imports_libraries_that_few_processes_use_only_when_they_are_u
     assert imported == "set()\n"
 
 
+def test_only_tests_and_what_pytest_loads_stand_beside_the_folders_of_tests() -> None:
+    tests = ROOT / "tests"
+    [plugins] = re.findall(
+        r"pytest_plugins = \[(.*?)\]", (tests / "conftest.py").read_text(encoding="utf-8"), re.DOTALL
+    )
+    names = {"__init__", "conftest", *re.findall(r"tests\.(\w+)", plugins)}
+
+    assert {path.stem for path in tests.glob("*.py") if not path.name.startswith("test_")} == names
+
+
 def test_helpers_are_not_imported_from_modules_with_tests() -> None:
     imports = [
         f"{path}: {module}"

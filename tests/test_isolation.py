@@ -13,7 +13,7 @@ import structlog
 
 from holdfast.events.service import EVENTS
 from tests import isolation
-from tests.command_line import run_holdfast
+from tests.helpers.command_line import run_holdfast
 from tests.isolation import LEFT_BEHIND, ROOT, CheckoutUsed, command_in_checkout, restored_logs
 
 

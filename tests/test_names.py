@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.releases import releases, schema_of_release
+from tests.programs.releases import releases, schema_of_release
 
 ROOT = Path(__file__).parents[1]
 SOURCES = [*(ROOT / "packages").glob("*/src/*")]

@@ -31,7 +31,7 @@ from holdfast.kit.mcp.jsonrpc import RpcError
 from holdfast.kit.mcp.tools import CLEAR, ArgumentReader, clearable, definition, has_unsaid_minimum
 from holdfast.kit.running.operation import Operation
 from tests.events.routed import ROUTED
-from tests.generated import Schema, fits, from_schema
+from tests.helpers.generated import Schema, fits, from_schema
 
 SPEC = openapi.document("Events", "1", "", "https://events.example", events.OPERATIONS, ())
 COMPONENTS: Schema = SPEC["components"]["schemas"]

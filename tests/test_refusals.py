@@ -3,8 +3,8 @@
 from holdfast.events import service as events
 from holdfast.inventory import service as inventory
 from holdfast.inventory.webhooks.operations import CONSOLE_OPERATIONS
+from tests.helpers.events_service import Service
 from tests.refusals import counted, differences, operations
-from tests.support import Service
 
 
 def test_a_refusal_that_is_unused_and_one_that_is_undeclared_are_found() -> None:

@@ -6,20 +6,20 @@ import sys
 from pathlib import Path
 
 from holdfast import __version__
-from tests.releases import CHECKOUT, releases, subject_of
+from tests.programs.releases import CHECKOUT, releases, subject_of
 
 
 def clone(directory: Path, *options: str | Path) -> Path:
     """A clone without tags, with the files that find releases."""
     command = ["git", "clone", "--quiet", "--no-tags", "--no-checkout", *options, directory]
     subprocess.run(command, check=True, capture_output=True)
-    files = ["CHANGELOG.md", "tests/__init__.py", "tests/releases.py"]
+    files = ["CHANGELOG.md", "tests/__init__.py", "tests/programs/__init__.py", "tests/programs/releases.py"]
     subprocess.run(["git", "-C", directory, "checkout", "--quiet", "HEAD", *files], check=True, capture_output=True)
     return directory
 
 
 def tagging(directory: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tests.releases"]
+    command = [sys.executable, "-m", "tests.programs.releases"]
     return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
 
 

@@ -14,9 +14,9 @@ import holdfast
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.postgres.schema.lineage import BASELINE
 from holdfast.kit.process.service_process import KIT_SCHEMA_FOLDERS
-from tests.databases import scratch_database
-from tests.releases import migrations_of, releases, schema_of_release
-from tests.schema import MAIL_KIND_FILE, SERVICES, mail_kind_function, schema_file, schema_of
+from tests.helpers.databases import scratch_database
+from tests.programs.releases import migrations_of, releases, schema_of_release
+from tests.programs.schema import MAIL_KIND_FILE, SERVICES, mail_kind_function, schema_file, schema_of
 
 CHECKOUT = Path(__file__).parents[1]
 
@@ -59,11 +59,13 @@ def url(service: str, template_url: str, inventory_template: str) -> str:
 )
 @pytest.mark.parametrize("service", SERVICES)
 def test_schema_sql_is_what_the_migrations_make(service: str, url: str) -> None:
-    assert schema_file(service).read_text(encoding="utf-8") == schema_of(service, url), "run python -m tests.schema"
+    assert schema_file(service).read_text(encoding="utf-8") == schema_of(service, url), (
+        "run python -m tests.programs.schema"
+    )
 
 
 def test_the_function_of_kinds_of_mails_is_what_their_table_says() -> None:
-    assert MAIL_KIND_FILE.read_text(encoding="utf-8") == mail_kind_function(), "run python -m tests.schema"
+    assert MAIL_KIND_FILE.read_text(encoding="utf-8") == mail_kind_function(), "run python -m tests.programs.schema"
 
 
 def replaced_by_baselines(service: str) -> list[str]:

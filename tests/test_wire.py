@@ -1,6 +1,6 @@
 """The comparison of the wire between two runs: equal runs have no differences, and changes are named."""
 
-from tests import wire
+from tests.programs import wire
 
 
 def test_two_runs_of_the_comparison_have_no_differences() -> None:

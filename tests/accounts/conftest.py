@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 @pytest.fixture

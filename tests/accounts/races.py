@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator, Awaitable
 from typing import TypeVar
 
 from holdfast.events.resources import Tx
+from tests.helpers.events_service import Service
 from tests.helpers.locked_rows import wait_for_lock_waiters
-from tests.support import Service
 
 T = TypeVar("T")
 

@@ -1,7 +1,7 @@
 """Addresses that were stored before they had one form get it, and pairs of one mailbox are named."""
 
 from holdfast.accounts.addresses import list_different, unify
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 STORED = {
     "aaaaaaaa": "joe@xn--mnchen-3ya.de",

@@ -10,9 +10,9 @@ from email.policy import default
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.command_line import run_up
+from tests.helpers.command_line import run_up
 from tests.helpers.data_directories import scratch_directory
-from tests.support import eventually
+from tests.helpers.events_service import eventually
 
 SIGN_IN_LINK = re.compile(r"http://\S+/sign-in/\S+")
 

@@ -6,8 +6,8 @@ from playwright.async_api import BrowserContext, Page, expect
 
 from tests.browser.registering import Stage
 from tests.events.console.organizing import PASSWORD
+from tests.helpers.events_service import Client
 from tests.helpers.form_browser import Browser as Visitor
-from tests.support import Client
 
 
 async def register_organizer(stage: Stage) -> Client:

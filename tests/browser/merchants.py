@@ -9,11 +9,11 @@ from playwright.async_api import Page
 
 from holdfast_demo.shopify.site import BRIDGE
 from tests.browser.looking import submit
-from tests.databases import scratch_database
+from tests.helpers.databases import scratch_database
+from tests.helpers.inventory_service import unlimited
 from tests.helpers.platform_shop import PlatformScene, beside_the_platform
+from tests.helpers.serving import listener, running_already, serving
 from tests.inventory.console.signing_in import Owner
-from tests.inventory.support import unlimited
-from tests.serving import listener, running_already, serving
 
 
 class MerchantStage(NamedTuple):

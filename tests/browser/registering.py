@@ -14,9 +14,9 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from holdfast.events.settings import Settings
-from tests.serving import listener, running_at_port, serving
-from tests.smtp import Server
-from tests.support import Client, Service, eventually
+from tests.helpers.events_service import Client, Service, eventually
+from tests.helpers.serving import listener, running_at_port, serving
+from tests.helpers.smtp import Server
 
 MOVING_PRICE = {"pricing_mode": "dynamic", "price": 1000, "min_price": 1000, "max_price": 2000, "currency": "EUR"}
 
@@ -91,7 +91,7 @@ def with_payments(settings: Settings) -> Settings:
 async def prove_organizers(stage: Stage) -> None:
     """The organizer has confirmed its address, and is paid out."""
     await stage.service.run_sql("update users set proved_at = now(), payouts_ready = true")
-    await stage.service.hear()
+    await stage.service.wait_for_notices()
 
 
 async def register_in_frame(page: Page, stage: Stage, email: str) -> FrameLocator:

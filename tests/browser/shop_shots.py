@@ -18,8 +18,8 @@ from tests.browser.demonstration import Demonstration, SentMails
 from tests.browser.looking import LOCALES, open_boxes, submit
 from tests.browser.sheet_people import LANGUAGES, per_look, store_mail, subject_has
 from tests.browser.visitors import DESKTOP, Shot, Visitor, signed_in
-from tests.command_line import run_holdfast
-from tests.support import eventually
+from tests.helpers.command_line import run_holdfast
+from tests.helpers.events_service import eventually
 
 Call = Callable[..., Coroutine[Any, Any, Any]]
 """Calls a tool with its arguments, and returns the result."""

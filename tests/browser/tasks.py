@@ -20,9 +20,9 @@ from tests.browser.demonstration import Demonstration, SentMails, run_demonstrat
 from tests.browser.person import Person
 from tests.browser.sheet_people import SheetOrganizer
 from tests.browser.visitors import DESKTOP, PHONE, Visitor, signed_in
+from tests.helpers.outside_servers import raw_answer
+from tests.helpers.outside_servers import serving as serving_outside
 from tests.helpers.pictures import picture
-from tests.outside_servers import raw_answer
-from tests.outside_servers import serving as serving_outside
 
 SOON = 60_000
 """Milliseconds for what the background does."""

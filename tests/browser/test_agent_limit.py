@@ -21,7 +21,7 @@ from tests.browser.looking import (
     with_and_without_scripts,
 )
 from tests.browser.registering import Stage, serve_stage
-from tests.support import event_fields
+from tests.helpers.events_service import event_fields
 
 LONG = "W" * 60 + " \u0627\u0644\u062a\u0637\u0628\u064a\u0642"
 

@@ -6,7 +6,7 @@ from importlib.resources import files
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.outside_servers import ok_answer, serving
+from tests.helpers.outside_servers import ok_answer, serving
 
 SCRIPT = (files("holdfast.kit.pages") / "templates" / "times.js").read_bytes()
 HEAD = "<!doctype html><html lang=en><head><title>Times</title><script src=times.js></script></head>"

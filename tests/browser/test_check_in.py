@@ -15,8 +15,8 @@ from tests.browser.entrance import has_sent_all, open_scanner, register_organize
 from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.browser.registering import Stage, Watch, serve_stage
 from tests.events.check_in.check_in_scene import code_of
+from tests.helpers.events_service import eventually
 from tests.helpers.people import sign_up
-from tests.support import eventually
 
 
 @pytest_asyncio.fixture(loop_scope="session")

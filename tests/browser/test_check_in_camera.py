@@ -22,8 +22,8 @@ from tests.browser.entrance import open_scanner, register_organizer
 from tests.browser.registering import Stage, Watch, serve_stage
 from tests.events.log.log_scene import seal_logs
 from tests.helpers.background_loops import at_work
+from tests.helpers.events_service import eventually
 from tests.helpers.people import sign_up
-from tests.support import eventually
 
 
 @pytest_asyncio.fixture(loop_scope="session")

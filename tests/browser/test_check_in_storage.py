@@ -10,8 +10,8 @@ from holdfast.events.settings import Settings
 from tests.browser.entrance import has_sent_all, open_scanner, register_organizer, stored_scans, type_code
 from tests.browser.registering import Stage, serve_stage
 from tests.events.check_in.check_in_scene import code_of
+from tests.helpers.events_service import eventually
 from tests.helpers.people import sign_up
-from tests.support import eventually
 
 
 async def stored_text(page: Page) -> str:

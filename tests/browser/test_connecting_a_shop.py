@@ -6,10 +6,10 @@ from typing import Any
 from playwright.async_api import Browser, expect
 
 from tests.browser.looking import looks, open_context, too_wide, violations
-from tests.databases import scratch_database
+from tests.helpers.databases import scratch_database
+from tests.helpers.inventory_service import unlimited
 from tests.helpers.platform_shop import DOMAIN, beside_the_platform
-from tests.inventory.support import unlimited
-from tests.serving import listener, running_already, serving
+from tests.helpers.serving import listener, running_already, serving
 
 CONNECTED = {"en": "Your shop is connected", "de": "Ihr Shop ist verbunden"}
 NOT_CONNECTED = {"en": "Your shop is not connected", "de": "Ihr Shop ist nicht verbunden"}

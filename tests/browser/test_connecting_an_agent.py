@@ -14,11 +14,11 @@ from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
 from tests.browser.agent_program import AgentProgram
 from tests.browser.looking import session_cookie
-from tests.outside_servers import raw_answer
-from tests.outside_servers import serving as serving_outside
-from tests.serving import running_at_port
-from tests.support import Client as Organizer
-from tests.support import Service
+from tests.helpers.events_service import Client as Organizer
+from tests.helpers.events_service import Service
+from tests.helpers.outside_servers import raw_answer
+from tests.helpers.outside_servers import serving as serving_outside
+from tests.helpers.serving import running_at_port
 
 
 @dataclass

@@ -14,14 +14,14 @@ from holdfast.accounts.signin import links
 from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_context, session_cookie, too_wide, violations
 from tests.browser.registering import Watch
-from tests.certificates import Authority
 from tests.events.oauth_server.oauth_server_scene import App, issued_tokens, register_client, sign_in_person
 from tests.helpers.agents import Agent
+from tests.helpers.certificates import Authority
+from tests.helpers.events_service import Service
 from tests.helpers.form_browser import session_cookie_name
-from tests.outside_servers import Server, raw_answer, redirecting_script
-from tests.outside_servers import serving as serving_outside
-from tests.serving import running_at_port
-from tests.support import Service
+from tests.helpers.outside_servers import Server, raw_answer, redirecting_script
+from tests.helpers.outside_servers import serving as serving_outside
+from tests.helpers.serving import running_at_port
 
 
 @dataclass

@@ -14,8 +14,8 @@ from tests.browser.page_costs import measure_page
 from tests.browser.registering import Watch
 from tests.browser.visitors import PHONE
 from tests.events.oauth_server.oauth_server_scene import VERIFIER, register_client, sign_in_person
-from tests.serving import running_at_port
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
+from tests.helpers.serving import running_at_port
 
 LONG = "W" * 60 + " \u0627\u0644\u062a\u0637\u0628\u064a\u0642"
 
@@ -210,7 +210,7 @@ async def test_keys_and_queues_are_managed_without_scripts(chromium: Browser, of
     await page.get_by_role("button", name="Delete the waiting room").click()
 
     await expect(page.get_by_role("link", name="Summer sale")).to_have_count(0)
-    await office.service.hear()
+    await office.service.wait_for_notices()
     assert secret
     assert (await Client(office.service.http, secret).get("/api/events")).status_code == 401
     assert watch.failures == []

@@ -12,8 +12,8 @@ from holdfast.events.settings import Settings
 from tests.browser.looking import LOCALES, looks, open_context, too_wide, violations, with_and_without_scripts
 from tests.browser.registering import Stage, Watch, serve_stage
 from tests.events.console.organizing import sign_in_organizer
+from tests.helpers.events_service import Client
 from tests.helpers.people import sign_up
-from tests.support import Client
 
 MAX_FIRST_ROW_PIXELS = 450
 """The first row of a list begins above it on a phone."""

@@ -9,7 +9,7 @@ from holdfast_demo.mails.viewer import SCRIPTS, SITE, with_viewer
 from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.browser.registering import Watch
 from tests.demo.mails.writing import write
-from tests.serving import application, listener, serving
+from tests.helpers.serving import application, listener, serving
 
 
 @looks

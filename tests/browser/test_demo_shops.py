@@ -12,7 +12,7 @@ from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.platform_state import App
 from tests.browser.looking import SMALL, looks, open_context, submit, too_wide, violations
 from tests.demo.shopify.stage import CLIENT, DOMAIN, SCOPES, SECRET
-from tests.serving import listener, serving
+from tests.helpers.serving import listener, serving
 
 SOON = 30_000
 """Milliseconds for what a page asks for now and then: less often where answers take long."""

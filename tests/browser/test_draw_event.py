@@ -9,7 +9,7 @@ from playwright.async_api import Browser, expect
 from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.events.draws.event_scene import opening_event
-from tests.serving import running_at_port
+from tests.helpers.serving import running_at_port
 
 
 @looks
@@ -38,7 +38,7 @@ async def test_a_visitor_enters_the_draw_of_an_event_and_computes_its_order_agai
         await draw.frozen()
         await draw.draw()
         await draw.place()
-        await service.hear()
+        await service.wait_for_notices()
         order = await draw.order()
         # The stream of the event tells the page of the outcome.
         outcome = "registered" if order.index(4) < 2 else "waitlisted"

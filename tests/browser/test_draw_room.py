@@ -10,8 +10,8 @@ from holdfast.events.settings import Settings
 from holdfast_verify.formats.drawn_order import draw_order
 from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.events.queues.draw_scene import drawing_queue
-from tests.serving import running_at_port
-from tests.support import eventually
+from tests.helpers.events_service import eventually
+from tests.helpers.serving import running_at_port
 
 REFRESH = "document.dispatchEvent(new Event('visibilitychange'))"
 

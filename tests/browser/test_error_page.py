@@ -6,7 +6,7 @@ from playwright.async_api import Browser, expect
 
 from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_context, too_wide, violations
-from tests.serving import running_at_port
+from tests.helpers.serving import running_at_port
 
 SAYS = {"en": "There is no such page.", "de": "Diese Seite gibt es nicht."}
 OTHER = {"en": ("Deutsch", SAYS["de"]), "de": ("English", SAYS["en"])}

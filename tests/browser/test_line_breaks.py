@@ -4,7 +4,7 @@ from playwright.async_api import Browser
 
 from holdfast.events.settings import Settings
 from tests.browser.visitors import PHONE
-from tests.serving import running_at_port
+from tests.helpers.serving import running_at_port
 
 LINES = ["Studio 5", "Hauptstr. 1", "10115 Berlin"]
 

@@ -12,8 +12,8 @@ from tests.browser.looking import submit
 from tests.browser.registering import Stage, Watch, serve_stage
 from tests.events.check_in.check_in_scene import link_of
 from tests.events.console.organizing import sign_in_organizer
+from tests.helpers.events_service import Client
 from tests.helpers.people import handle_of, sign_up
-from tests.support import Client
 
 
 @pytest_asyncio.fixture(loop_scope="session")

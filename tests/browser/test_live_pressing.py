@@ -14,9 +14,9 @@ from tests.browser.looking import open_context
 from tests.browser.merchants import enter, serve_merchant_console
 from tests.browser.registering import serve_stage
 from tests.events.queues.guarded import guard
+from tests.helpers.inventory_service import Shop
 from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.console.signing_in import add_merchant
-from tests.inventory.support import Shop
 from tests.inventory.sync.sync_scene import SyncScene
 
 SUGGESTIONS = "/console/suggestions"

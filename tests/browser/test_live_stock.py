@@ -12,9 +12,9 @@ from tests.browser.merchants import MerchantStage, serve_merchant_console
 from tests.browser.page_costs import measure_page
 from tests.browser.registering import Watch
 from tests.browser.visitors import PHONE
+from tests.helpers.inventory_service import PACKS, Shop
 from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.console.signing_in import Owner, add_merchant
-from tests.inventory.support import PACKS, Shop
 from tests.inventory.sync.sync_scene import SyncScene
 
 

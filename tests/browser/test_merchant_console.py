@@ -13,9 +13,9 @@ from holdfast_demo.shopify.seed import add_more, add_past
 from tests.browser.looking import looks, open_boxes, open_context, too_wide, violations
 from tests.browser.merchants import enter, serve_merchant_console
 from tests.browser.person import at_task
+from tests.helpers.inventory_service import PACKS, SIX_PACK
 from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.console.signing_in import add_merchant
-from tests.inventory.support import PACKS, SIX_PACK
 from tests.inventory.sync.sync_scene import SyncScene
 
 POOLS = {"en": "Pools", "de": "Pools"}

@@ -22,7 +22,7 @@ from tests.browser.console import drop_files, fill_event_form
 from tests.browser.registering import Watch, serve_stage, wait_for_mail
 from tests.helpers.background_loops import at_work
 from tests.helpers.pictures import picture
-from tests.smtp import Server, mail_server
+from tests.helpers.smtp import Server, mail_server
 
 
 def code(server: Server, email: str) -> Image.Image:

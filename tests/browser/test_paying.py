@@ -22,8 +22,8 @@ from tests.browser.looking import looks, open_context, session_cookie, too_wide,
 from tests.browser.registering import Stage, Watch, register_in_frame, registration_link, serve_stage, wait_for_mail
 from tests.helpers.background_loops import at_work
 from tests.helpers.people import handle_of
-from tests.serving import listener, serving
-from tests.smtp import Server, mail_server
+from tests.helpers.serving import listener, serving
+from tests.helpers.smtp import Server, mail_server
 
 SECRET = "whsec_of_the_tests"
 
@@ -52,7 +52,7 @@ async def open_for_payment(settings: Settings, **fields: Any) -> AsyncGenerator[
             account = (await stage.ada.post("/api/stripe/onboarding_link")).json()["data"]["stripe_account_id"]
             processor.finish(account)
             await stage.ada.post("/api/stripe/onboarding_link")
-            await stage.service.hear()
+            await stage.service.wait_for_notices()
             yield stage, processor
         processor.check()
     processor.close()

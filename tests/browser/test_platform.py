@@ -11,8 +11,8 @@ from playwright.async_api import Browser, FrameLocator, Page, expect
 
 from tests.browser.demonstration import Demonstration, run_demonstration
 from tests.browser.looking import looks, open_context, submit, too_wide, violations
+from tests.helpers.events_service import eventually
 from tests.helpers.exchange import Event, parse_event
-from tests.support import eventually
 
 SHOPS = {"en": "bees.myshopify.com", "de": "bienen.myshopify.com"}
 """A shop for each look: what one has installed and sold is there for all."""

@@ -13,9 +13,9 @@ from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.browser.page_costs import OBSERVER, SLOW_NETWORK, measure
 from tests.browser.visitors import PHONE, Visitor
+from tests.helpers.events_service import Client, Service
 from tests.helpers.photos import accept_photos, key_of
-from tests.serving import running_at_port
-from tests.support import Client, Service
+from tests.helpers.serving import running_at_port
 
 BODY = """# What to expect
 

@@ -12,9 +12,9 @@ from tests.browser.console import EMAIL, PASSWORD, sign_in
 from tests.browser.looking import session_cookie
 from tests.browser.person import at_task
 from tests.browser.registering import Stage, Watch, serve_stage
+from tests.helpers.events_service import Client
 from tests.helpers.pictures import picture
-from tests.serving import listener, serving
-from tests.support import Client
+from tests.helpers.serving import listener, serving
 
 MAX_SECONDS = 60
 MAX_FIELDS = 8

@@ -8,7 +8,7 @@ from playwright.async_api import Browser, expect
 
 from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_context, too_wide, violations
-from tests.serving import running_at_port
+from tests.helpers.serving import running_at_port
 
 
 @looks

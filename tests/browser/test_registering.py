@@ -12,7 +12,7 @@ from holdfast.events.settings import Settings
 from tests.browser.looking import SMALL, violations
 from tests.browser.registering import Watch, register_in_frame, registration_link, serve_stage, wait_for_mail
 from tests.helpers.background_loops import at_work
-from tests.smtp import mail_server
+from tests.helpers.smtp import mail_server
 
 
 async def test_a_seat_cancelled_by_the_link_in_a_mail_goes_to_the_next_person_who_gets_a_mail(

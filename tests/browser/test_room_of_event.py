@@ -15,8 +15,8 @@ from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_context, too_wide, violations, with_and_without_scripts
 from tests.events.queues.guarded import GuardedEvent, guard
 from tests.helpers.background_loops import at_work
-from tests.serving import listener, running_already, serving
-from tests.support import running
+from tests.helpers.events_service import running
+from tests.helpers.serving import listener, running_already, serving
 
 
 @dataclass

@@ -12,12 +12,12 @@ from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.platform_state import App
 from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.browser.stock_page import VISIBLE, StockPage
-from tests.databases import scratch_database
+from tests.helpers.databases import scratch_database
+from tests.helpers.events_service import eventually
+from tests.helpers.inventory_service import Shop, client_secret, running, unlimited
 from tests.helpers.processes import Process, port_that_stays_free
 from tests.helpers.processes import serving as processes
-from tests.inventory.support import Shop, client_secret, running, unlimited
-from tests.serving import listener, serving
-from tests.support import eventually
+from tests.helpers.serving import listener, serving
 
 SHIFTS = """
   window.moved = 0;

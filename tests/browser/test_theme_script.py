@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from tests.browser.theme_page import FORM, ONE, OTHER, SIX, block, theme
-from tests.support import eventually
+from tests.helpers.events_service import eventually
 
 ASK, STREAM = "/apps/holdfast/availability", "/stream"
 

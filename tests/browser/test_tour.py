@@ -10,7 +10,7 @@ from playwright.async_api import Browser, BrowserContext, Page, expect
 from tests.browser.demonstration import Demonstration, run_demonstration
 from tests.browser.looking import open_context
 from tests.browser.registering import Watch
-from tests.support import eventually
+from tests.helpers.events_service import eventually
 
 README = Path(__file__).parents[2] / "README.md"
 

@@ -15,7 +15,7 @@ from holdfast_verify.formats.proof_file import ProofFile
 from holdfast_verify.formats.signed_note import Checkpoint, Signer
 from holdfast_verify.formats.tree import append, inclusion_proof, leaf_hash
 from tests.browser.looking import looks, open_context, too_wide, violations
-from tests.support import Service
+from tests.helpers.events_service import Service
 from tests.verify.audit.honest_event import HOST, KEY, ORIGIN, START, Entry, HonestEvent, compact_json, write_texts
 
 LOG = "/log/events/7"

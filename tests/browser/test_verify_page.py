@@ -13,7 +13,7 @@ from holdfast_verify.formats.signed_note import Signer
 from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.events.log.log_scene import seal_logs
 from tests.events.pages.own_registration import register_and_settle
-from tests.serving import running_at_port
+from tests.helpers.serving import running_at_port
 from tests.verify.audit.honest_event import ORIGIN, VKEY, HonestEvent, proof_file
 
 SAYS = {

@@ -22,8 +22,8 @@ from tests.browser.looking import looks, open_context, too_wide, violations, wit
 from tests.docs.connectors import load_python_connector
 from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.helpers.background_loops import at_work
-from tests.serving import listener, running_already, serving
-from tests.support import running
+from tests.helpers.events_service import running
+from tests.helpers.serving import listener, running_already, serving
 
 
 @dataclass

@@ -14,9 +14,9 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from tests.browser.stock_page import VISIBLE, StockPage
-from tests.node import ROOT
-from tests.serving import listener, serving
-from tests.support import eventually
+from tests.helpers.events_service import eventually
+from tests.helpers.node import ROOT
+from tests.helpers.serving import listener, serving
 
 ASSETS = ROOT / "extensions" / "live-stock" / "assets"
 STEP = 4_000

@@ -22,10 +22,10 @@ from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.postgres.schema import dumps
 from holdfast.kit.process.checks.files import BACKUPS_FILE
 from holdfast.kit.process.resources import secret_of
-from tests.command_line import run_holdfast
-from tests.databases import scratch_database
-from tests.inventory import support as inventory_support
-from tests.support import Client, Service, eventually
+from tests.helpers import inventory_service as inventory_support
+from tests.helpers.command_line import run_holdfast
+from tests.helpers.databases import scratch_database
+from tests.helpers.events_service import Client, Service, eventually
 
 PHOTO = f"photos/admin/{'p' * 22}.png"
 SECRETS = {"INVENTORY_SECRET_KEY": "1" * 32, "EVENTS_SECRET_KEY": "2" * 32}

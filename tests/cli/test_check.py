@@ -29,11 +29,11 @@ from holdfast.kit.process.checks.schema import OBJECTS, read_objects, schema_fil
 from holdfast.kit.security.service_secret import Secret
 from tests.cli import faults_of_addresses, faults_of_databases, faults_of_work
 from tests.cli.planted_faults import SECRET, Fault
-from tests.command_line import run_holdfast_in
-from tests.inventory.support import unlimited as unlimited_inventory
-from tests.serving import listener, serving
-from tests.smtp import mail_server
-from tests.support import unlimited as unlimited_events
+from tests.helpers.command_line import run_holdfast_in
+from tests.helpers.events_service import unlimited as unlimited_events
+from tests.helpers.inventory_service import unlimited as unlimited_inventory
+from tests.helpers.serving import listener, serving
+from tests.helpers.smtp import mail_server
 
 PAGE = Path(__file__).parents[2] / "docs" / "deploy" / "watching.md"
 PATHS = {"/healthz", "/readyz", "/metrics"}

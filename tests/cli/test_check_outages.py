@@ -17,11 +17,11 @@ from psycopg.conninfo import make_conninfo
 
 from holdfast.events.service import EVENTS
 from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
-from tests.certificates import Authority
-from tests.command_line import run_holdfast_in
+from tests.helpers.certificates import Authority
+from tests.helpers.command_line import run_holdfast_in
 from tests.helpers.data_directories import data_directory, start_users, used_directory, wait_until
 from tests.helpers.processes import port_that_stays_free, serving
-from tests.small_disks import small_disk
+from tests.helpers.small_disks import small_disk
 
 
 @pytest.fixture

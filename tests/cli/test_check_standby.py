@@ -9,7 +9,7 @@ from holdfast.kit.postgres import bundled
 from holdfast.kit.process.checks.check_list import run_checks
 from holdfast.kit.process.checks.inspection import open_inspection
 from tests.helpers.data_directories import scratch_directory
-from tests.support import unlimited
+from tests.helpers.events_service import unlimited
 
 
 async def test_a_standby_that_is_away_is_found_without_waiting_for_it() -> None:

@@ -18,7 +18,7 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.environment.variables import unknown_in_environment, warn_of_unknown_variables
-from tests.command_line import run_holdfast_in
+from tests.helpers.command_line import run_holdfast_in
 
 PASSWORD = "hunter2hunter2"
 KINDS: Sequence[type[Settings]] = (INVENTORY.settings, EVENTS.settings)

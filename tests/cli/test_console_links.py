@@ -4,8 +4,8 @@ import re
 
 import httpx2
 
-from tests.command_line import run_events_command, run_holdfast
-from tests.support import Service
+from tests.helpers.command_line import run_events_command, run_holdfast
+from tests.helpers.events_service import Service
 
 LINK = re.compile(r"http://events\.test(/sign-in/[0-9]+-[0-9a-f]{64})\n")
 

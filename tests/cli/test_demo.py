@@ -5,7 +5,7 @@ from pathlib import Path
 
 import httpx2
 
-from tests.command_line import run_holdfast
+from tests.helpers.command_line import run_holdfast
 from tests.helpers.processes import Process
 
 INVENTORY, EVENTS = "https://inventory.example.com", "https://events.example.com"

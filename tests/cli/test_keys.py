@@ -2,8 +2,8 @@
 
 import re
 
-from tests.command_line import run_events_command, run_holdfast
-from tests.support import Client, Service
+from tests.helpers.command_line import run_events_command, run_holdfast
+from tests.helpers.events_service import Client, Service
 
 
 async def test_organizers_are_listed_oldest_first(service: Service) -> None:

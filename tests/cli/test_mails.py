@@ -1,7 +1,7 @@
 """Mails that were not sent, on the command line."""
 
-from tests.command_line import run_events_command
-from tests.support import Service
+from tests.helpers.command_line import run_events_command
+from tests.helpers.events_service import Service
 
 WAITS = "insert into mails (kind, thread, recipient, arguments) values (%(kind)s, 'a', %(to)s, '{}') returning id"
 

@@ -2,9 +2,9 @@
 
 import json
 
-from tests.command_line import run_events_command
+from tests.helpers.command_line import run_events_command
+from tests.helpers.events_service import Service
 from tests.helpers.people import end_event, list_registrations, read_all_text, sign_up
-from tests.support import Service
 
 
 async def test_a_person_is_exported_as_json(service: Service) -> None:

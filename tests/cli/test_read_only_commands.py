@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import run_holdfast, run_holdfast_in
+from tests.helpers.command_line import run_holdfast, run_holdfast_in
 from tests.helpers.data_directories import scratch_directory
 
 LOOKING = [

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
-from tests.command_line import run_holdfast_in
+from tests.helpers.command_line import run_holdfast_in
 from tests.helpers.data_directories import scratch_directory, start_users, used_directory
 
 PASSWORD = "hunter2hunter2"

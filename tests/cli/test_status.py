@@ -7,9 +7,9 @@ import subprocess
 
 import psycopg
 
-from tests.command_line import run_holdfast
-from tests.databases import scratch_database
-from tests.support import Service
+from tests.helpers.command_line import run_holdfast
+from tests.helpers.databases import scratch_database
+from tests.helpers.events_service import Service
 
 NOWHERE = "postgresql://127.0.0.1:1/inventory"
 MAIL = "insert into mails (kind, thread, recipient, arguments, hold) values ('seat', %s, 'ann@example.com', '{}', %s)"

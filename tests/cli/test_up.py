@@ -22,12 +22,12 @@ from holdfast.kit.environment.settings import DEMO_PAYMENTS_FILE
 from holdfast.kit.postgres.bundled_server import Cluster
 from holdfast.kit.postgres.schema.lineage import WITHOUT_FILE
 from holdfast_demo.stripe.processor import load_or_create_secrets
-from tests.command_line import run_holdfast, run_up
 from tests.demo.stripe.processor import ACCOUNT_V2
+from tests.helpers.command_line import run_holdfast, run_up
 from tests.helpers.data_directories import scratch_directory
+from tests.helpers.events_service import eventually
 from tests.helpers.processes import HOLDFAST
-from tests.serving import startup_output, stop
-from tests.support import eventually
+from tests.helpers.serving import startup_output, stop
 
 
 def find_free_ports(number: int) -> int:

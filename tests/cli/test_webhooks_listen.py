@@ -14,7 +14,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from holdfast.kit.webhooks.signing import new_secret, public_key, signed_headers
-from tests.command_line import run_holdfast
+from tests.helpers.command_line import run_holdfast
 from tests.helpers.processes import HOLDFAST
 
 BODY = b'{"type": "event.created", "data": {"title": "Jazz \xc3\xa9\\u001b[2J"}}'

@@ -18,8 +18,8 @@ from typer.exceptions import TyperException
 
 from holdfast import cli
 from holdfast.cli import app
-from tests.command_line import SECRET_SETTINGS, run_holdfast_in
-from tests.forking import TIMEOUT_SECONDS, forks
+from tests.helpers.command_line import SECRET_SETTINGS, run_holdfast_in
+from tests.helpers.forking import TIMEOUT_SECONDS, forks
 from tests.helpers.processes import HOLDFAST
 
 COLUMNS = 80

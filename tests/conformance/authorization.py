@@ -16,9 +16,9 @@ import httpx2
 from holdfast.events.service import EVENTS
 from tests.events.oauth_server.oauth_server_scene import Person, register_client, sign_in_person
 from tests.helpers.data_directories import migrated_database, scratch_directory
+from tests.helpers.events_service import Service, running, unlimited
 from tests.helpers.processes import port_that_stays_free
-from tests.serving import listener, running_already, serving
-from tests.support import Service, running, unlimited
+from tests.helpers.serving import listener, running_already, serving
 
 _ASKED = re.compile(r"https?://\S+/oauth/authorize\?(\S+)")
 

@@ -15,10 +15,10 @@ from rich.console import Console
 from rich.table import Table
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tests import node as packages
 from tests.conformance import authorization
 from tests.conformance.targets import TARGETS
-from tests.serving import listener, serving
+from tests.helpers import node as packages
+from tests.helpers.serving import listener, serving
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

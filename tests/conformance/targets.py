@@ -10,10 +10,10 @@ from starlette.types import ASGIApp
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
 from holdfast.kit.postgres import bundled
-from tests import support as events_support
 from tests.conformance import fixtures
+from tests.helpers import events_service as events_support
+from tests.helpers import inventory_service as inventory_support
 from tests.helpers.data_directories import migrated_database, scratch_directory
-from tests.inventory import support as inventory_support
 from tests.kit.mcp import pantry
 from tests.kit.mcp.pantry import Pantry
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import msgspec
 
 from holdfast.events.queues import release
 from tests.contract.shapes import Accepted, Registration, failing_fields, one
-from tests.support import Client, Service, event_fields
+from tests.helpers.events_service import Client, Service, event_fields
 
 FOUR = ("ann", "bob", "cal", "dee")
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.contract.requirements import requirement
-from tests.support import Client, Service, unlimited
-from tests.support import running as serving
+from tests.helpers.events_service import Client, Service, unlimited
+from tests.helpers.events_service import running as serving
 
 METHODS: dict[str, dict[str, Any]] = {
     "initialize": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},

@@ -4,7 +4,7 @@ import pytest
 
 from tests.contract.requirements import requirement
 from tests.contract.shapes import ApiKey, User, listed, many, one, refusal
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 PROTECTED = [
     ("GET", "/api/organizers"),

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.contract.requirements import requirement
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 PROMISED = [
     ("POST", "/api/organizers/register"),

@@ -10,7 +10,7 @@ from holdfast.events.oauth.external_consent import rotate_trusted_auth_keys
 from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
 from tests.events.oauth_server.oauth_server_scene import Person
-from tests.support import Service, running
+from tests.helpers.events_service import Service, running
 
 QUERY = urlencode({"response_type": "code", "client_id": "x", "redirect_uri": "https://app.example/", "state": "a b&c"})
 

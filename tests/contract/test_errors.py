@@ -7,7 +7,7 @@ import pytest
 from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
 from tests.contract.shapes import failing_fields, refusal
-from tests.support import Service, event_fields, running
+from tests.helpers.events_service import Service, event_fields, running
 
 JSON = {"Content-Type": "application/json"}
 

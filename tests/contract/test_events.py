@@ -9,7 +9,7 @@ from holdfast.events.events.recurrence import continue_series
 from tests.contract.requirements import requirement
 from tests.contract.shapes import Event, failing_fields, listed, one
 from tests.contract.steps import refused_event, register, yesterday
-from tests.support import Service, event_fields
+from tests.helpers.events_service import Service, event_fields
 
 
 @requirement("events.create", "events.fields")

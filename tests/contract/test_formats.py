@@ -6,7 +6,7 @@ import pytest
 
 from tests.contract.requirements import requirement
 from tests.contract.shapes import ApiKey, Event, Registration, many, one
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 @requirement("format.data")

@@ -15,10 +15,10 @@ from holdfast.inventory.installs.access import shop_access
 from holdfast.inventory.shopify import signatures
 from holdfast.inventory.shops import operations as shops
 from tests.contract.requirements import requirement
-from tests.databases import scratch_database
+from tests.helpers.databases import scratch_database
+from tests.helpers.inventory_service import TOOLS, Shop, unlimited
 from tests.helpers.platform_shop import BASE_URL, DOMAIN, SECRET, PlatformScene, beside_the_platform
 from tests.inventory.samples import ARGUMENTS
-from tests.inventory.support import TOOLS, Shop, unlimited
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

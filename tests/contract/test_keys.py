@@ -6,7 +6,7 @@ import pytest
 
 from tests.contract.requirements import requirement
 from tests.contract.shapes import ApiKey, Event, failing_fields, listed, many, one, refusal
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 
 async def make_key(client: Client, name: str = "Box office", **fields: Any) -> ApiKey:

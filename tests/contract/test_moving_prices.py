@@ -8,7 +8,7 @@ from tests.contract.requirements import requirement
 from tests.contract.shapes import Event, PriceChange, Registration, many, one
 from tests.contract.steps import register
 from tests.events.clock import pass_by
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 DYNAMIC = {"pricing_mode": "dynamic", "price": 2500, "min_price": 1000, "max_price": 6000, "capacity": 5}
 

@@ -6,10 +6,10 @@ import httpx2
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.cases import in_turn
 from tests.contract.requirements import requirement
 from tests.contract.shapes import Registered, User, failing_fields, listed, one, refusal
-from tests.support import Client, Service, running
+from tests.helpers.cases import in_turn
+from tests.helpers.events_service import Client, Service, running
 
 REGISTER = "/api/organizers/register"
 

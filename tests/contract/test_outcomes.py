@@ -8,7 +8,7 @@ import pytest
 from tests.contract.requirements import requirement
 from tests.contract.shapes import Event, Registration, listed, one, refusal
 from tests.contract.steps import FOUR, handle_in, register, statuses
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 @requirement("registrations.fields", "registrations.get", "registrations.user-id")

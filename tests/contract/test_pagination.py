@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.cases import in_turn
 from tests.contract.requirements import requirement
 from tests.contract.shapes import Event, Pagination, Registration, User, failing_fields, listed, page
-from tests.support import Client, Service
+from tests.helpers.cases import in_turn
+from tests.helpers.events_service import Client, Service
 
 LISTS = {"/api/events": Event, "/api/registrations": Registration, "/api/users": User, "/api/organizers": User}
 

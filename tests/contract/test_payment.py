@@ -8,7 +8,7 @@ from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
 from tests.contract.shapes import Event, Payment, one
 from tests.contract.steps import yesterday
-from tests.support import Client, Service, running
+from tests.helpers.events_service import Client, Service, running
 
 PAID = [
     {"pricing_mode": "fixed", "price": 2500},

@@ -15,8 +15,8 @@ from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
 from tests.contract.shapes import Event, Payment, listed, one
 from tests.contract.steps import yesterday
+from tests.helpers.events_service import Client, Service, running
 from tests.helpers.payments import paying
-from tests.support import Client, Service, running
 
 FREE = Payment(
     status="not_required",

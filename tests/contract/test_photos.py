@@ -9,9 +9,9 @@ from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
 from tests.contract.shapes import AddedPhoto, Event, Photos, Upload, failing_fields, one, refusal
 from tests.events.photos.site import Site, site_of
+from tests.helpers.events_service import Client, Service, running
 from tests.helpers.photos import presign, put_upload, read_photo, upload
 from tests.helpers.pictures import TYPES, picture
-from tests.support import Client, Service, running
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from tests.contract.requirements import requirement
 from tests.contract.shapes import Event, PriceChange, failing_fields, many, one, refusal
 from tests.contract.steps import refused_event
-from tests.support import Client, Service, event_fields
+from tests.helpers.events_service import Client, Service, event_fields
 
 FREE = {"pricing_mode": "free", "price": 0}
 FIXED = {"pricing_mode": "fixed", "price": 2500}

@@ -7,7 +7,7 @@ import pytest
 from tests.contract.requirements import requirement
 from tests.contract.shapes import failing_fields
 from tests.contract.steps import refused_event
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 class Tags(HTMLParser):

@@ -7,7 +7,7 @@ import pytest
 from tests.contract.requirements import requirement
 from tests.contract.shapes import Queue, failing_fields, listed, one, page, refusal
 from tests.contract.steps import join
-from tests.support import Service, queue_fields
+from tests.helpers.events_service import Service, queue_fields
 
 
 @requirement("queues.create.organizer", "auth.admin-organizer-id")

@@ -9,7 +9,7 @@ from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
 from tests.contract.shapes import NotInQueue, Waiting, failing_fields, refusal
 from tests.contract.steps import join, minute, yesterday
-from tests.support import Service, running
+from tests.helpers.events_service import Service, running
 
 
 @requirement("queues.active", "queues.status.until-released")

@@ -8,7 +8,7 @@ import pytest
 from tests.contract.requirements import requirement
 from tests.contract.shapes import Queue, failing_fields, listed, one, refusal
 from tests.contract.steps import join, minute
-from tests.support import Service, queue_fields
+from tests.helpers.events_service import Service, queue_fields
 
 
 @requirement("queues.create")

@@ -7,7 +7,7 @@ import pytest
 from tests.contract.requirements import requirement
 from tests.contract.shapes import Event, Registration, failing_fields, listed, one, refusal
 from tests.contract.steps import register, statuses
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 @requirement("registrations.update")

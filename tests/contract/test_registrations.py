@@ -11,7 +11,7 @@ from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
 from tests.contract.shapes import Accepted, ApiKey, Event, Registration, User, failing_fields, listed, one, refusal
 from tests.contract.steps import FOUR, handle_in, register, statuses, yesterday
-from tests.support import Client, Service, running
+from tests.helpers.events_service import Client, Service, running
 
 
 async def post(client: Client, **fields: Any) -> httpx2.Response:

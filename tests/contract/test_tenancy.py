@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from tests.cases import in_turn
 from tests.contract.requirements import requirement
 from tests.contract.shapes import (
     ApiKey,
@@ -18,7 +17,8 @@ from tests.contract.shapes import (
     one,
     refusal,
 )
-from tests.support import Client, Service, event_fields
+from tests.helpers.cases import in_turn
+from tests.helpers.events_service import Client, Service, event_fields
 
 
 class TenancyScene:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.contract.requirements import requirement
 from tests.contract.shapes import User, listed
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 @pytest.fixture

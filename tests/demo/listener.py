@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tests.support import eventually
+from tests.helpers.events_service import eventually
 
 
 class ReceivedWebhook(NamedTuple):

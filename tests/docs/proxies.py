@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import httpx2
 
+from tests.helpers.installed_programs import program
 from tests.helpers.processes import Process, port_that_stays_free
-from tests.programs import program
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 

@@ -13,7 +13,7 @@ from holdfast.events.pricing.model import current_price
 from holdfast.events.service import EVENTS
 from tests.events.pricing.sale import DAY, DYNAMIC, Sale, open_sale
 from tests.helpers.data_directories import migrated_database, scratch_directory
-from tests.support import Service, running, unlimited
+from tests.helpers.events_service import Service, running, unlimited
 
 PAGE = Path(__file__).parents[2] / "docs/events/prices.md"
 LENGTH = 14

@@ -11,9 +11,9 @@ import pytest
 from holdfast.events.seats import settlement
 from holdfast.events.settings import Settings
 from holdfast_demo.data import inventory as demo
+from tests.helpers import inventory_service as inventory
 from tests.helpers.background_loops import at_work
-from tests.inventory import support as inventory
-from tests.serving import listener, running_already, running_at_port, serving
+from tests.helpers.serving import listener, running_already, running_at_port, serving
 
 DOCS = Path(__file__).parents[2] / "docs"
 

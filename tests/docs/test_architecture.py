@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.contents import ROOT
+from tests.programs.contents import ROOT
 
 PAGE = ROOT / "docs" / "architecture.md"
 SOURCE = ROOT / "packages" / "holdfast-server" / "src" / "holdfast"

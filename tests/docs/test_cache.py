@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import httpx2
 import pytest
 
-from tests.certificates import Authority
-from tests.databases import clone
 from tests.docs.proxies import HOSTS, PROXY_ADDRESS, Proxy, Services, data_of, is_listening, nginx
+from tests.helpers.certificates import Authority
 from tests.helpers.data_directories import wait_until
+from tests.helpers.databases import clone
+from tests.helpers.events_service import event_fields
+from tests.helpers.installed_programs import program
 from tests.helpers.processes import Process, port_that_stays_free
-from tests.programs import program
-from tests.support import event_fields
 
 GERMAN = ("de", "de-DE,de;q=0.9,en;q=0.5", "en;q=0.4,de;q=0.9")
 ENGLISH = ("", "en", "en-GB,en;q=0.9,de;q=0.8", "fr-FR,fr;q=0.9", "*", "de;q=0.3,en;q=0.9")

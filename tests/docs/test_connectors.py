@@ -19,7 +19,7 @@ from joserfc.jwk import RSAKey
 from holdfast.events.settings import Settings
 from tests.docs.connectors import CONNECTORS, PAGE, load_python_connector
 from tests.events.queues.queue_scene import QueueScene, open_queue
-from tests.serving import running_at_port
+from tests.helpers.serving import running_at_port
 
 Verify = Callable[[str, int, list[str], bool], Awaitable[list[str]]]
 """The visitor of each token, or the reason why it is refused: `(base_url, queue_id, tokens, fail_open)`."""

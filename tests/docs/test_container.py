@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, cast
 import pytest
 import yaml
 
-from tests.containers import CONTAINERFILE, ROOT, TIMEOUT_SECONDS, Container, Host, Image, Store, require_root
+from tests.docs.containers import CONTAINERFILE, ROOT, TIMEOUT_SECONDS, Container, Host, Image, Store, require_root
 from tests.helpers.data_directories import wait_until
-from tests.programs import program
+from tests.helpers.installed_programs import program
 
 COMPOSE = CONTAINERFILE.with_name("compose.yaml")
 PAGE = (ROOT / "docs/deploy/container.md").read_text(encoding="utf-8")

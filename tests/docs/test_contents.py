@@ -5,8 +5,8 @@ import tomllib
 
 import pytest
 
-from tests import contents
-from tests.contents import DECISIONS, ROOT, SUBJECTS, TREE, UNUSED_NUMBERS, decisions
+from tests.programs import contents
+from tests.programs.contents import DECISIONS, ROOT, SUBJECTS, TREE, UNUSED_NUMBERS, decisions
 
 SOURCE = ROOT / "packages" / "holdfast-server" / "src" / "holdfast"
 
@@ -24,11 +24,11 @@ def tree_of(part: str) -> str:
 
 
 def test_the_import_rules_are_those_of_the_linter() -> None:
-    assert TREE.read_text(encoding="utf-8") == contents.tree(), "python -m tests.contents"
+    assert TREE.read_text(encoding="utf-8") == contents.tree(), "python -m tests.programs.contents"
 
 
 def test_every_decision_that_holds_is_listed() -> None:
-    assert (DECISIONS / "README.md").read_text(encoding="utf-8") == decisions(), "python -m tests.contents"
+    assert (DECISIONS / "README.md").read_text(encoding="utf-8") == decisions(), "python -m tests.programs.contents"
 
 
 def test_the_file_name_of_every_decision_is_its_title() -> None:
@@ -51,7 +51,7 @@ def test_every_decision_has_one_subject() -> None:
     numbers = [int(path.name[:4]) for path in sorted(DECISIONS.glob("0*.md"))]
 
     assert sorted(number for subject in SUBJECTS.values() for number in subject) == numbers, (
-        "SUBJECTS in tests/contents.py"
+        "SUBJECTS in tests/programs/contents.py"
     )
 
 

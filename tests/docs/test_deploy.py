@@ -16,10 +16,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
-from tests.command_line import run_up
-from tests.forking import forks
+from tests.helpers.command_line import run_up
 from tests.helpers.data_directories import scratch_directory, wait_until
-from tests.programs import program
+from tests.helpers.forking import forks
+from tests.helpers.installed_programs import program
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 ALERTS = DEPLOY / "prometheus/alerts.yml"

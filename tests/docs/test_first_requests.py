@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.processes import HOLDFAST
-from tests.serving import startup_output, stop
+from tests.helpers.serving import startup_output, stop
 
 ROOT = Path(__file__).parents[2]
 README, FIRST_REQUESTS = ROOT / "README.md", ROOT / "docs/first-requests.md"

@@ -16,7 +16,7 @@ import yaml
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
 from holdfast.kit.environment.settings import Settings
-from tests.forking import forks
+from tests.helpers.forking import forks
 
 ROOT = Path(__file__).parents[2]
 DIRECTORY = ROOT / "deploy/kubernetes"

@@ -16,7 +16,7 @@ PAGES = sorted(
     if path.is_file()
 )
 
-BOUNDS = ROOT / "tests" / "bounds.py"
+BOUNDS = ROOT / "tests" / "programs" / "bounds.py"
 """This file has the text of a page in `docs/`, with links."""
 
 

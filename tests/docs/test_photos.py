@@ -11,9 +11,9 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.events.photos.site import site_of
+from tests.helpers.events_service import running
 from tests.helpers.pictures import picture
-from tests.serving import listener, serving
-from tests.support import running
+from tests.helpers.serving import listener, serving
 
 ROOT = Path(__file__).parents[2]
 FROM_THE_WEB = "https://www.python.org/static/img/python-logo.png"

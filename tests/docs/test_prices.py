@@ -1,7 +1,7 @@
 """The tables of the page on prices are those of a real sale and of the policy."""
 
 from tests.docs.sale import PAGE, history, page_with_tables, policy_table, sale_table
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 async def test_the_page_on_prices_shows_a_real_sale_and_every_price_of_it_is_what_the_policy_gives(

@@ -14,8 +14,6 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE
-from tests.certificates import Authority
-from tests.databases import clone
 from tests.docs.proxies import (
     DEPLOY,
     HOSTS,
@@ -28,11 +26,13 @@ from tests.docs.proxies import (
     is_listening,
     nginx,
 )
+from tests.helpers.certificates import Authority
 from tests.helpers.data_directories import wait_until
+from tests.helpers.databases import clone
+from tests.helpers.events_service import event_fields
+from tests.helpers.installed_programs import program
 from tests.helpers.pictures import picture
 from tests.helpers.processes import Process, port_that_stays_free
-from tests.programs import program
-from tests.support import event_fields
 
 PRIVATE_PATHS = ("/metrics", "/readyz", "/healthz")
 PAGES_ABOVE_OTHERS = ("/", "/console", "/account", "/organizers", "/events", "/sign-in")

@@ -17,10 +17,10 @@ from holdfast.events.service import EVENTS
 from tests.docs.proxies import DEPLOY
 from tests.faults.stored_order import register_organizer_with_event
 from tests.faults.upgrades import code_of, old_database, shared_directory
+from tests.helpers.events_service import eventually
+from tests.helpers.installed_programs import program
 from tests.helpers.processes import Process, port_that_stays_free
-from tests.programs import program
-from tests.releases import releases
-from tests.support import eventually
+from tests.programs.releases import releases
 
 CLIENTS = 4
 STAGE_ANSWERS = 60

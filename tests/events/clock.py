@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 async def pass_by(service: Service, event_id: int, time: timedelta) -> None:

@@ -9,9 +9,9 @@ import pytest
 import pytest_asyncio
 
 from holdfast.events.settings import Settings
-from tests.databases import clone, scratch_database, shared_or_own
 from tests.events.refusal_scene import PROCESSOR_KEY, RefusalScene
-from tests.support import Service, make_new, running, unlimited
+from tests.helpers.databases import clone, scratch_database, shared_or_own
+from tests.helpers.events_service import Service, make_new, running, unlimited
 
 if TYPE_CHECKING:  # its library takes long to load
     from tests.helpers.payments import PaymentPlace, PaymentScene

@@ -10,8 +10,8 @@ from typing import Any
 from holdfast.kit.http.connection import Connection
 from holdfast.kit.http.connection_limits import ConnectionLimits
 from holdfast.kit.http.sockets import listen
-from tests.serving import running_already, serving
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
+from tests.helpers.serving import running_already, serving
 
 
 class Crowd:

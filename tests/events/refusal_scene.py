@@ -14,7 +14,7 @@ from holdfast.events.problems import ALL
 from holdfast.kit.contract.problems import COMMON_PROBLEMS
 from holdfast.kit.running.operation import Operation
 from tests.events.routed import ROUTED
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 in_one_loop = pytest.mark.asyncio(loop_scope="module")
 """For tests that share the service of this module."""

@@ -13,7 +13,6 @@ from psycopg.conninfo import make_conninfo
 from holdfast.events.service import EVENTS
 from holdfast.kit.contract.command import fields
 from holdfast.kit.running.operation import Operation
-from tests.databases import scratch_database
 from tests.events.refusal_scene import (
     DEEP,
     HUGE,
@@ -21,7 +20,8 @@ from tests.events.refusal_scene import (
     in_one_loop,
     with_a_body,
 )
-from tests.support import running, unlimited
+from tests.helpers.databases import scratch_database
+from tests.helpers.events_service import running, unlimited
 
 
 def wrong_documents(wrapper: str | None) -> dict[str, bytes]:

@@ -19,9 +19,9 @@ from tests.events.oauth.authorization_server import authorization_server
 from tests.events.oauth.oauth_scene import OAuthScene
 from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, Person, serve_furnished, sign_in_person
 from tests.helpers.agents import Agent
+from tests.helpers.events_service import Client, Service, running
 from tests.helpers.form_browser import Browser
 from tests.helpers.people import erase
-from tests.support import Client, Service, running
 
 pytestmark = pytest.mark.usefixtures("only_notices_end_caches")
 
@@ -41,24 +41,24 @@ async def scene(with_server: Settings) -> AsyncIterator[OAuthServerScene]:
 async def other_process(scene: OAuthServerScene, with_server: Settings) -> AsyncIterator[Service]:
     """Another process of the same service."""
     async with running(with_server) as other:
-        await other.hear()
+        await other.wait_for_notices()
         yield other
 
 
 async def status(service: Service, key: str | None) -> int:
     """How a process answers a key, after it has heard of everything."""
-    await service.hear()
+    await service.wait_for_notices()
     return (await Client(service.http, key).get("/api/events")).status_code
 
 
 async def accepts(service: Service, token: str) -> int:
     """How a process answers an access token, after it has heard of everything."""
-    await service.hear()
+    await service.wait_for_notices()
     return (await Agent(service.app, token, "2025-11-25").ask("tools/list")).status_code
 
 
 async def page(service: Service, address: str) -> httpx2.Response:
-    await service.hear()
+    await service.wait_for_notices()
     return await service.http.get(address, headers={"accept": "text/html"})
 
 
@@ -157,7 +157,7 @@ async def test_a_token_of_a_moved_subject_acts_for_the_new_organizer_in_every_pr
 
         await linked.link(ben.slug, "ada", move=True)
 
-        await other_process.hear()
+        await other_process.wait_for_notices()
         seen = await Agent(other_process.app, token, "2025-11-25").call("list_organizers")
         assert [organizer["id"] for organizer in seen["structuredContent"]["data"]] == [ben.id]
 
@@ -171,7 +171,7 @@ async def two_processes(settings: Settings) -> AsyncGenerator[tuple[OAuthScene, 
             ada = await service.organizer(email="ada@example.com")
             linked = OAuthScene(service, server, ada, "ada@example.com")
             await linked.link(ada.slug, "ada")
-            await other.hear()
+            await other.wait_for_notices()
             yield linked, other
 
 
@@ -185,7 +185,7 @@ async def test_an_ended_session_is_over_in_every_process_at_once(
 
     await here.send("/account", session="all")
 
-    await other_process.hear()
+    await other_process.wait_for_notices()
     assert not await other_browser.is_signed_in()
 
 
@@ -199,7 +199,7 @@ async def test_sessions_of_an_erased_person_are_over_in_every_process_at_once(
 
     await erase(scene.service)
 
-    await other_process.hear()
+    await other_process.wait_for_notices()
     assert not await other_browser.is_signed_in()
 
 

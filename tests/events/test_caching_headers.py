@@ -4,7 +4,7 @@ import httpx2
 
 from holdfast.kit.http.answers import BRIEF, FEED, IMMUTABLE, LIVE
 from tests.events.queues.queue_scene import open_queue
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 HOUR = "public, max-age=3600"
 FIVE_MINUTES = "public, max-age=300"

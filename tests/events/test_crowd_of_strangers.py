@@ -8,9 +8,9 @@ import pytest
 
 from holdfast.kit.running.slots import MAX_WAITING
 from tests.events.pages.own_registration import register_and_settle
+from tests.helpers.events_service import Service
 from tests.helpers.locked_rows import hold_locks
 from tests.helpers.payments import EVENT_BODY, PaymentScene, signature_header
-from tests.support import Service
 
 CROWD = MAX_WAITING + 50
 OTHERS = ("198.51.100.7", "2001:db8:7::1")

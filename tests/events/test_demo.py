@@ -10,7 +10,7 @@ from PIL import Image
 
 from holdfast_demo.data import events
 from holdfast_demo.data.photos import HEIGHT, WIDTH, draw_photo
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 PHOTOS = ("studio", "drawing", "concert")
 

@@ -20,10 +20,10 @@ from schemathesis import GenerationMode, checks
 from schemathesis.specs.openapi import checks as openapi_checks
 
 from holdfast.kit.running.operation import Operation
-from tests.databases import scratch_database
 from tests.events.refusal_scene import failures_in
 from tests.events.routed import ROUTED
-from tests.support import event_fields, queue_fields
+from tests.helpers.databases import scratch_database
+from tests.helpers.events_service import event_fields, queue_fields
 
 
 @dataclass

@@ -21,15 +21,15 @@ from holdfast.kit.postgres import lookup_cache
 from holdfast.kit.postgres.notifications import POLL_SECONDS
 from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, mute_notifications
 from tests.helpers.background_loops import at_work
+from tests.helpers.events_service import Client, Service, eventually, running
 from tests.helpers.exchange import read_stream
 from tests.helpers.form_browser import Browser
 from tests.helpers.payments import PaymentScene, paying
 from tests.helpers.photos import JPEG, stored_sizes, upload, with_photo
 from tests.helpers.pictures import picture
+from tests.helpers.smtp import Server, mail_server
 from tests.kit.background.letters import POST_LETTER, Letter, run_letter_jobs
 from tests.kit.mail.posting import run_senders, wait_until_all_ended
-from tests.smtp import Server, mail_server
-from tests.support import Client, Service, eventually, running
 
 # Each test adds a schema to its database, and cuts off the sessions of a service.
 pytestmark = pytest.mark.usefixtures("own_service")

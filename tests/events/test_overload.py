@@ -15,8 +15,8 @@ from holdfast.kit.running.runner import TENANT_SHARE_DIVISOR
 from holdfast.kit.running.slots import SLOT_TIMEOUT_SECONDS
 from tests.events.console.organizer_scene import open_scene
 from tests.helpers.event_visitor import Visitor, field_value, page_text
+from tests.helpers.events_service import Client, Service, eventually
 from tests.helpers.locked_rows import hold_locks
-from tests.support import Client, Service, eventually
 
 
 @contextlib.asynccontextmanager
@@ -89,7 +89,7 @@ async def test_an_agent_reads_that_a_call_refused_under_overload_can_be_repeated
 async def test_a_form_refused_under_overload_is_shown_as_it_was_filled_in(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    await service.hear()
+    await service.wait_for_notices()
     visitor = Visitor(service, framed=False)
     token = field_value(await visitor.open(event["id"]), "token")
 

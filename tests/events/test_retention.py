@@ -15,8 +15,8 @@ from holdfast.kit.background.tasks import in_batches
 from holdfast.kit.mail import outbox
 from holdfast.kit.running import idempotency
 from holdfast.kit.running.steps import Steps
+from tests.helpers.events_service import Service, eventually
 from tests.helpers.payments import paying
-from tests.support import Service, eventually
 
 
 async def run(service: Service, job: Callable[[Tx], Awaitable[int]]) -> int:

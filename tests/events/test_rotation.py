@@ -5,10 +5,10 @@ import asyncio
 import httpx2
 
 from holdfast.events.settings import Settings
-from tests.command_line import run_holdfast
+from tests.helpers.command_line import run_holdfast
+from tests.helpers.events_service import Service, event_fields, running
 from tests.helpers.photos import presign, put_upload
 from tests.helpers.pictures import picture
-from tests.support import Service, event_fields, running
 
 FIRST, SECOND = "1" * 32, "2" * 32
 

@@ -6,10 +6,10 @@ from holdfast.accounts.signin import links
 from holdfast.events.queues.release import release
 from holdfast.events.service import EVENTS
 from tests.events.check_in.check_in_scene import link_of
+from tests.helpers.events_service import Service
 from tests.helpers.payments import PaymentScene
 from tests.helpers.pictures import picture
-from tests.plain_browser import PlainBrowser
-from tests.support import Service
+from tests.helpers.plain_browser import PlainBrowser
 
 SOON = (datetime.now(UTC) + timedelta(days=7)).strftime("%Y-%m-%dT20:00")
 EVENT = {"title": "Pottery", "datetime": SOON, "capacity": "1", "body": "Clay.", "waitinglist_capacity": "5"}

@@ -10,8 +10,8 @@ from psycopg.conninfo import make_conninfo
 
 from tests.helpers.background_loops import at_work
 from tests.helpers.data_directories import query_value, wait_until
+from tests.helpers.events_service import eventually
 from tests.helpers.processes import Process, serving
-from tests.support import eventually
 
 SLACK_SECONDS = 1.5
 """What a busy machine may take for the work itself, besides the bound for finding it."""

@@ -9,7 +9,7 @@ import pytest
 
 from tests.faults.stored_order import register_organizer_with_event
 from tests.helpers.processes import Process, serving, use_mail_server
-from tests.smtp import Server, mail_server
+from tests.helpers.smtp import Server, mail_server
 
 
 @contextmanager

@@ -17,9 +17,9 @@ from holdfast.events.keys import operations as keys
 from holdfast.events.service import EVENTS
 from holdfast.kit.contract.caller import system
 from holdfast.kit.security.http_client import HttpClient
+from tests.helpers.events_service import event_fields, queue_fields, unlimited
 from tests.helpers.processes import Process, kill_in_turn, serving
-from tests.serving import PLAIN
-from tests.support import event_fields, queue_fields, unlimited
+from tests.helpers.serving import PLAIN
 
 REQUESTS = 10
 CLICKS = 3

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from holdfast.kit.security.http_client import HttpClient
+from tests.helpers.events_service import eventually
 from tests.helpers.processes import Process, organizer_at, serving
-from tests.support import eventually
 
 
 async def released(process: Process) -> tuple[str, str]:

@@ -11,8 +11,8 @@ import pytest
 from holdfast.events.service import EVENTS
 from holdfast.kit.security.http_client import HttpClient
 from tests.helpers.data_directories import can_connect, data_directory, postmaster, start_users, wait_until
+from tests.helpers.events_service import event_fields, eventually
 from tests.helpers.processes import Accepted, outcomes, serving
-from tests.support import event_fields, eventually
 
 
 @pytest.fixture

@@ -23,11 +23,11 @@ from tests.faults.stored_order import (
     registrations_in_order,
 )
 from tests.helpers.data_directories import wait_until
+from tests.helpers.events_service import event_fields, eventually, running
+from tests.helpers.inventory_service import unlimited
 from tests.helpers.processes import Accepted, Process, outcomes, serving
+from tests.helpers.serving import PLAIN
 from tests.inventory.ledger_agent import POOL_COUNT, LedgerAgent
-from tests.inventory.support import unlimited
-from tests.serving import PLAIN
-from tests.support import event_fields, eventually, running
 
 ROUNDS = 20 if "HOLDFAST_SOAK" in os.environ else 1
 SEATS, WAITING = 450, 5_000

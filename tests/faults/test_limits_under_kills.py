@@ -21,10 +21,10 @@ from holdfast.inventory.stock.ledger_audit import audit
 from holdfast.kit.contract.caller import system
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.stored_order import register_organizer_with_event
+from tests.helpers.events_service import pause_after, unlimited
+from tests.helpers.inventory_service import unlimited as inventory_settings
 from tests.helpers.processes import Process, kill_in_turn, serving
-from tests.inventory.support import unlimited as inventory_settings
-from tests.serving import PLAIN
-from tests.support import pause_after, unlimited
+from tests.helpers.serving import PLAIN
 
 CLIENTS = 64
 LIMITS = (150, 40)

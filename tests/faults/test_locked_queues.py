@@ -5,8 +5,8 @@ import asyncio
 from holdfast.events.queues import release
 from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.helpers.background_loops import at_work
+from tests.helpers.events_service import Service, eventually
 from tests.helpers.locked_rows import check_unnoticed, hold_locks
-from tests.support import Service, eventually
 
 QUEUE = "select from queues where id = %(id)s for no key update"
 VISITOR = "select from queue_visitors where visitor_id = %(visitor)s for update"

@@ -9,8 +9,8 @@ import pytest
 
 from holdfast.events.seats import intake, settlement
 from tests.helpers.background_loops import at_work
+from tests.helpers.events_service import Client, Service, eventually
 from tests.helpers.locked_rows import check_unnoticed, hold_locks
-from tests.support import Client, Service, eventually
 
 EVENT = "select from events where id = %(id)s for update"
 PERSON = "select from users where email = %(email)s for update"

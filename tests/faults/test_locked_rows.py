@@ -6,8 +6,8 @@ from holdfast.events.events import recurrence
 from holdfast.events.queues.visitor_retention import forget_visitors
 from holdfast.kit.running.idempotency import Idempotency
 from tests.events.queues.queue_scene import open_queue
+from tests.helpers.events_service import Service
 from tests.helpers.locked_rows import check_unnoticed, hold_locks
-from tests.support import Service
 
 EVENT = "select from events where id = %(id)s for update"
 

@@ -26,11 +26,11 @@ from holdfast_verify.formats.tree import leaf_hash, parse_bundle
 from tests.events.log.verification import verify
 from tests.faults.stored_order import register_organizer_with_event
 from tests.helpers.data_directories import migrated_database
+from tests.helpers.events_service import eventually
 from tests.helpers.processes import Process, serving
 from tests.models.history import crash
 from tests.models.order_in_database import pending_rows
 from tests.models.published_log import PublishedLog, read_log
-from tests.support import eventually
 from tests.verify.formats.verifiers import (
     LogRefused,
     files_with_checkpoint,

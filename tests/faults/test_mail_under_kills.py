@@ -20,9 +20,9 @@ from holdfast.events.mails.limits import MAILS_PER_HOUR
 from holdfast.kit.contract.addresses import mailbox
 from holdfast.kit.mail.shards import MAX_READ_SECONDS
 from tests.faults.mail_senders import arrived, mail_senders, publish
+from tests.helpers.events_service import eventually, running, unlimited
 from tests.helpers.processes import Process, establish_organizers, register_all
-from tests.smtp import Server
-from tests.support import eventually, running, unlimited
+from tests.helpers.smtp import Server
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 KILLS = 200 if SOAK else 3

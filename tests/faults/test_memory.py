@@ -7,8 +7,8 @@ from typing import Any
 import httpx2
 
 from holdfast.kit.security.http_client import HttpClient
+from tests.helpers.events_service import Service
 from tests.helpers.processes import serving
-from tests.support import Service
 
 MEGABYTE = 1_000_000
 

@@ -17,8 +17,8 @@ from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, kil
 from tests.faults.pair import pair
 from tests.faults.stored_order import register_organizer_with_event
 from tests.helpers.data_directories import wait_until
+from tests.helpers.events_service import queue_fields, running, unlimited
 from tests.helpers.processes import Process, outcomes, register_person, serving
-from tests.support import queue_fields, running, unlimited
 
 
 async def settled_after(process: Process, key: str, poll: str) -> float:
@@ -130,6 +130,6 @@ async def test_a_commit_that_waits_for_the_standby_does_not_delay_notices_of_oth
                 waiting = asyncio.create_task(ada.register(event["id"], email="ann@example.com"))
                 await asyncio.to_thread(wait_until, servers.waiting)
                 async with asyncio.timeout(5):
-                    await service.hear()
+                    await service.wait_for_notices()
                 assert not waiting.done()
             await waiting

@@ -12,10 +12,10 @@ from holdfast.kit.running.steps import Steps
 from holdfast_demo.stripe.processor import StripeDouble
 from holdfast_demo.stripe.webhooks import Endpoint
 from tests.helpers.event_visitor import Visitor, field_value
+from tests.helpers.events_service import Client, Service, eventually, running, unlimited
 from tests.helpers.processes import Process, serving
-from tests.serving import listener
-from tests.serving import serving as serving_here
-from tests.support import Client, Service, eventually, running, unlimited
+from tests.helpers.serving import listener
+from tests.helpers.serving import serving as serving_here
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 KILLS = 100 if SOAK else 3

@@ -15,12 +15,12 @@ from holdfast.events.photos.model import size_name
 from holdfast.events.photos.sizes import SizesWork, clear_photos
 from holdfast.kit.running.steps import Steps
 from holdfast.kit.security.http_client import HttpClient
+from tests.helpers.events_service import eventually, running, unlimited
 from tests.helpers.photos import a_day_passes, photo_states, stored_files
 from tests.helpers.pictures import picture
 from tests.helpers.processes import Process, organizer_at, serving
 from tests.helpers.row_work import handle_all
-from tests.serving import PLAIN
-from tests.support import eventually, running, unlimited
+from tests.helpers.serving import PLAIN
 
 KILLS = 20 if "HOLDFAST_SOAK" in os.environ else 3
 BETWEEN = 12

@@ -12,10 +12,10 @@ from tests.events.log.log_scene import LogScene, open_log
 from tests.faults.pair import pair
 from tests.helpers.background_loops import at_work
 from tests.helpers.data_directories import wait_until
+from tests.helpers.events_service import Client, Service, eventually, running
 from tests.helpers.locked_rows import hold_locks
 from tests.helpers.processes import Process
 from tests.helpers.sealing import seal_once
-from tests.support import Client, Service, eventually, running
 
 BETWEEN_SETTLEMENT_AND_SEAL = f"select pg_advisory_xact_lock({sql.ADVISORY_LOCK_ID})"
 WITHIN_THE_SEAL = "lock table log_tiles in access exclusive mode"

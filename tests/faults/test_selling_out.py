@@ -14,8 +14,8 @@ from tests.faults.stored_order import (
     register_organizer_with_event,
     registrations_in_order,
 )
+from tests.helpers.events_service import event_fields
 from tests.helpers.processes import Accepted, Process, outcomes, register_all, serving
-from tests.support import event_fields
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 PART = 10 if SOAK else 3

@@ -7,8 +7,8 @@ from holdfast.events.payments import part as payments
 from holdfast.events.settings import Settings
 from holdfast_demo.stripe.errors import Fault
 from tests.helpers.event_visitor import Visitor
+from tests.helpers.events_service import eventually
 from tests.helpers.payments import handle_payments, paying
-from tests.support import eventually
 
 DELAY_SECONDS = 12
 """How long the processor takes."""

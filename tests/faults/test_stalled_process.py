@@ -29,6 +29,8 @@ from tests.faults.stored_order import (
     registrations_in_order,
     stored_tickets,
 )
+from tests.helpers.events_service import eventually, queue_fields
+from tests.helpers.inventory_service import unlimited
 from tests.helpers.processes import (
     Accepted,
     Process,
@@ -38,11 +40,9 @@ from tests.helpers.processes import (
     serving,
     use_mail_server,
 )
+from tests.helpers.serving import PLAIN
+from tests.helpers.smtp import mail_server
 from tests.inventory.ledger_agent import POOL_COUNT, LedgerAgent
-from tests.inventory.support import unlimited
-from tests.serving import PLAIN
-from tests.smtp import mail_server
-from tests.support import eventually, queue_fields
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 STALL, ROUNDS = (20.0, 4) if SOAK else (4.0, 1)

@@ -24,10 +24,10 @@ from holdfast.inventory.sync import levels
 from holdfast.inventory.sync import operations as sync
 from holdfast.kit.running.steps import Steps
 from holdfast.kit.security.http_client import HttpClient
+from tests.helpers.events_service import eventually
+from tests.helpers.inventory_service import Inventory, Shop, running, unlimited
 from tests.helpers.processes import HOLDFAST, Process, port_that_stays_free, serving
-from tests.inventory.support import Inventory, Shop, running, unlimited
-from tests.serving import PLAIN
-from tests.support import eventually
+from tests.helpers.serving import PLAIN
 
 CLIENT, SECRET = "client-tests", "shpss_tests"
 HONEY = {"Single": 1001, "6-pack": 1006, "12-pack": 1012}

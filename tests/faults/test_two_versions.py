@@ -20,7 +20,6 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.stock.ledger_audit import audit
 from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.security.http_client import HttpClient
-from tests.databases import scratch_database
 from tests.faults.stored_order import (
     assert_places_went_in_order,
     register_organizer_with_event,
@@ -28,13 +27,14 @@ from tests.faults.stored_order import (
     stored_tickets,
 )
 from tests.faults.upgrades import SOAK, OldDatabase, Upgrade, code_of, old_database, shared_directory, upgrading
+from tests.helpers.databases import scratch_database
+from tests.helpers.events_service import queue_fields
+from tests.helpers.inventory_service import unlimited
 from tests.helpers.processes import outcomes
+from tests.helpers.serving import PLAIN
 from tests.inventory.ledger_agent import POOL_COUNT, LedgerAgent
-from tests.inventory.support import unlimited
-from tests.releases import releases
-from tests.schema import schema_of
-from tests.serving import PLAIN
-from tests.support import queue_fields
+from tests.programs.releases import releases
+from tests.programs.schema import schema_of
 
 SEATS, WAITING = 200, 100_000
 CLIENTS = 8

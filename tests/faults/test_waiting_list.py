@@ -12,7 +12,7 @@ from holdfast.kit.security.http_client import HttpClient
 from tests.faults.stored_order import register_organizer_with_event
 from tests.helpers.background_loops import at_work
 from tests.helpers.processes import Process, serving
-from tests.serving import PLAIN
+from tests.helpers.serving import PLAIN
 
 CLIENTS = 64
 SEATS, WAITING_PLACES = 20, 60

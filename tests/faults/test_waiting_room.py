@@ -23,9 +23,9 @@ import pytest
 
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.stored_order import stored_tickets
+from tests.helpers.events_service import eventually
 from tests.helpers.processes import Process, organizer_at, serving
-from tests.serving import PLAIN
-from tests.support import eventually
+from tests.helpers.serving import PLAIN
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 VISITORS, RATE, KILLS = (100_000, 1_000, (3_000, 12_000)) if SOAK else (2_000, 200, (200, 600))

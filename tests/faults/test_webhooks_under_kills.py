@@ -17,9 +17,9 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from holdfast.kit.security.http_client import HttpClient
 from tests.helpers.background_loops import at_work
+from tests.helpers.events_service import eventually
 from tests.helpers.processes import Process, organizer_at, port_that_stays_free, register_all, serving
 from tests.helpers.webhook_receiver import Answer, Received, receiving
-from tests.support import eventually
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 KILLS = 150 if SOAK else 4

@@ -20,11 +20,11 @@ import pytest
 from holdfast import __version__
 from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.security.service_secret import secret
-from tests.databases import CLONE, scratch_database
-from tests.forking import forks
+from tests.helpers.databases import CLONE, scratch_database
+from tests.helpers.events_service import eventually
+from tests.helpers.forking import forks
 from tests.helpers.processes import HOLDFAST, Process
-from tests.releases import files_of
-from tests.support import eventually
+from tests.programs.releases import files_of
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 

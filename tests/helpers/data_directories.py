@@ -19,7 +19,7 @@ from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.bundled_server import Cluster
 from holdfast.kit.process.service_process import ServiceProcess
 from tests.helpers import data_directory_watcher
-from tests.support import pause_after
+from tests.helpers.events_service import pause_after
 
 MEMORY = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
 """Where data directories of tests are, if that is possible: tests kill our processes, never the machine.

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 class Visitor:

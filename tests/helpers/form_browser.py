@@ -9,7 +9,7 @@ import httpx2
 
 from holdfast.accounts.signin import links
 from holdfast.kit.postgres.database import Database
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 def session_cookie_name(address: str) -> str:

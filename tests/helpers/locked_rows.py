@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from tests.support import eventually
+from tests.helpers.events_service import eventually
 
 T = TypeVar("T")
 

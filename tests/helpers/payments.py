@@ -26,9 +26,9 @@ from holdfast_demo.stripe.processor import StripeDouble, new_secrets
 from holdfast_demo.stripe.webhooks import Endpoint
 from tests.events.pages.own_registration import own_path
 from tests.helpers.event_visitor import Visitor, page_state
+from tests.helpers.events_service import Client, Service, eventually, running
 from tests.helpers.row_work import handle_all
-from tests.serving import PresentApp, listener, running_already, serving
-from tests.support import Client, Service, eventually, running
+from tests.helpers.serving import PresentApp, listener, running_already, serving
 
 ANN = "ann@example.com"
 
@@ -66,7 +66,7 @@ class PaymentScene:
         self.processor.finish(answer.json()["data"]["stripe_account_id"])
         await self.service.run_sql("update payout_accounts set due_at = now()")
         await self.work()
-        await self.service.hear()
+        await self.service.wait_for_notices()
         return organizer
 
     async def event(self, organizer: Client, **fields: Any) -> int:

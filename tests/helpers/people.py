@@ -7,7 +7,7 @@ from holdfast.events import ownership
 from holdfast.events.people import operations
 from holdfast.events.people.model import AccountSelector, Erasure, Export
 from tests.helpers.event_visitor import Visitor
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 BOB = AccountSelector(email="bob@example.com")
 

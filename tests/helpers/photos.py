@@ -7,9 +7,9 @@ import httpx2
 
 from holdfast.events.photos.model import size_names
 from holdfast.events.storage.store import Store
+from tests.helpers.events_service import Client, Service
 from tests.helpers.pictures import picture
-from tests.serving import PLAIN
-from tests.support import Client, Service
+from tests.helpers.serving import PLAIN
 
 JPEG = "image/jpeg"
 

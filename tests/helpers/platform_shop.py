@@ -15,8 +15,8 @@ from holdfast.kit.running import steps
 from holdfast_demo.shopify import seed
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.platform_state import App
-from tests.inventory.support import Inventory, Shop, running
-from tests.serving import PLAIN, PresentApp, listener, running_already, serving
+from tests.helpers.inventory_service import Inventory, Shop, running
+from tests.helpers.serving import PLAIN, PresentApp, listener, running_already, serving
 
 KEY_PATTERN = re.compile(r"hf_[A-Za-z0-9_-]{43}")
 

@@ -16,8 +16,8 @@ from holdfast.inventory.resources import Steps
 from holdfast.inventory.service import HANDLERS
 from holdfast.inventory.shopify import signatures
 from holdfast.inventory.shopify.domains import REQUIRED
+from tests.helpers.inventory_service import Inventory, Shop, client_secret
 from tests.helpers.row_work import handle_all
-from tests.inventory.support import Inventory, Shop, client_secret
 
 _numbers = itertools.count(1)
 

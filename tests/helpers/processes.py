@@ -23,11 +23,11 @@ import pytest
 from holdfast.events.settings import Settings
 from holdfast.kit.security.http_client import HttpClient
 from holdfast.kit.security.service_secret import secret
-from tests.forking import forks
 from tests.helpers.background_loops import at_work
-from tests.serving import PLAIN
-from tests.smtp import Server
-from tests.support import UNLIMITED, Client, pause_after
+from tests.helpers.events_service import UNLIMITED, Client, pause_after
+from tests.helpers.forking import forks
+from tests.helpers.serving import PLAIN
+from tests.helpers.smtp import Server
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 

@@ -7,9 +7,9 @@ import pytest
 import pytest_asyncio
 
 from holdfast.inventory.settings import Settings
-from tests.databases import clone, scratch_database, shared_or_own
+from tests.helpers.databases import clone, scratch_database, shared_or_own
+from tests.helpers.inventory_service import Inventory, Shop, running, unlimited
 from tests.helpers.platform_shop import Place, place_of
-from tests.inventory.support import Inventory, Shop, running, unlimited
 from tests.inventory.sync.sync_scene import SyncScene, open_installed_shop
 
 

@@ -11,7 +11,7 @@ import httpx2
 
 from holdfast.kit.security.http_client import HttpClient
 from tests.helpers.processes import Process
-from tests.serving import PLAIN
+from tests.helpers.serving import PLAIN
 
 POOL_COUNT = 12
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from holdfast.kit.security.service_secret import secret
-from tests.command_line import run_holdfast
+from tests.helpers.command_line import run_holdfast
 
 DOMAIN = "ada.myshopify.com"
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "list_pools": {},

@@ -12,9 +12,9 @@ import pytest
 import pytest_asyncio
 
 from holdfast.kit.mcp.tools import definition
-from tests.generated import fits
+from tests.helpers.generated import fits
+from tests.helpers.inventory_service import SINGLE, TOOLS, Inventory, Shop
 from tests.inventory.samples import ARGUMENTS, furnish_shop
-from tests.inventory.support import SINGLE, TOOLS, Inventory, Shop
 
 every_tool = pytest.mark.parametrize("tool", TOOLS)
 in_one_loop = pytest.mark.asyncio(loop_scope="module")

@@ -9,10 +9,10 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from tests.command_line import run_holdfast
+from tests.helpers.command_line import run_holdfast
+from tests.helpers.inventory_service import SINGLE
 from tests.helpers.processes import Process, serving
 from tests.inventory.operators import DOMAIN, Operator
-from tests.inventory.support import SINGLE
 
 KEY = re.compile(r"hf_[\w-]{43}")
 LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}

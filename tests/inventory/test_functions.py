@@ -1,6 +1,6 @@
 """Functions of the database that have the rights of their owner."""
 
-from tests.inventory.support import Inventory
+from tests.helpers.inventory_service import Inventory
 
 
 async def test_a_function_with_its_owners_rights_looks_for_nothing_in_a_temporary_schema(inventory: Inventory) -> None:

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from tests.databases import scratch_database
-from tests.generated import Schema, fits, from_schema
+from tests.helpers.databases import scratch_database
+from tests.helpers.generated import Schema, fits, from_schema
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, TOOLS, TWELVE_PACK, running, unlimited
 from tests.helpers.processes import serving
 from tests.inventory.samples import furnish_shop
-from tests.inventory.support import SINGLE, SIX_PACK, TOOLS, TWELVE_PACK, running, unlimited
 
 GIDS = st.sampled_from([SINGLE, SIX_PACK, TWELVE_PACK, "gid://shopify/ProductVariant/99999999999999999999"])
 SHEETS = st.sampled_from(

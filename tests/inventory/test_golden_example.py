@@ -2,7 +2,7 @@
 12-packs 3.
 """
 
-from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Shop
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, TWELVE_PACK, Shop
 
 
 async def test_a_pool_of_50_that_sells_one_6_pack_leaves_44_singles_7_6_packs_and_3_12_packs(shop: Shop) -> None:

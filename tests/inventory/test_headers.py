@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.inventory.settings import Settings
-from tests.inventory.support import Inventory, running
+from tests.helpers.inventory_service import Inventory, running
 
 
 @pytest.mark.parametrize(

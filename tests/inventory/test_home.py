@@ -5,7 +5,7 @@ import re
 
 from holdfast.inventory.pages.part import EXAMPLE_ANSWER
 from tests.helpers.form_browser import main_text
-from tests.inventory.support import SIX_PACK, Inventory
+from tests.helpers.inventory_service import SIX_PACK, Inventory
 
 PRINTED_HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 """The headers of the request on the page, beside its key."""

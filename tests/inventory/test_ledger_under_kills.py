@@ -13,8 +13,8 @@ from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.stock.ledger_audit import audit
 from holdfast.kit.security.http_client import HttpClient
 from tests.helpers.processes import kill_in_turn, serving
+from tests.helpers.serving import PLAIN
 from tests.inventory.ledger_agent import POOL_COUNT, LedgerAgent
-from tests.serving import PLAIN
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 CHANGES = 100_000 if SOAK else 3_000

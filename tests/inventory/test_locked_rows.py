@@ -6,9 +6,9 @@ import pytest
 
 from holdfast.inventory.stock import expiry
 from tests.helpers.background_loops import at_work
+from tests.helpers.events_service import eventually
+from tests.helpers.inventory_service import Inventory, Shop
 from tests.helpers.locked_rows import check_unnoticed, hold_locks
-from tests.inventory.support import Inventory, Shop
-from tests.support import eventually
 
 ROWS = {
     "shop": "select from shared_inventories where shop_id = %(shop)s for update",

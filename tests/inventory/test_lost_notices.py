@@ -16,12 +16,12 @@ from holdfast.inventory.sync import shop_sync as sync
 from holdfast.kit.background import row_work
 from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, mute_notifications, wait_until_quiet
 from tests.helpers.background_loops import at_work
+from tests.helpers.events_service import eventually
+from tests.helpers.inventory_service import SINGLE, Inventory, Shop, running
 from tests.helpers.platform_webhooks import DeliveryScene as Deliveries
 from tests.helpers.platform_webhooks import deliver, install_app
 from tests.inventory.catalog.watching import open_agent
-from tests.inventory.support import SINGLE, Inventory, Shop, running
 from tests.inventory.sync.sync_scene import SyncScene, open_pooled_shop
-from tests.support import eventually
 
 pytestmark = pytest.mark.usefixtures("own_inventory")  # It changes the schema.
 

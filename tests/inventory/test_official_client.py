@@ -14,8 +14,8 @@ from holdfast.inventory.api import OPERATIONS
 from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
+from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK
 from tests.helpers.processes import Process, serving
-from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK
 
 ERAS: list[tuple[ConnectMode, str]] = [("auto", "2026-07-28"), ("legacy", "2025-11-25")]
 

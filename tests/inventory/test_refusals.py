@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.inventory_service import SINGLE, Inventory, Shop
 from tests.inventory.samples import furnish_shop
-from tests.inventory.support import SINGLE, Inventory, Shop
 
 MAX_QUANTITY = 10**12
 

@@ -1,6 +1,6 @@
 """A secret is rotated while the old one is still accepted; after that the old one is needed no more."""
 
-from tests.command_line import run_holdfast, run_holdfast_in
+from tests.helpers.command_line import run_holdfast, run_holdfast_in
 from tests.helpers.data_directories import scratch_directory
 
 FIRST, SECOND = "1" * 32, "2" * 32

@@ -21,8 +21,8 @@ from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.operation import Batch, Batched, Call, Operation, Stepwise
 from holdfast.kit.running.steps import Steps
+from tests.helpers.inventory_service import SINGLE, Inventory, Shop
 from tests.inventory.samples import ARGUMENTS, furnish_shop
-from tests.inventory.support import SINGLE, Inventory, Shop
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

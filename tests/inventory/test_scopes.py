@@ -9,8 +9,8 @@ import pytest
 import pytest_asyncio
 
 from holdfast.inventory.shops.model import SCOPES
+from tests.helpers.inventory_service import TOOLS, Inventory, Shop
 from tests.inventory.samples import ARGUMENTS, furnish_shop
-from tests.inventory.support import TOOLS, Inventory, Shop
 
 NEEDED = {name: operation.scope for name, operation in TOOLS.items()}
 

@@ -15,8 +15,8 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify import signatures
 from holdfast.inventory.shops import operations as shops
+from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, client_secret
 from tests.helpers.processes import Process, serving
-from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, client_secret
 
 STATELESS = {"mcp-protocol-version": "2026-07-28", "mcp-method": "subscriptions/listen"}
 

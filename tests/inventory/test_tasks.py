@@ -12,7 +12,7 @@ from holdfast.kit.background.tasks import TaskHandler
 from holdfast.kit.postgres.transactions import Task
 from holdfast.kit.running.steps import Steps
 from tests.helpers.background_loops import at_work
-from tests.inventory.support import Inventory, Shop
+from tests.helpers.inventory_service import Inventory, Shop
 
 
 class Nothing(Struct):

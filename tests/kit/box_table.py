@@ -3,7 +3,7 @@
 from typing import Any
 
 from holdfast.kit.postgres.database import Tx
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 async def box_contents(service: Service) -> list[int]:

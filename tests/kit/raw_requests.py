@@ -5,8 +5,8 @@ from typing import Any
 
 import httpx2
 
+from tests.helpers.events_service import Client, Service
 from tests.helpers.exchange import NO_BODY, Exchange, Header, Message, http_scope
-from tests.support import Client, Service
 
 
 def code_of(response: httpx2.Response, status: int) -> str:

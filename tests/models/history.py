@@ -21,11 +21,11 @@ import httpx2
 import psycopg
 
 from holdfast.kit.security.http_client import HttpClient
+from tests.helpers.events_service import eventually
 from tests.helpers.processes import Process
+from tests.helpers.serving import PLAIN
 from tests.models.crowd_client import AnyClient
 from tests.models.machine import SEED, SOAK
-from tests.serving import PLAIN
-from tests.support import eventually
 
 CLIENTS = 12
 TIMEOUT_SECONDS = 0.5

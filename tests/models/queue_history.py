@@ -8,9 +8,9 @@ from collections import defaultdict
 from math import inf
 from typing import Any
 
+from tests.helpers.events_service import Client
 from tests.models.crowd_client import AnyClient
 from tests.models.history import Exchange, History, agree, never_inverted, nothing_of_refused
-from tests.support import Client
 
 RATE = 30
 """Visitors released in a second."""

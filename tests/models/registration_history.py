@@ -6,10 +6,10 @@ from typing import Any
 
 import psycopg
 
+from tests.helpers.events_service import Client, eventually
 from tests.models.crowd_client import AnyClient
 from tests.models.history import SOAK, Exchange, History, agree, never_inverted, nothing_of_refused
 from tests.models.registrations import Event, Registrations
-from tests.support import Client, eventually
 
 EVENT_COUNT = 2_000 if SOAK else 200
 

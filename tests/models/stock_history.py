@@ -12,12 +12,12 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from holdfast.kit.security.http_client import HttpClient
-from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, TWELVE_PACK
+from tests.helpers.serving import PLAIN
 from tests.models.crowd_client import AnyClient
 from tests.models.history import Exchange, History, agree, never_inverted
 from tests.models.ledger import Answer, Ledger, Pool
 from tests.models.ledger_answers import change_answer, entry, refusal
-from tests.serving import PLAIN
 
 DRAWS = [{SINGLE: 1, TWELVE_PACK: 2}, {SIX_PACK: 3, TWELVE_PACK: 1}, {SINGLE: 2}, {}]
 """What draws on each pool."""

@@ -22,13 +22,13 @@ from holdfast_verify.formats.tree import tile_path
 from tests.events.log.pending import moment
 from tests.events.log.verification import verify
 from tests.helpers.data_directories import migrated_database
+from tests.helpers.events_service import eventually
 from tests.helpers.processes import organizer_at, serving
+from tests.helpers.serving import PLAIN
 from tests.models.crowd_client import AnyClient
 from tests.models.history import SOAK, Exchange, History, agree, crash
 from tests.models.order_in_database import StoredOrder, keep_arrivals, pending_rows, read_order
 from tests.models.published_log import PublishedLog, read_log
-from tests.serving import PLAIN
-from tests.support import eventually
 
 EVENT_COUNT = 3
 CLIENTS = 6

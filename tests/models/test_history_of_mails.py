@@ -15,11 +15,11 @@ import pytest
 from holdfast.kit.mail.sender import MAX_CONNECTIONS
 from holdfast.kit.mail.shards import MAX_READ_SECONDS
 from tests.faults.mail_senders import arrived, mail_senders, publish
+from tests.helpers.events_service import eventually
 from tests.helpers.processes import Process, establish_organizers, register_all
+from tests.helpers.smtp import BREAK, NEVER, Server
 from tests.models.history import agree
 from tests.models.machine import SOAK
-from tests.smtp import BREAK, NEVER, Server
-from tests.support import eventually
 
 PEOPLE = 5_000 if SOAK else 60
 MAILBOXES = PEOPLE // 5

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from holdfast.inventory.service import INVENTORY
 from tests.helpers.data_directories import migrated_database
+from tests.helpers.inventory_service import unlimited
 from tests.helpers.processes import serving
-from tests.inventory.support import unlimited
 from tests.models.history import History
 from tests.models.stock_history import Agents, create_shop, explain_answers, read_versions
 

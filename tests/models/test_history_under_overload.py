@@ -20,13 +20,13 @@ from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
 from tests.faults.stored_order import stored_tickets
 from tests.helpers.data_directories import migrated_database, scratch_directory
+from tests.helpers.events_service import eventually
+from tests.helpers.inventory_service import unlimited
 from tests.helpers.processes import organizer_at, serving
-from tests.inventory.support import unlimited
 from tests.models import queue_history, registration_history, stock_history
 from tests.models.crowd_client import AnyClient, CrowdClient
 from tests.models.history import History, crash
 from tests.models.machine import SEED, SOAK
-from tests.support import eventually
 
 PROCESSES = 2 if SOAK else 1
 """Processes of each of the two services."""

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
 from holdfast.inventory.stock import expiry
-from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, ToolRefusal, running, unlimited
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, ToolRefusal, running, unlimited
 from tests.models.ledger import Answer, Ledger, Pool
 from tests.models.ledger_answers import change_answer, entry, pool_now, refusal
 from tests.models.machine import SOAK, Machine, Stage, explore, open_stage

@@ -23,9 +23,9 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
 from holdfast_demo.stripe.errors import Fault, StripeRefusal
 from tests.helpers.event_visitor import Visitor
+from tests.helpers.events_service import unlimited
 from tests.helpers.payments import PaymentScene, paying
 from tests.models.machine import SOAK, Machine, Stage, explore, open_stage
-from tests.support import unlimited
 
 OPERATIONS = 20_000 if SOAK else 400
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
 from tests.events.queues.queue_scene import open_queue
+from tests.helpers.events_service import Service, running, unlimited
 from tests.models.machine import SOAK, Machine, Stage, explore, open_stage
 from tests.models.queues import Answer, Queue, Terms
-from tests.support import Service, running, unlimited
 
 OPERATIONS = 300_000 if SOAK else 1_500
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
 from tests.events.clock import pass_by
+from tests.helpers.events_service import Service, running, unlimited
 from tests.models.machine import SOAK, Machine, Stage, explore, open_stage
 from tests.models.registrations import Answer, Event, Registrations
-from tests.support import Service, running, unlimited
 
 OPERATIONS = 350_000 if SOAK else 1_500
 

@@ -7,9 +7,9 @@ from base64 import b64encode
 from typing import Any
 
 from tests.events.agents.samples import ANN, FIRST
+from tests.helpers.events_service import event_fields
 from tests.helpers.pictures import picture
 from tests.plans.common_arguments import BROWSER, account_arguments, webhook_arguments
-from tests.support import event_fields
 
 OWN: dict[str, Any] = {"event_id": 1, "public_id": ANN}
 SUBSCRIPTION = {

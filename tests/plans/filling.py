@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from tests.databases import as_superuser
+from tests.helpers.databases import as_superuser
 
 TABLES = "select relname from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace"
 ALONE = """

@@ -5,7 +5,7 @@ Their statements should find rows: pools 1 and 2 have variants and a long histor
 
 from typing import Any
 
-from tests.inventory.support import SINGLE
+from tests.helpers.inventory_service import SINGLE
 from tests.plans.common_arguments import account_arguments, webhook_arguments
 
 OTHER_ARGUMENTS: dict[str, dict[str, Any]] = {

@@ -26,9 +26,10 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import api_key, person, system
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.steps import Steps
-from tests.databases import scratch_database
 from tests.events.agents.samples import ANN, ARGUMENTS, PHOTOS
 from tests.events.console.organizing import sign_in_organizer
+from tests.helpers.databases import scratch_database
+from tests.helpers.events_service import Client, eventually, unlimited
 from tests.helpers.form_browser import Browser
 from tests.helpers.payments import PaymentScene, paying
 from tests.helpers.photos import accept_photos
@@ -38,7 +39,6 @@ from tests.plans.events_rows import STRANGERS, fill
 from tests.plans.filling import filling
 from tests.plans.judging import findings_of
 from tests.plans.running import analyze, attempt, not_filled
-from tests.support import Client, eventually, unlimited
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -155,7 +155,7 @@ async def furnish(scene: PaymentScene) -> tuple[Client, Browser]:
     scene.processor.finish(link["stripe_account_id"])
     await service.run_sql("update payout_accounts set due_at = now()")
     await scene.work()
-    await service.hear()
+    await service.wait_for_notices()
     await ada.create_queue()
     await ada.post("/api/webhook_endpoints", {"webhook_endpoint": {"url": "https://shop.example/hooks"}})
     await accept_photos(service, *PHOTOS)

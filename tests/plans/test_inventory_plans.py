@@ -27,11 +27,12 @@ from holdfast.kit.contract.caller import api_key, person
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.steps import Steps
 from holdfast_demo.shopify.shops import NewVariant
-from tests.databases import scratch_database
+from tests.helpers.databases import scratch_database
+from tests.helpers.events_service import eventually
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, run_sql, unlimited
 from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.console.merchant_at_platform import MerchantAtPlatform
 from tests.inventory.samples import ARGUMENTS
-from tests.inventory.support import SINGLE, SIX_PACK, run_sql, unlimited
 from tests.inventory.sync.sync_scene import SyncScene, open_pooled_shop
 from tests.plans import running
 from tests.plans.filling import filling
@@ -39,7 +40,6 @@ from tests.plans.inventory_arguments import OTHER_ARGUMENTS
 from tests.plans.inventory_rows import FIRST_SHOP, fill
 from tests.plans.judging import findings_of
 from tests.plans.running import analyze, attempt, not_filled
-from tests.support import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -5,9 +5,9 @@ import pytest
 from holdfast.accounts import sessions
 from holdfast.events.people.model import AccountSelector
 from holdfast.events.settings import Settings
+from tests.helpers.events_service import Service, running
 from tests.helpers.form_browser import Browser
 from tests.helpers.people import erase
-from tests.support import Service, running
 
 ADA = "ada@example.com"
 PASSWORD = "correct horse battery"

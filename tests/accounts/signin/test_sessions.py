@@ -9,8 +9,8 @@ from psycopg import sql
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
 from holdfast.kit.postgres import lookup_cache
+from tests.helpers.events_service import Service, running
 from tests.helpers.form_browser import Browser, token
-from tests.support import Service, running
 
 ANN = "ann@example.com"
 
@@ -56,7 +56,7 @@ async def test_all_sessions_can_be_ended_at_once_and_in_every_process(settings: 
             assert await browser.is_signed_in()
 
         await here.send("/account", session="all")
-        await other.hear()
+        await other.wait_for_notices()
 
         assert not await second.is_signed_in()
 
@@ -156,7 +156,7 @@ async def test_ending_very_many_sessions_reaches_every_process(settings: Setting
         )
 
         await here.send("/account", session="all")
-        await other.hear()
+        await other.wait_for_notices()
 
         assert not await second.is_signed_in()
         assert await one.run_sql("select count(*) from sessions") == [(0,)]

@@ -6,8 +6,8 @@ import re
 import pytest
 
 from holdfast.events.settings import Settings
+from tests.helpers.events_service import Service, running
 from tests.helpers.form_browser import Browser, main_text, token
-from tests.support import Service, running
 
 ANN = "ann@example.com"
 

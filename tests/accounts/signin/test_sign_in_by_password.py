@@ -7,8 +7,8 @@ from holdfast.accounts.signin import operations
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import Caller, stranger
 from tests.accounts.races import ending
+from tests.helpers.events_service import Service, eventually, running
 from tests.helpers.form_browser import Browser
-from tests.support import Service, eventually, running
 
 ADA = "ada@example.com"
 PASSWORD = "correct horse battery"

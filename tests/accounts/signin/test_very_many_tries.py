@@ -6,8 +6,8 @@ from collections import Counter
 from typing import LiteralString
 
 from holdfast.events.settings import Settings
+from tests.helpers.events_service import Service, running
 from tests.helpers.form_browser import Browser, token
-from tests.support import Service, running
 
 ADA = "ada@example.com"
 PASSWORD = "correct horse battery"

@@ -8,7 +8,7 @@ import pytest
 from holdfast_demo.shopify.model import Bulk
 from holdfast_demo.shopify.shops import NewVariant
 from tests.demo.shopify.stage import DOMAIN, Stage
-from tests.support import eventually
+from tests.helpers.events_service import eventually
 
 RUN = """
 mutation($query: String!, $grouped: Boolean!) {

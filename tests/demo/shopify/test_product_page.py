@@ -6,7 +6,7 @@ import pytest
 
 from holdfast_demo.shopify.shops import NewVariant
 from tests.demo.shopify.stage import DOMAIN, Stage
-from tests.node import ROOT
+from tests.helpers.node import ROOT
 
 HONEY = f"/{DOMAIN}/products/honey-jars"
 ASSETS = ROOT / "extensions" / "live-stock" / "assets"

@@ -10,7 +10,7 @@ from holdfast_demo.shopify.model import Subscription
 from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.webhooks import RandomDelivery
 from tests.demo.shopify.stage import ADDRESS, CLIENT, DOMAIN, SECRET, Stage
-from tests.support import eventually
+from tests.helpers.events_service import eventually
 
 
 def sell(stage: Stage, times: int = 1) -> list[int]:

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from holdfast_demo.stripe.processor import StripeDouble
 from holdfast_demo.stripe.webhooks import Endpoint
 from tests.demo.listener import Listener
-from tests.serving import PLAIN, listener, serving
+from tests.helpers.serving import PLAIN, listener, serving
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ import stripe
 
 from holdfast_demo.stripe.errors import Fault, Kind
 from tests.demo.stripe.processor import ACCOUNT_V2, ProcessorScene
-from tests.support import eventually
+from tests.helpers.events_service import eventually
 
 KEYED: Any = {"idempotency_key": "checkout:7"}
 

@@ -3,7 +3,7 @@
 import stripe
 
 from tests.demo.stripe.processor import SECRET, ProcessorScene, run_processor
-from tests.support import eventually
+from tests.helpers.events_service import eventually
 
 
 async def pay(scene: ProcessorScene, account: str) -> str:

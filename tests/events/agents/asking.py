@@ -5,7 +5,7 @@ from holdfast.events.keys import operations as keys
 from holdfast.kit.contract.caller import system
 from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_scene
 from tests.helpers.agents import Agent
-from tests.support import Service, event_fields
+from tests.helpers.events_service import Service, event_fields
 
 NIGHT = event_fields(title="Jazz night")
 """The same for all calls: a call is the same request only if all of its arguments are."""

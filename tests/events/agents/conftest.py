@@ -7,12 +7,12 @@ import httpx2
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.databases import State, shared_or_own, state_of
 from tests.events.agents.documents import ISSUER
 from tests.events.agents.samples import PHOTOS, furnish_organizer
 from tests.events.refusal_scene import PROCESSOR_KEY
+from tests.helpers.databases import State, shared_or_own, state_of
+from tests.helpers.events_service import Client, Service, make_new, restore, running
 from tests.helpers.photos import write_photos
-from tests.support import Client, Service, make_new, restore, running
 
 
 @pytest.fixture(scope="module")

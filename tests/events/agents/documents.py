@@ -6,7 +6,7 @@ import httpx2
 import jsonschema
 from jsonschema import Draft202012Validator
 
-from tests.discovery import Schema, items, members
+from tests.helpers.discovery import Schema, items, members
 
 BASE_URL = "http://events.test"
 ISSUER = "https://login.example.com"

@@ -6,8 +6,8 @@ import pytest
 
 from holdfast.events.api import OPERATIONS
 from tests.helpers.agents import STATELESS, Agent
+from tests.helpers.events_service import Client, Service, event_fields, queue_fields
 from tests.helpers.photos import accept_photos, key_of
-from tests.support import Client, Service, event_fields, queue_fields
 
 TOOLS = {operation.name: operation for operation in OPERATIONS if operation.tool}
 ERAS = ("2025-11-25", STATELESS)

@@ -21,8 +21,8 @@ from tests.events.agents.documents import BASE_URL, document
 from tests.events.agents.handbook import Handbook
 from tests.events.agents.samples import TOOLS, agent
 from tests.events.refusal_scene import KINDS
+from tests.helpers.events_service import Client, Service, running
 from tests.helpers.processes import Process, serving
-from tests.support import Client, Service, running
 
 NEXT = "=== the next block ===\n"
 

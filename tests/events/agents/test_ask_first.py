@@ -12,8 +12,8 @@ from holdfast.events.api import OPERATIONS as TABLE
 from tests.events.agents.asking import NIGHT, asking_scene, decide
 from tests.events.console.organizer_scene import hidden_field, open_scene
 from tests.helpers.agents import problem_of
+from tests.helpers.events_service import Client, Service, event_fields
 from tests.helpers.form_browser import main_text
-from tests.support import Client, Service, event_fields
 
 
 async def count(service: Service, table: str) -> int:

@@ -7,10 +7,10 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 
 from holdfast.kit.mcp.endpoint import VERSIONS
-from tests.discovery import AGENT_CARD, SERVER_CARD
 from tests.events.agents.documents import A2A, AI_CATALOG, BASE_URL, CARDS, CATALOG, LINKSET, document, fits
 from tests.events.agents.samples import TOOLS, agent
-from tests.support import Service
+from tests.helpers.discovery import AGENT_CARD, SERVER_CARD
+from tests.helpers.events_service import Service
 
 
 async def test_the_server_card_has_what_its_schema_demands(http: httpx2.AsyncClient) -> None:

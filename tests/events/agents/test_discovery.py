@@ -6,7 +6,6 @@ import httpx2
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.discovery import AGENT_CARD, CARD_SCHEMA, SERVER_CARD, addresses
 from tests.events.agents.documents import (
     A2A,
     AI_CATALOG,
@@ -22,7 +21,8 @@ from tests.events.agents.documents import (
     fits,
 )
 from tests.events.refusal_scene import LEAKS
-from tests.support import running
+from tests.helpers.discovery import AGENT_CARD, CARD_SCHEMA, SERVER_CARD, addresses
+from tests.helpers.events_service import running
 
 every_document = pytest.mark.parametrize("path", KINDS)
 

@@ -16,13 +16,13 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from psycopg import sql
 
-from tests.databases import scratch_database
 from tests.events.agents.samples import ANN, PHOTOS, TOOLS, furnish_organizer
 from tests.events.refusal_scene import KINDS, LEAKS, PROCESSOR_KEY, failures_in
-from tests.generated import Schema, fits, from_schema
+from tests.helpers.databases import scratch_database
+from tests.helpers.events_service import running, unlimited
+from tests.helpers.generated import Schema, fits, from_schema
 from tests.helpers.photos import key_of
 from tests.helpers.processes import serving
-from tests.support import running, unlimited
 
 # What is cancelled, or has no photos left, is of little use to other tools.
 LAST = ("remove_event_photo", "cancel_event")

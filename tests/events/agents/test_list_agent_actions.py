@@ -10,7 +10,7 @@ from holdfast.events.api import OPERATIONS as TABLE
 from holdfast.events.ownership import end_stranger
 from holdfast.kit.contract.caller import person
 from tests.helpers.agents import Agent
-from tests.support import Client, Service, event_fields, queue_fields
+from tests.helpers.events_service import Client, Service, event_fields, queue_fields
 
 
 def agent_of(service: Service, organizer: Client) -> Agent:

@@ -15,8 +15,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 
 from tests.events.agents.handbook import Handbook
+from tests.helpers.events_service import eventually
 from tests.helpers.processes import serving
-from tests.support import eventually
 
 ERAS: list[tuple[ConnectMode, str]] = [("auto", "2026-07-28"), ("legacy", "2025-11-25")]
 eras = pytest.mark.parametrize(("mode", "version"), ERAS)

@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.events.agents.samples import agent
 from tests.helpers.agents import problem_of
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 LAST_YEAR = "2020-06-01T18:00:00Z"
 

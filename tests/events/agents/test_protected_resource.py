@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from holdfast.events.oauth.model import SCOPES
 from tests.events.agents.documents import BASE_URL, ISSUER, RESOURCES, document
 from tests.events.agents.handbook import Handbook
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 async def test_the_metadata_without_an_authorization_server_says_that_keys_are_the_way(

@@ -2,8 +2,8 @@
 
 from holdfast.events.settings import Settings
 from tests.events.agents.samples import agent, furnish_organizer
+from tests.helpers.events_service import running
 from tests.helpers.stored_rows import read_all_rows
-from tests.support import running
 
 
 async def test_more_messages_in_a_second_than_are_set_are_refused(settings: Settings) -> None:

@@ -5,11 +5,11 @@ from typing import Any
 from mcp_types.methods import validate_server_result
 
 from holdfast.events.settings import Settings
-from tests.cases import in_turn
 from tests.events.agents.samples import ANN, ARGUMENTS, agent, both_eras, furnish_organizer
 from tests.helpers.agents import Agent, problem_of
+from tests.helpers.cases import in_turn
+from tests.helpers.events_service import Client, Service, running
 from tests.helpers.stored_rows import read_all_rows
-from tests.support import Client, Service, running
 
 
 @both_eras

@@ -9,8 +9,8 @@ from holdfast.events.mails.writing import write
 from holdfast.kit.mail.message import Envelope
 from tests.events.agents.asking import NIGHT, asking_scene, decide
 from tests.helpers.agents import problem_of
+from tests.helpers.events_service import Service
 from tests.kit.mail.posting import all_due, text_of
-from tests.support import Service
 
 
 async def written(service: Service) -> list[str]:

@@ -1,8 +1,8 @@
 """Agents read all tools before their first call, so the list is short."""
 
 from tests.events.agents.samples import agent
-from tests.support import Client, Service
-from tests.tokens import tokens
+from tests.helpers.events_service import Client, Service
+from tests.helpers.tokens import tokens
 
 MAX_TOKENS = 7_000
 

@@ -13,14 +13,14 @@ import pytest
 import pytest_asyncio
 
 from holdfast.events.settings import Settings
-from tests.databases import scratch_database
 from tests.events.agents.samples import TOOLS, agent, both_eras
 from tests.events.agents.two_organizers import LISTS, UPLOAD, Organizer, TwoOrganizers, content_text
 from tests.events.oauth.authorization_server import authorization_server
 from tests.events.refusal_scene import in_one_loop
 from tests.helpers.agents import problem_of
+from tests.helpers.databases import scratch_database
+from tests.helpers.events_service import running, unlimited
 from tests.helpers.stored_rows import read_all_rows
-from tests.support import running, unlimited
 
 CREDENTIALS = ["with a key", "with an access token"]
 

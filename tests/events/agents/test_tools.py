@@ -14,8 +14,8 @@ from holdfast.kit.mcp.tools import definition
 from tests.events.agents.documents import fits
 from tests.events.agents.samples import ANN, ARGUMENTS, ERAS, TOOLS, agent, both_eras
 from tests.helpers.agents import Agent, problem_of
+from tests.helpers.events_service import Client, Service
 from tests.helpers.stored_rows import read_all_rows
-from tests.support import Client, Service
 
 every_tool = pytest.mark.parametrize("tool", TOOLS)
 

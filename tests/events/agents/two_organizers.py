@@ -4,8 +4,8 @@ from typing import Any
 
 from tests.events.agents.samples import ERAS
 from tests.helpers.agents import Agent
+from tests.helpers.events_service import Client, Service, event_fields, queue_fields
 from tests.helpers.photos import accept_photos, key_of, upload
-from tests.support import Client, Service, event_fields, queue_fields
 
 NOBODYS = 10**9
 """The id of nothing."""

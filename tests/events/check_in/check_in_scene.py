@@ -13,7 +13,7 @@ from holdfast.events.registrations.entrance_code import short_code
 from holdfast.kit.contract.caller import Caller, person
 from holdfast.kit.running.runner import Runner
 from tests.events.pages.own_registration import own_path
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 BEGIN_EVENT = "update events set datetime = now() - %(ago)s::interval where id = %(id)s"
 

@@ -8,8 +8,8 @@ import pytest
 from holdfast.events.check_in import operations
 from holdfast.events.check_in.model import CheckInChanges, ListChanges, Scan, TakeBack
 from tests.events.check_in.check_in_scene import Entrance, code_of, scan_of
+from tests.helpers.events_service import Service
 from tests.helpers.people import sign_up
-from tests.support import Service
 
 PEOPLE = ("ann", "bob", "cleo")
 

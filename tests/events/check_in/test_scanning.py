@@ -11,8 +11,8 @@ from holdfast.events.check_in.model import FindPeople, GetCheckInStatus, ListCha
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
 from tests.events.check_in.check_in_scene import Entrance, code_of, link_of, scan_of
+from tests.helpers.events_service import Service
 from tests.helpers.people import handle_of, sign_up
-from tests.support import Service
 
 
 async def entrance(service: Service, *people: str, **fields: object) -> Entrance:

@@ -10,7 +10,7 @@ from holdfast.events.check_in.model import GetCheckInStatus
 from holdfast.events.check_in.seat_handover import HandoverPreview, SeatHandover
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
 from tests.events.check_in.check_in_scene import Entrance, begun_event, code_of, give_seats, link_of, scan_of
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 async def preview(gate: Entrance) -> HandoverPreview:

@@ -6,8 +6,8 @@ from typing import Any
 
 import httpx2
 
+from tests.helpers.events_service import Service
 from tests.helpers.form_browser import Browser, token
-from tests.support import Service
 
 
 async def foreign_event(service: Service, **fields: Any) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from html import unescape
 import httpx2
 
 from tests.events.console.organizing import sign_in_organizer
+from tests.helpers.events_service import Client, Service
 from tests.helpers.form_browser import Browser, token
-from tests.support import Client, Service
 
 KEY_PATTERN = re.compile(r"hf_[A-Za-z0-9_-]{43}")
 

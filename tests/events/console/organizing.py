@@ -6,8 +6,8 @@ import re
 
 import httpx2
 
+from tests.helpers.events_service import Client, Service
 from tests.helpers.form_browser import Browser
-from tests.support import Client, Service
 
 OWNER_EMAIL = "owner@example.com"
 

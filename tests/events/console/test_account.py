@@ -4,8 +4,8 @@ import pytest
 
 from tests.events.console.organizer_scene import FOREIGN, KEY_PATTERN, create_key, open_scene
 from tests.events.console.organizing import PASSWORD
+from tests.helpers.events_service import Client, Service
 from tests.helpers.form_browser import Browser, token
-from tests.support import Client, Service
 
 ANN = "ann@example.com"
 
@@ -136,7 +136,7 @@ async def test_an_organizer_reads_what_to_do_instead_of_erasing(service: Service
 async def test_an_account_that_was_erased_a_moment_ago_has_no_data(service: Service) -> None:
     ann = Browser(service)
     await ann.sign_in(ANN)
-    await service.hear()
+    await service.wait_for_notices()
     form_token = token(await ann.get("/account/data"))
     await service.run_sql("update users set email = null, proved_at = null, erased_at = now()")
 

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.events.console.organizer_scene import OrganizerScene, open_scene
+from tests.helpers.events_service import Service
 from tests.helpers.form_browser import main_text
-from tests.support import Service
 
 
 async def page_of_key(at: OrganizerScene) -> str:

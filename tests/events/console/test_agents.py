@@ -14,7 +14,7 @@ from holdfast.accounts.agents.agents_page import ConnectionDetails
 from holdfast.events.settings import Settings
 from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, Person, serve_furnished
 from tests.helpers.agents import Agent
-from tests.support import event_fields, queue_fields, running
+from tests.helpers.events_service import event_fields, queue_fields, running
 
 
 @pytest.fixture

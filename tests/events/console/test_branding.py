@@ -13,11 +13,11 @@ from tests.events.console.event_scene import foreign_event
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.pages.own_registration import register_and_settle
 from tests.helpers.event_visitor import Visitor
+from tests.helpers.events_service import Service
 from tests.helpers.form_browser import Browser, token
 from tests.helpers.photos import a_day_passes, photo_states
 from tests.helpers.pictures import picture
 from tests.helpers.row_work import handle_all
-from tests.support import Service
 
 BRANDING_PATH = "/console/look"
 

@@ -7,10 +7,10 @@ from typing import Any
 from tests.events.console.event_scene import confirm_bulk_change, foreign_event
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import pay_for_seat
+from tests.helpers.events_service import Client, Service, eventually
 from tests.helpers.form_browser import main_text, token
 from tests.helpers.payments import PaymentScene
 from tests.helpers.people import handle_of, list_registrations, sign_up
-from tests.support import Client, Service, eventually
 
 
 async def boxes(service: Service, *names: str) -> str:

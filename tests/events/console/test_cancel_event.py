@@ -3,9 +3,9 @@
 from holdfast.events.mails import sending
 from tests.events.console.event_scene import foreign_event, stored_events
 from tests.events.console.organizing import sign_in_organizer
+from tests.helpers.events_service import Service
 from tests.helpers.form_browser import main_text, token
 from tests.helpers.people import end_event, sign_up
-from tests.support import Service
 
 
 async def test_the_question_before_cancelling_says_who_gets_a_mail(service: Service) -> None:

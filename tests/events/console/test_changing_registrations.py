@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.events.console.organizing import sign_in_organizer
+from tests.helpers.events_service import Client, Service
 from tests.helpers.form_browser import Browser, main_text, token
 from tests.helpers.people import end_event, handle_of, list_registrations, sign_up
-from tests.support import Client, Service
 
 
 async def page_of(service: Service, event: dict[str, Any], name: str) -> str:

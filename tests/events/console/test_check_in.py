@@ -7,9 +7,9 @@ import pytest
 
 from tests.events.check_in.check_in_scene import code_of
 from tests.events.console.organizer_scene import OrganizerScene, open_scene
+from tests.helpers.events_service import Service
 from tests.helpers.form_browser import main_text
 from tests.helpers.people import end_event, erase, sign_up
-from tests.support import Service
 
 
 async def opened(

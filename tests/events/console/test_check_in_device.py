@@ -9,8 +9,8 @@ import pytest
 from holdfast.events.check_in import operations
 from tests.events.check_in.check_in_scene import code_of, link_of
 from tests.events.console.organizer_scene import OrganizerScene, open_scene
+from tests.helpers.events_service import Service
 from tests.helpers.people import end_event, sign_up
-from tests.support import Service
 
 
 async def opened(service: Service, *people: str, **fields: object) -> tuple[OrganizerScene, str, int]:

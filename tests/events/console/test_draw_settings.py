@@ -4,8 +4,8 @@ import datetime as dt
 
 from tests.events.console.event_scene import FREE, event_form, open_edit_form
 from tests.events.console.organizing import sign_in_organizer
+from tests.helpers.events_service import Service
 from tests.helpers.form_browser import main_text
-from tests.support import Service
 
 PAGE = "/console/events/new"
 
@@ -34,7 +34,7 @@ async def test_an_event_opens_with_a_draw_that_the_organizer_sets_and_gives_up_w
     assert "This cannot be changed after the first entry" in main_text(again)
 
     await service.run_sql("update events set draw_at = now() - interval '1 hour', draw_void_at = now()")
-    await service.hear()
+    await service.wait_for_notices()
     assert "Nobody gets a place until you decide how to go on." in main_text(await browser.get(path))
     edit, fields = await open_edit_form(browser, event)
     given_up = await browser.http.post(edit, data={**fields, "opens_at": ""})

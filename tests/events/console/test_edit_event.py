@@ -9,8 +9,8 @@ import pytest
 from holdfast.events.settings import Settings
 from tests.events.console.event_scene import foreign_event, form_fields, open_edit_form, stored_events
 from tests.events.console.organizing import sign_in_organizer
+from tests.helpers.events_service import Client, Service, running
 from tests.helpers.form_browser import Browser, main_text, token
-from tests.support import Client, Service, running
 
 
 async def moving(ada: Client, **fields: Any) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from holdfast.events.console.events import event_operations
 from tests.events.console.event_scene import foreign_event
 from tests.events.console.organizing import sign_in_organizer
 from tests.helpers.event_visitor import page_text as text
+from tests.helpers.events_service import Service
 from tests.helpers.payments import PaymentScene
-from tests.support import Service
 
 PRICES = (("fixed", 1500), ("free", 0))
 

@@ -7,10 +7,10 @@ import httpx2
 
 from tests.events.console.event_scene import event_form, stored_events
 from tests.events.console.organizing import sign_in_organizer
+from tests.helpers.events_service import Service
 from tests.helpers.form_browser import Browser, token
 from tests.helpers.photos import JPEG
 from tests.helpers.pictures import picture
-from tests.support import Service
 
 NEW = "/console/events/new"
 

@@ -6,9 +6,9 @@ import httpx2
 
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import give_back, pay_for_seat
+from tests.helpers.events_service import Service
 from tests.helpers.form_browser import main_text
 from tests.helpers.payments import PaymentScene
-from tests.support import Service
 
 
 def titles(page: httpx2.Response) -> list[str]:

@@ -4,8 +4,8 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.events.console.organizer_scene import KEY_PATTERN, create_key, hidden_field, open_scene
+from tests.helpers.events_service import Client, Service, running
 from tests.helpers.form_browser import token
-from tests.support import Client, Service, running
 
 
 async def ids(client: Client) -> list[int]:
@@ -72,7 +72,7 @@ async def test_the_use_of_a_key_is_stored_once_an_hour(service: Service) -> None
     async def noted(since: str) -> bool:
         await service.run_sql("update api_keys set used_at = now() - %(since)s::interval", since=since)
         await service.run_sql("select pg_notify('holdfast', 'api_keys ')")
-        await service.hear()
+        await service.wait_for_notices()
         await ada.get("/api/events")
         [(recent,)] = await service.run_sql("select used_at > now() - interval '1 minute' from api_keys")
         return recent

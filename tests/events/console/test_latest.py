@@ -6,9 +6,9 @@ from holdfast.events.console.events import event
 from tests.events.console.event_scene import foreign_event
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import pay_for_seat
+from tests.helpers.events_service import Service
 from tests.helpers.form_browser import main_text
 from tests.helpers.payments import PaymentScene
-from tests.support import Service
 
 
 async def test_the_latest_registration_comes_first_with_its_status(service: Service) -> None:
@@ -99,7 +99,7 @@ async def test_a_seat_that_was_not_paid_in_time_is_listed_so_and_not_as_a_full_e
     account = (await ada.post("/api/stripe/onboarding_link")).json()["data"]["stripe_account_id"]
     shop.processor.finish(account)
     await shop.deliver()
-    await shop.service.hear()
+    await shop.service.wait_for_notices()
     ann = await shop.register(await shop.event(ada), "ann@example.com")
     await shop.time_is_up()
 

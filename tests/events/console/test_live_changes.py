@@ -9,11 +9,11 @@ from holdfast.events.settings import Settings
 from tests.events.check_in.check_in_scene import Entrance
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import give_back, pay_for_seat
+from tests.helpers.events_service import Service, running
 from tests.helpers.exchange import Stream, read_stream
 from tests.helpers.form_browser import Browser
 from tests.helpers.payments import PaymentScene, open_dispute
 from tests.helpers.people import sign_up
-from tests.support import Service, running
 
 STREAM = "http://events.test/console/stream"
 

@@ -12,8 +12,8 @@ from holdfast.events.settings import Settings
 from tests.events.console.event_scene import event_form, foreign_event, stored_events
 from tests.events.console.organizer_scene import FOREIGN, hidden_field
 from tests.events.console.organizing import sign_in_organizer
+from tests.helpers.events_service import Service, running
 from tests.helpers.form_browser import Browser, main_text, token
-from tests.support import Service, running
 
 EMPTY = dict.fromkeys(PARAGRAPH_KINDS, "")
 OF_FREE = {kind: "" for kind in PARAGRAPH_KINDS if kind not in {"payment_due", "refund"}}

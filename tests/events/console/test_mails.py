@@ -7,8 +7,8 @@ import httpx2
 import pytest
 
 from tests.events.console.organizer_scene import OrganizerScene, open_scene
+from tests.helpers.events_service import Client, Service
 from tests.helpers.form_browser import Browser
-from tests.support import Client, Service
 
 RECIPIENT = re.compile(r'<th scope="row"><a [^>]*><bdi>')
 """What stands before the address in a row."""

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from tests.events.console.organizing import sign_in_organizer
+from tests.helpers.events_service import Service
 from tests.helpers.form_browser import Browser
-from tests.support import Service
 
 MISSING = ("/console/nothing", "/console/events/999999", "/console/queues/7/nothing", "/account/nothing")
 NAVIGATION = ('<a href="/console"', '<a href="/console/queues"', '<a href="/account"', "Sign out ")

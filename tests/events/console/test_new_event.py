@@ -7,8 +7,8 @@ import pytest
 
 from tests.events.console.event_scene import event_form, foreign_event, stored_events
 from tests.events.console.organizing import sign_in_organizer
+from tests.helpers.events_service import Service
 from tests.helpers.form_browser import main_text, token
-from tests.support import Service
 
 PAGE = "/console/events/new"
 

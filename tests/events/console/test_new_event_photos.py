@@ -8,10 +8,10 @@ import httpx2
 from tests.events.console.event_scene import FREE, event_form, stored_events
 from tests.events.console.organizer_scene import hidden_field
 from tests.events.console.organizing import sign_in_organizer
+from tests.helpers.events_service import Service
 from tests.helpers.form_browser import Browser, main_text, token
 from tests.helpers.photos import JPEG, accept_photos, key_of, photo_states, stored_files
 from tests.helpers.pictures import picture
-from tests.support import Service
 
 PAGE = "/console/events/new"
 

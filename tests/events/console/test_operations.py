@@ -33,7 +33,7 @@ from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, Problem, ProblemType
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.runner import Runner
-from tests.support import Client, Service, running
+from tests.helpers.events_service import Client, Service, running
 
 NOWHERE = 4711
 

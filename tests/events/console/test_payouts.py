@@ -8,8 +8,8 @@ import pytest
 from tests.events.console.organizer_scene import hidden_field
 from tests.events.console.organizing import sign_in_by_link
 from tests.helpers.event_visitor import page_text
+from tests.helpers.events_service import Service
 from tests.helpers.payments import PaymentScene
-from tests.support import Service
 
 PAYOUTS = "/console/payouts"
 

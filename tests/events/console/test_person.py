@@ -4,8 +4,8 @@ import pytest
 
 from tests.events.console.event_scene import foreign_event
 from tests.events.console.organizing import sign_in_organizer
+from tests.helpers.events_service import Client, Service
 from tests.helpers.form_browser import Browser, main_text
-from tests.support import Client, Service
 
 
 async def person(service: Service, **fields: object) -> tuple[Client, Browser, str]:

@@ -6,10 +6,10 @@ from urllib.parse import quote
 from tests.events.console.event_scene import foreign_event, stored_events
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.photos.site import site_of
+from tests.helpers.events_service import Client, Service
 from tests.helpers.form_browser import token
 from tests.helpers.photos import image_keys, read_photo
 from tests.helpers.pictures import frames, picture
-from tests.support import Client, Service
 
 LETTERS = "ab"
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.events.console.event_scene import FREE, event_form, foreign_event, stored_events
 from tests.events.console.organizing import sign_in_organizer
+from tests.helpers.events_service import Service
 from tests.helpers.form_browser import Browser, main_text
-from tests.support import Service
 
 PAGE = "/console/events/new"
 

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from tests.events.console.organizer_scene import OrganizerScene, open_scene
+from tests.helpers.events_service import Service
 from tests.helpers.people import handle_of, sign_up
-from tests.support import Service
 
 
 async def revoke_a_key(at: OrganizerScene) -> tuple[str, str]:

@@ -4,8 +4,8 @@ from typing import Any
 
 from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_scene
 from tests.helpers.event_visitor import page_text
+from tests.helpers.events_service import Service, event_fields
 from tests.helpers.form_browser import token
-from tests.support import Service, event_fields
 
 
 async def make(at: OrganizerScene, event_id: str, **fields: str) -> Any:

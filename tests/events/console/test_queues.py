@@ -11,8 +11,8 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_scene
+from tests.helpers.events_service import Client, Service, running
 from tests.helpers.form_browser import token
-from tests.support import Client, Service, running
 
 FORM = {
     "title": "Spring sale",

@@ -9,11 +9,11 @@ from holdfast.events.settings import Settings
 from tests.events.console import event_scene
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import pay_for_seat
-from tests.german import WRONG, Both, wrong
 from tests.helpers.event_visitor import Visitor
+from tests.helpers.events_service import Service, running
 from tests.helpers.form_browser import Browser
+from tests.helpers.german import WRONG, Both, wrong
 from tests.helpers.payments import PaymentScene
-from tests.support import Service, running
 
 QUEUE = {"title": "Sale", "target_url": "https://shop.example/", "release_rate": "60", "token_ttl_minutes": "10"}
 

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from tests.events.console.organizing import next_page_link, sign_in_organizer
+from tests.helpers.events_service import Service
 from tests.helpers.form_browser import main_text
 from tests.helpers.people import end_event, erase, handle_of, mentions, sign_up
-from tests.support import Service
 
 
 async def test_the_list_of_registrations_shows_their_status_and_the_place_on_the_waiting_list(service: Service) -> None:

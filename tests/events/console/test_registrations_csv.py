@@ -4,8 +4,8 @@ import pytest
 
 from holdfast.events.console.people import registrations
 from tests.events.console.organizing import csv_cells, sign_in_organizer
+from tests.helpers.events_service import Service
 from tests.helpers.people import end_event, erase, handle_of, sign_up
-from tests.support import Service
 
 
 async def test_all_registrations_are_in_the_file_in_order_of_arrival(service: Service) -> None:

@@ -8,9 +8,9 @@ from prometheus_client import REGISTRY
 from holdfast.kit.environment.metrics import write_requests
 from tests.events.check_in.check_in_scene import code_of
 from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_scene
+from tests.helpers.events_service import Service
 from tests.helpers.form_browser import main_text
 from tests.helpers.people import sign_up
-from tests.support import Service
 
 
 async def begun(service: Service, *, language: str = "en") -> tuple[OrganizerScene, str]:

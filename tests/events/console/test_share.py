@@ -7,7 +7,7 @@ from urllib.parse import quote
 from holdfast.events.registrations.entrance_code import qr_code
 from tests.events.console.event_scene import foreign_event
 from tests.events.console.organizing import sign_in_organizer
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 async def test_an_event_is_shared_by_its_link_and_by_the_code_of_its_form(service: Service) -> None:

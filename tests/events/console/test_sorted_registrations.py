@@ -7,9 +7,9 @@ import pytest
 from holdfast.events.console.people import registrations
 from holdfast.events.registrations import search
 from tests.events.console.organizing import next_page_link, sign_in_organizer
+from tests.helpers.events_service import Service
 from tests.helpers.form_browser import main_text
 from tests.helpers.people import handle_of, sign_up
-from tests.support import Service
 
 
 async def test_the_list_of_registrations_is_sorted_by_its_heads_and_keeps_the_order_on_its_pages(

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from tests.helpers.events_service import Client, Service
 from tests.helpers.form_browser import Browser, token
-from tests.support import Client, Service
 
 ANN = "ann@example.com"
 

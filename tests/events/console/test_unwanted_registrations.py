@@ -7,9 +7,9 @@ from holdfast.events.ownership import CancelEventsArguments
 from holdfast.kit.running.steps import Steps
 from tests.events.console.organizing import OWNER_EMAIL, register_stranger
 from tests.helpers.event_visitor import page_text
+from tests.helpers.events_service import Client, Service, event_fields, queue_fields
 from tests.helpers.form_browser import Browser
 from tests.helpers.payments import PaymentScene
-from tests.support import Client, Service, event_fields, queue_fields
 
 PASSWORD = "correct horse battery"
 BEFORE = "/console/before"
@@ -27,7 +27,7 @@ async def cancel_events(service: Service, stranger: Client) -> None:
         "select args->'arguments' from procrastinate_jobs where task_name = %(name)s", name=ownership.CANCEL.name
     ) == [({"organizer_id": stranger.id},)]
     await ownership.cancel_events(Steps(service.database), CancelEventsArguments(stranger.id))
-    await service.hear()
+    await service.wait_for_notices()
 
 
 async def is_question(browser: Browser) -> bool:

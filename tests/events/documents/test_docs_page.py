@@ -23,7 +23,7 @@ from holdfast.kit.running.operation import Operation
 from holdfast.kit.webhooks.signing import new_secret, signed_headers
 from holdfast.kit.webhooks.verifying import VERIFYING
 from tests.events.routed import ROUTED
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 TAKING_A_BODY = [operation for operation in ROUTED if operation.has_body_fields]
 IDS = examples.PARAMETERS

@@ -19,10 +19,10 @@ from holdfast.kit.contract.problems import COMMON_PROBLEMS
 from holdfast.kit.running.operation import Operation
 from tests.events.refusal_scene import PROCESSOR_KEY
 from tests.events.routed import ROUTED
+from tests.helpers.events_service import Client, Service, event_fields, queue_fields
 from tests.helpers.photos import upload
 from tests.helpers.pictures import picture
 from tests.helpers.webhook_receiver import deliver
-from tests.support import Client, Service, event_fields, queue_fields
 
 
 class Document:

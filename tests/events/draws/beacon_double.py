@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 
 from holdfast_verify.formats import beacon
 from tests.events.draws.rounds import ROUNDS
-from tests.outside_servers import Server, serving
+from tests.helpers.outside_servers import Server, serving
 
 
 class BeaconDouble:

@@ -20,9 +20,9 @@ from holdfast_verify.formats import beacon
 from holdfast_verify.formats.drawn_order import PAUSE, draw_order
 from holdfast_verify.formats.tree import append, leaf_hash, parse_bundle
 from tests.events.draws.beacon_double import BeaconDouble, serving_beacon
+from tests.helpers.events_service import Service
+from tests.helpers.outside_servers import client_reaching
 from tests.helpers.sealing import seal_once
-from tests.outside_servers import client_reaching
-from tests.support import Service
 
 PEOPLE = ["ann", "bob", "cyd", "dan", "eve", "flo", "gus"]
 

@@ -14,7 +14,7 @@ from holdfast.events.seats.drawn import EVENT_DRAWS
 from tests.events.draws.draw_steps import DrawSteps, list_closing
 from tests.events.pages.own_registration import own_path
 from tests.helpers.event_visitor import Visitor
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 
 @dataclass

@@ -9,7 +9,7 @@ import pytest
 from tests.events.draws.draw_steps import PEOPLE
 from tests.events.draws.event_scene import EventDraw, confirm_entries, opening_event, own_page_address, press_confirm
 from tests.helpers.event_visitor import Visitor, page_text
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ async def test_confirmed_entries_get_their_places_before_all_others_as_the_log_p
     assert [entry["numbers"] for entry in log if entry["kind"] == "confirmations"] == [[2, 4, 7]]
     assert [entry["number"] for entry in log if entry["kind"] == "place"] == [*order, 8]
     assert await draw.faults() == []
-    await draw.service.hear()
+    await draw.service.wait_for_notices()
     public = draw.event["public_url"].removeprefix("http://events.test")
     assert "7 entries, 3 confirmed." in await show(draw, public)
     assert "come first, in this order, and then the others" in await show(draw, public)

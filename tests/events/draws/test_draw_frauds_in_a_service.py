@@ -17,7 +17,7 @@ from tests.events.draws.event_scene import EventDraw, confirm_entries, opening_e
 from tests.events.log.forger import Forger
 from tests.events.log.fraud_table import FRAUDS
 from tests.events.log.log_scene import seal_logs
-from tests.serving import running_at_port
+from tests.helpers.serving import running_at_port
 from tests.verify.audit.honest_event import Entry
 
 

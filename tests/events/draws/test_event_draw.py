@@ -18,7 +18,7 @@ from holdfast.events.seats import drawn as placing
 from tests.events.draws.draw_steps import PEOPLE, ROUND
 from tests.events.draws.event_scene import EventDraw, opening_event
 from tests.events.draws.rounds import ROUNDS
-from tests.support import Service, eventually
+from tests.helpers.events_service import Service, eventually
 
 PENDING = "registration_pending"
 

@@ -21,9 +21,9 @@ from tests.events.draws.event_scene import EventDraw
 from tests.events.log.log_scene import seal_logs
 from tests.events.log.verification import verify
 from tests.helpers.background_loops import at_work
-from tests.outside_servers import client_reaching
-from tests.serving import running_at_port
-from tests.support import eventually
+from tests.helpers.events_service import eventually
+from tests.helpers.outside_servers import client_reaching
+from tests.helpers.serving import running_at_port
 
 PEOPLE = ("ann", "bob", "cyd")
 

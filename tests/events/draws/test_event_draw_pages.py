@@ -9,8 +9,8 @@ import pytest
 
 from tests.events.draws.draw_steps import PEOPLE, ROUND
 from tests.events.draws.event_scene import EventDraw, opening_event
-from tests.node import node
-from tests.support import Service
+from tests.helpers.events_service import Service
+from tests.helpers.node import node
 
 
 async def page(draw: EventDraw, path: str, language: str = "en") -> str:
@@ -56,11 +56,11 @@ async def test_the_pages_say_before_the_draw_what_is_drawn_and_then_how_to_check
 
         await draw.frozen()
         await service.run_sql("update events set draw_at = now() - interval '1 second'")
-        await service.hear()
+        await service.wait_for_notices()
         assert "Entries are closed. The seats are drawn on" in await page(draw, public)
         await draw.draw()
         await draw.place()
-        await service.hear()
+        await service.wait_for_notices()
         after, order = await page(draw, public), await draw.order()
         assert "The seats were drawn." in after
         assert len(after) < 60_000

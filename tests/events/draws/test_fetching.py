@@ -9,7 +9,7 @@ from holdfast.kit.outbound.refusals import FetchRefusal
 from holdfast_verify.formats import beacon
 from tests.events.draws.beacon_double import serving_beacon
 from tests.events.draws.rounds import ROUNDS
-from tests.outside_servers import client_reaching
+from tests.helpers.outside_servers import client_reaching
 
 ROUND = 657413
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from holdfast_verify.formats import beacon
 from holdfast_verify.formats.drawn_order import DRAWN_ORDER, Freeze, draw_order, hash_of_order, seed_of
 from tests.events.draws.rounds import ROUNDS
-from tests.node import node
+from tests.helpers.node import node
 
 FREEZE = Freeze("holdfast.example/log/queues/3", 2_000, bytes(range(32)), beacon.CHAIN, 657413)
 SIGNATURE = bytes.fromhex(ROUNDS[657413])

@@ -8,7 +8,7 @@ from holdfast.events.seats import drawn
 from tests.events.draws.draw_steps import PEOPLE
 from tests.events.draws.event_scene import EventDraw, confirm_entries, opening_event
 from tests.events.queues.draw_scene import drawing_queue
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 Step = Callable[[EventDraw], Awaitable[object]]
 

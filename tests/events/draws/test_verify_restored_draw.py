@@ -11,7 +11,7 @@ from tests.events.draws.draw_steps import PEOPLE
 from tests.events.draws.event_scene import EventDraw, confirm_entries, opening_event
 from tests.events.log.log_scene import seal_logs
 from tests.events.log.verification import verify
-from tests.serving import running_at_port
+from tests.helpers.serving import running_at_port
 
 
 @pytest.fixture

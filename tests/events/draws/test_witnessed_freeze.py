@@ -18,7 +18,7 @@ from tests.events.draws.event_scene import EventDraw, opening_event
 from tests.events.log.log_scene import seal_logs
 from tests.events.log.outside_witness import OutsideWitness
 from tests.events.log.verification import verify
-from tests.serving import running_at_port
+from tests.helpers.serving import running_at_port
 
 
 @dataclass

@@ -5,7 +5,7 @@ from typing import Any
 
 from holdfast.events.events.model import Frequency
 from holdfast.events.events.recurrence import continue_series, next_occurrence_at
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 EVENING = datetime(2027, 1, 31, 18, 30, tzinfo=UTC)
 

@@ -4,7 +4,7 @@ import asyncio
 
 from prometheus_client import REGISTRY
 
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 def batches() -> float:

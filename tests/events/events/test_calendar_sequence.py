@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 EVENT = {
     "title": "Etching",

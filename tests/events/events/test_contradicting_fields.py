@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import Client, Service, event_fields
+from tests.helpers.events_service import Client, Service, event_fields
 
 HALF = "is half of a map pin: give latitude and longitude, or none of them"
 STRAY = "must be left out: only a dynamic price has bounds"

@@ -10,7 +10,7 @@ import pytest
 from holdfast.events.texts import rendering
 from holdfast.kit.background.subprocess_call import SubprocessCall
 from tests.events.crowds import Crowd, crowd_of
-from tests.support import Client, Service, eventually
+from tests.helpers.events_service import Client, Service, eventually
 
 # Texts that take too long leave a service with new processes, for which others wait.
 pytestmark = pytest.mark.usefixtures("own_service")

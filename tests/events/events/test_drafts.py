@@ -15,7 +15,7 @@ from tests.events.events.series import all_events, continue_series_now, create_p
 from tests.events.pages.reading import readable_text
 from tests.helpers.agents import problem_of
 from tests.helpers.event_visitor import Visitor, field_value
-from tests.support import Client, Service, event_fields, eventually, publish_event
+from tests.helpers.events_service import Client, Service, event_fields, eventually, publish_event
 
 MOVING = {"pricing_mode": "dynamic", "price": 2500, "min_price": 1000, "max_price": 6000}
 

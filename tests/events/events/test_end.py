@@ -13,7 +13,7 @@ from tests.events.agents.samples import agent
 from tests.events.events.series import all_events, continue_series_now, create_past_series
 from tests.events.pages.reading import readable_text, structured_data
 from tests.helpers.agents import problem_of
-from tests.support import Client, Service, event_fields
+from tests.helpers.events_service import Client, Service, event_fields
 
 EVENING = {"datetime": "2036-11-27T17:00:00Z", "timezone": "Europe/Berlin"}
 """An event that begins at 18:00 in Berlin, on a Thursday."""

@@ -11,7 +11,7 @@ from holdfast.events.mails import delivery_status
 from holdfast.events.mails.delivery_status import ListMails
 from holdfast.kit.contract.caller import api_key
 from holdfast.kit.running.steps import Steps
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 COUNT = 600
 BATCH_SIZE = 20

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.kit.postgres import pagination
 from tests.events.agents.samples import agent
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 LONG = 100_000
 """The most characters of the description of an event."""

@@ -4,8 +4,8 @@ from holdfast.events.pages.event.cache import find_linked_events
 from holdfast.events.photos.sizes import clear_photos
 from holdfast.kit.running.steps import Steps
 from tests.events.events.series import EVENING, all_events, continue_series_now, create_past_series
+from tests.helpers.events_service import Service
 from tests.helpers.photos import a_day_passes, read_photo, upload
-from tests.support import Service
 
 
 async def test_an_occurrence_is_an_event_of_its_own_with_the_same_fields(service: Service) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.events.agents.samples import ANN, agent, furnish_organizer
 from tests.helpers.agents import problem_of
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 
 @pytest.fixture

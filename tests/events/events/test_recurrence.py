@@ -10,7 +10,7 @@ from holdfast.events.events import recurrence
 from holdfast.events.events.part import PART
 from tests.events.events.series import EVENING, all_events, continue_series_now, create_past_series, dates
 from tests.helpers.background_loops import at_work
-from tests.support import Service, eventually
+from tests.helpers.events_service import Service, eventually
 
 
 async def test_a_monthly_event_on_the_31st_takes_place_at_the_end_of_every_month_of_a_year(service: Service) -> None:

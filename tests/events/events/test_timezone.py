@@ -13,7 +13,7 @@ from holdfast.events.events.model import ZONES, zone
 from tests.events.agents.samples import agent
 from tests.events.events.series import all_events, continue_series_now, create_past_series
 from tests.helpers.agents import problem_of
-from tests.support import Client, Service, event_fields
+from tests.helpers.events_service import Client, Service, event_fields
 
 UNKNOWN = {"timezone": ["must be the IANA name of a time zone, such as Europe/Berlin"]}
 

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.events.idempotency.idempotency_scene import OTHER_PHOTO, PHOTO, IdempotencyScene
+from tests.helpers.events_service import Service
 from tests.helpers.photos import accept_photos
-from tests.support import Service
 
 
 @pytest.fixture

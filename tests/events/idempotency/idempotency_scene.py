@@ -8,8 +8,8 @@ import pytest
 from holdfast.events.api import OPERATIONS
 from holdfast.events.documents.examples import BODIES
 from holdfast.kit.running.operation import Operation
+from tests.helpers.events_service import Client, Service
 from tests.helpers.photos import key_of
-from tests.support import Client, Service
 
 REPEATABLE = [operation for operation in OPERATIONS if operation.takes_idempotency_key]
 PHOTO, OTHER_PHOTO = key_of(1, "a"), key_of(1, "b")

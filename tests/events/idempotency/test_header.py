@@ -3,9 +3,9 @@
 import pytest
 
 from holdfast.kit.running.operation import Operation
-from tests.cases import in_turn
 from tests.events.idempotency.idempotency_scene import REPEATABLE, IdempotencyScene, of_each, status_and_code
-from tests.support import Service
+from tests.helpers.cases import in_turn
+from tests.helpers.events_service import Service
 
 
 @in_turn("key", [b"", b"  ", b"\xe9", b"a\tb", "schlüssel".encode(), b"k" * 256])

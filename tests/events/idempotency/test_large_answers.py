@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.kit.running import idempotency
 from tests.events.idempotency.idempotency_scene import IdempotencyScene, status_and_code
-from tests.support import Client
+from tests.helpers.events_service import Client
 
 LONG = "x" * 90_000
 

@@ -6,7 +6,7 @@ import contextlib
 from holdfast.events.settings import Settings
 from holdfast.kit.running.operation import Operation
 from tests.events.idempotency.idempotency_scene import CREATE_REGISTRATION, IdempotencyScene, of_each
-from tests.support import Client, eventually, running
+from tests.helpers.events_service import Client, eventually, running
 
 
 @of_each

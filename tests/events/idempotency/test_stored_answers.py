@@ -4,7 +4,7 @@ from pathlib import Path
 
 from holdfast.events.service import IDEMPOTENCY
 from tests.events.idempotency.idempotency_scene import IdempotencyScene, status_and_code
-from tests.support import Client, Service, running, unlimited
+from tests.helpers.events_service import Client, Service, running, unlimited
 
 # Whose key it is
 

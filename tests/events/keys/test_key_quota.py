@@ -8,7 +8,7 @@ import pytest
 from holdfast.events.settings import Settings
 from tests.events.agents.samples import agent
 from tests.helpers.agents import problem_of
-from tests.support import Client, Service, running
+from tests.helpers.events_service import Client, Service, running
 
 
 @pytest.fixture

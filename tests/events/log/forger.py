@@ -21,9 +21,9 @@ from holdfast_verify.formats.tree import TILE_WIDTH, append, bundle, leaf_hash, 
 from tests.events.log.log_scene import seal_logs
 from tests.events.log.verification import verify
 from tests.events.pages.own_registration import own_path
+from tests.helpers.events_service import Client, Service, running
 from tests.helpers.sealing import seal_once
-from tests.serving import listener, running_already, serving
-from tests.support import Client, Service, running
+from tests.helpers.serving import listener, running_already, serving
 from tests.verify.audit.honest_event import Entry, compact_json
 
 TABLES = ("logs", "log_pending", "log_heads", "log_tiles", "log_entries", "registrations")

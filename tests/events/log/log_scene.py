@@ -15,8 +15,8 @@ from holdfast.events.log.head_log import WitnessClient
 from holdfast_verify.formats.proof_file import ProofFile, parse_proof_file
 from holdfast_verify.formats.signed_note import Checkpoint, Verifier, open_note, parse_checkpoint
 from holdfast_verify.formats.tree import HASH_BYTES, append, leaf_hash, parse_bundle, tile_path, verify_inclusion
+from tests.helpers.events_service import Service
 from tests.helpers.sealing import seal_once
-from tests.support import Service
 from tests.verify.formats.verifiers import tile_paths
 
 START = datetime(2026, 11, 26, 13, 0, 0, 123_456, UTC)

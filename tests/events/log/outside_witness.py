@@ -12,7 +12,7 @@ from starlette.routing import Route
 from holdfast_verify.formats.cosignature import CosignatureVerifier
 from holdfast_verify.formats.signed_note import Verifier
 from holdfast_verify.witness import Witness, WitnessDirectory
-from tests.serving import listener, serving
+from tests.helpers.serving import listener, serving
 
 ScriptedAnswer = Callable[[Request], Awaitable[Response]]
 

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from holdfast.events.seats import intake
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 async def pending_entries(

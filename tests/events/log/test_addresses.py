@@ -5,7 +5,7 @@ from base64 import b64decode
 from holdfast.kit.http.answers import BRIEF, IMMUTABLE
 from holdfast_verify.formats.tree import parse_bundle
 from tests.events.log.log_scene import open_log, read_verified_entry
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 async def test_answers_of_a_log_have_their_type_and_are_cached_while_they_do_not_change(service: Service) -> None:

@@ -9,10 +9,10 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from tests.databases import scratch_database
 from tests.events.log.log_scene import LogScene, seal_logs
 from tests.events.log.verification import rules, verify
-from tests.support import Client, Service, running, unlimited
+from tests.helpers.databases import scratch_database
+from tests.helpers.events_service import Client, Service, running, unlimited
 from tests.verify.formats.verifiers import download
 
 # Functions of this name in another schema stand before those of PostgreSQL.

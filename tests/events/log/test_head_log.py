@@ -5,8 +5,8 @@ from collections import Counter
 
 from holdfast.events.log import head_log, sealing
 from tests.events.log.log_scene import HOST, LogScene, begin_log_generations, head_log_scene, open_log
+from tests.helpers.events_service import Service
 from tests.helpers.sealing import seal_once
-from tests.support import Service
 
 
 async def test_signed_heads_of_all_logs_are_in_the_head_log_once_and_in_order(service: Service) -> None:

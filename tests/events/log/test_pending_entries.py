@@ -9,7 +9,7 @@ from holdfast.events.seats import intake, settlement
 from holdfast.events.settings import Settings
 from tests.events.check_in.check_in_scene import begun_event, give_seats
 from tests.events.log.pending import accept, change, commitment, moment, pending_entries, take_pending_entries
-from tests.support import Client, Service, running
+from tests.helpers.events_service import Client, Service, running
 
 OPEN = {"kind": "open", "of": "event", "seated": 0, "waiting": 0, "first_number": 1}
 

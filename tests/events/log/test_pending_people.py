@@ -2,10 +2,10 @@
 
 from holdfast.events.seats import settlement
 from tests.events.log.pending import accept, change, commitment, pending_entries
+from tests.helpers.events_service import Service
 from tests.helpers.form_browser import Browser
 from tests.helpers.people import end_event, erase, handle_of, sign_up
 from tests.helpers.sealing import seal_once
-from tests.support import Service
 
 
 async def seal_entries(service: Service, event_id: int) -> str:

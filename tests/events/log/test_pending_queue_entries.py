@@ -8,7 +8,7 @@ import pytest
 from holdfast.events.queues import joining, release
 from holdfast.events.queues.joining import JoinResult, Visitor
 from tests.events.log.pending import moment, pending_entries, take_pending_entries
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 
 async def join(service: Service, *places: tuple[int, str]) -> list[JoinResult]:

@@ -11,7 +11,7 @@ from holdfast_verify.formats.entries import commitment, person_text
 from holdfast_verify.formats.receipts import Receipt, verify_receipt
 from holdfast_verify.formats.signed_note import Signer
 from tests.events.log.log_scene import LogScene
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 
 async def promise_of(service: Service, answer: dict[str, Any]) -> Any:

@@ -20,8 +20,8 @@ from holdfast_verify.witness import WitnessDirectory
 from tests.events.log.log_scene import LogScene, head_log_scene, open_log, seal_logs
 from tests.events.log.outside_witness import OutsideWitness
 from tests.helpers.background_loops import at_work
+from tests.helpers.events_service import Service, eventually
 from tests.helpers.sealing import seal_once
-from tests.support import Service, eventually
 
 
 async def published_head(service: Service) -> str:

@@ -13,7 +13,7 @@ from tests.events.pages.own_registration import register_and_settle
 from tests.events.queues.browser import Browser
 from tests.events.queues.queue_scene import open_queue
 from tests.helpers.event_visitor import Visitor
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 def receipt_link(page: httpx2.Response) -> str:

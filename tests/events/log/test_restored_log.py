@@ -3,7 +3,7 @@
 from base64 import b64encode
 
 from tests.events.log.log_scene import LogScene, begin_log_generations, open_log, read_verified_entry
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 async def test_a_restored_log_goes_on_under_another_name_and_says_where_the_old_one_was(service: Service) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 from holdfast.events.settings import Settings
 from tests.events.log.log_scene import seal_logs
 from tests.events.log.verification import verify
-from tests.serving import running_at_port
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
+from tests.helpers.serving import running_at_port
 
 STEPS = [*["register"] * 10, *["settle"] * 6, *("leave", "leave", "put aside", "move up", "resize", "seal", "seal")]
 

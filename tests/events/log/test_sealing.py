@@ -13,8 +13,8 @@ from holdfast.events.log import keys, sealing
 from holdfast_verify.formats.entries import commitment, person_text
 from tests.events.log.log_scene import START, begin_log, open_log
 from tests.helpers.background_loops import at_work
+from tests.helpers.events_service import Service, eventually
 from tests.helpers.sealing import seal_once
-from tests.support import Service, eventually
 
 
 async def test_entries_are_written_as_the_format_says(service: Service) -> None:

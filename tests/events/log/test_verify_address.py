@@ -17,8 +17,8 @@ from holdfast_verify.check import catching_up
 from tests.events.log.log_scene import open_log, seal_logs
 from tests.events.log.verification import rules, verify
 from tests.helpers.event_visitor import Visitor
-from tests.serving import listener, running_already, running_at_port, serving
-from tests.support import running
+from tests.helpers.events_service import running
+from tests.helpers.serving import listener, running_already, running_at_port, serving
 from tests.verify.audit.honest_event import HonestEvent, checkpoint_of, write_head_proof, write_log, write_texts
 
 

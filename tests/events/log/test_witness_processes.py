@@ -27,7 +27,7 @@ from tests.events.log.forked_log import FORKED_AT, SIGNER, SIZE, note, proof, re
 from tests.events.log.log_scene import open_log, seal_logs
 from tests.events.log.verification import rules, verify
 from tests.helpers.processes import HOLDFAST
-from tests.serving import listener, running_at_port
+from tests.helpers.serving import listener, running_at_port
 from tests.verify.formats.verifiers import aics_environment
 
 NAME = "witness.example.org/w1"

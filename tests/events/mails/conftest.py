@@ -13,8 +13,8 @@ from holdfast.events.settings import Settings
 from holdfast.kit.background.subprocess_call import SubprocessCall
 from holdfast.kit.mail.rendering import ContentRenderer
 from tests.events.mails.post import Post
-from tests.smtp import Server, mail_server
-from tests.support import Service
+from tests.helpers.events_service import Service
+from tests.helpers.smtp import Server, mail_server
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ from holdfast.kit.mail import sender
 from holdfast.kit.mail.rendering import ContentRenderer
 from tests.events.log.log_scene import seal_logs
 from tests.helpers.background_loops import at_work
-from tests.smtp import Received, Server
-from tests.support import Client, Service, eventually
+from tests.helpers.events_service import Client, Service, eventually
+from tests.helpers.smtp import Received, Server
 
 ANN, BOB, CY = "ann@example.com", "bob@example.com", "cy@example.com"
 

@@ -5,7 +5,7 @@ from structlog.testing import capture_logs
 from holdfast.events.mails import sending
 from tests.events.mails.post import ANN, Post
 from tests.helpers.background_loops import at_work
-from tests.support import eventually, running
+from tests.helpers.events_service import eventually, running
 
 
 async def test_a_process_without_the_address_of_the_service_sends_nothing_and_says_so(post: Post) -> None:

@@ -12,9 +12,9 @@ from tests.events.console.organizing import sign_in_organizer
 from tests.events.log.log_scene import seal_logs
 from tests.events.mails.post import ANN, BOB, Post, let_time_pass
 from tests.helpers.event_visitor import Visitor, page_text
+from tests.helpers.events_service import Client
 from tests.helpers.form_browser import main_text
 from tests.kit.mail.posting import all_due
-from tests.support import Client
 
 TAGGED = [f"Ann+{number}@example.com" for number in range(8)]
 

@@ -7,7 +7,7 @@ from holdfast.events.people.model import AccountSelector
 from tests.events.mails.post import ANN, BOB, Post, let_time_pass
 from tests.helpers.event_visitor import Visitor, page_text
 from tests.helpers.form_browser import Browser
-from tests.smtp import Received
+from tests.helpers.smtp import Received
 
 TAGGED = "Ann+news@example.com"
 ONE_CLICK = {"List-Unsubscribe": "One-Click"}

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from tests.serving import listener, serving
+from tests.helpers.serving import listener, serving
 
 AUDIENCE = "http://events.test/mcp"
 

@@ -12,7 +12,7 @@ from holdfast.events.oauth.model import LinkedSubject, LinkSubject, ListSubjects
 from holdfast.events.settings import Settings
 from tests.events.oauth.authorization_server import AuthorizationServer
 from tests.helpers.agents import Agent
-from tests.support import Client, Service, running
+from tests.helpers.events_service import Client, Service, running
 
 
 class OAuthScene:

@@ -8,7 +8,7 @@ from holdfast.events.oauth import issuer as module
 from holdfast.events.oauth.issuer import Issuer
 from tests.events.oauth.authorization_server import AuthorizationServer, new_key
 from tests.events.oauth.outcomes import refusal
-from tests.support import eventually
+from tests.helpers.events_service import eventually
 
 
 async def readings(server: AuthorizationServer, count: int) -> None:

@@ -5,8 +5,8 @@ import re
 import psycopg
 import pytest
 
-from tests.command_line import run_holdfast
-from tests.support import Service
+from tests.helpers.command_line import run_holdfast
+from tests.helpers.events_service import Service
 
 ISSUER = "https://login.example/"
 

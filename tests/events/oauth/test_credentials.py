@@ -10,7 +10,7 @@ from holdfast.events.settings import Settings
 from tests.events.oauth.authorization_server import AuthorizationServer, new_key
 from tests.events.oauth.oauth_scene import OAuthScene, furnish_scene, status_and_code
 from tests.helpers.agents import Agent
-from tests.support import Client, running
+from tests.helpers.events_service import Client, running
 
 # What a token may do
 

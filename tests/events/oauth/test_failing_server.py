@@ -12,7 +12,7 @@ from holdfast.events.oauth.issuer import Issuer
 from tests.events.oauth.authorization_server import AuthorizationServer, new_key
 from tests.events.oauth.failures import FAILURES
 from tests.events.oauth.outcomes import is_unavailable, refusal
-from tests.support import eventually
+from tests.helpers.events_service import eventually
 
 
 @pytest.mark.parametrize("failure", ["it never answers", "it answers 500", "its keys are no keys"])

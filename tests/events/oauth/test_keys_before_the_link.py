@@ -6,8 +6,8 @@ import pytest
 
 from tests.events.oauth.oauth_scene import OAuthScene, status_and_code
 from tests.helpers.agents import STATELESS, Agent
+from tests.helpers.events_service import Client, eventually
 from tests.helpers.form_browser import Browser
-from tests.support import Client, eventually
 
 BEN = "ben@example.com"
 PASSWORD = "correct horse battery"

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from tests.cases import in_turn
 from tests.events.oauth.oauth_scene import OAuthScene, status_and_code
 from tests.helpers.agents import STATELESS, Agent
+from tests.helpers.cases import in_turn
+from tests.helpers.events_service import running
 from tests.helpers.locked_rows import check_unnoticed, hold_locks
-from tests.support import running
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", STATELESS])

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.databases import shared_or_own
 from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, furnish_scene
-from tests.support import Service, running
+from tests.helpers.databases import shared_or_own
+from tests.helpers.events_service import Service, running
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tests.serving import listener, serving
+from tests.helpers.serving import listener, serving
 
 PROJECT, SECRET, PROFILE, AUDIENCE = "project-test-1", "correct horse", "trusted-auth-token-profile-1", "project-1"
 CLIENT, REDIRECT = "connected-app-1", "https://app.example/done"

@@ -15,8 +15,8 @@ from holdfast.accounts import sessions
 from holdfast.events.oauth_server.tokens import challenge_of
 from holdfast.events.settings import Settings
 from tests.helpers.agents import Agent
+from tests.helpers.events_service import Client, Service, running
 from tests.helpers.form_browser import session_cookie_name, token
-from tests.support import Client, Service, running
 
 VERIFIER = "a-verifier-that-nobody-else-could-know-0123456789"
 REDIRECT = "https://app.example/done"
@@ -113,7 +113,7 @@ class OAuthServerScene:
 
     async def works(self, tokens: Mapping[str, Any]) -> bool:
         """Whether an access token is accepted."""
-        await self.service.hear()
+        await self.service.wait_for_notices()
         response = await self.agent(tokens).ask("tools/list")
         assert response.status_code in {200, 401}
         return response.status_code == 200

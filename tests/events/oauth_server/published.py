@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.kit.outbound.requests import OutboundClient
-from tests.certificates import Authority
-from tests.outside_servers import LOCAL, Script, Server, ok_answer, raw_answer, serving
+from tests.helpers.certificates import Authority
+from tests.helpers.outside_servers import LOCAL, Script, Server, ok_answer, raw_answer, serving
 
 HOST = "app.example"
 

@@ -17,8 +17,8 @@ from holdfast.events.oauth_server.tokens import challenge_of
 from holdfast.events.resources import Database
 from holdfast.events.service import EVENTS
 from holdfast.kit.security.api_keys import digest
-from tests.databases import scratch_database
-from tests.support import unlimited
+from tests.helpers.databases import scratch_database
+from tests.helpers.events_service import unlimited
 
 VERIFIER = "v" * 43
 ME, THIEF = "client_me", "client_thief"

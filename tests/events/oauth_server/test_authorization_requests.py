@@ -6,7 +6,6 @@ from urllib.parse import parse_qs, parse_qsl, quote, urlencode, urlsplit
 
 import pytest
 
-from tests.cases import in_turn
 from tests.events.oauth_server.oauth_server_scene import (
     REDIRECT,
     OAuthServerScene,
@@ -15,6 +14,7 @@ from tests.events.oauth_server.oauth_server_scene import (
     register_client,
     sign_in_person,
 )
+from tests.helpers.cases import in_turn
 
 OTHERS = [
     "https://app.example/done/",

@@ -11,7 +11,6 @@ from joserfc.jwk import ECKey, RSAKey
 
 from holdfast.events.oauth_server import clients
 from holdfast.events.settings import Settings
-from tests.cases import in_turn
 from tests.events.oauth_server.oauth_server_scene import (
     App,
     OAuthServerScene,
@@ -21,7 +20,8 @@ from tests.events.oauth_server.oauth_server_scene import (
 )
 from tests.events.oauth_server.published import Site, publish_site
 from tests.events.oauth_server.signed_assertions import ISSUER, JWT_BEARER, SigningClient, signing_key
-from tests.outside_servers import raw_answer
+from tests.helpers.cases import in_turn
+from tests.helpers.outside_servers import raw_answer
 
 KEYS = "/keys.json"
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from tests.cases import in_turn
 from tests.events.oauth_server.oauth_server_scene import VERIFIER, OAuthServerScene, issued_tokens, status_and_error
+from tests.helpers.cases import in_turn
 
 
 async def test_a_code_gets_tokens_that_act_for_the_person_who_allowed_it(scene: OAuthServerScene) -> None:

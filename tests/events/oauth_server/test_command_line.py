@@ -2,8 +2,8 @@
 
 import re
 
-from tests.command_line import run_holdfast
 from tests.events.oauth_server.oauth_server_scene import OAuthServerScene
+from tests.helpers.command_line import run_holdfast
 
 
 async def test_an_app_is_listed_and_disconnected(scene: OAuthServerScene) -> None:

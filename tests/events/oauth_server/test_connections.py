@@ -10,7 +10,7 @@ from holdfast.events.oauth_server.model import Connection, Disconnect, ListConne
 from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, issued_tokens, status_and_error
-from tests.support import Client, running
+from tests.helpers.events_service import Client, running
 
 
 async def listed(scene: OAuthServerScene, who: Client) -> list[Connection]:

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from holdfast.events.settings import Settings
 from tests.events.oauth_server.connected_apps import AUDIENCE, CLIENT, PROFILE, REDIRECT, ConnectedApps, connected_apps
 from tests.events.oauth_server.oauth_server_scene import Person, action_in, redirect_parameters, sign_in_person
+from tests.helpers.events_service import Client, Service, running
 from tests.helpers.form_browser import token
-from tests.support import Client, Service, running
 
 CHALLENGE = "c" * 43
 QUERY = {

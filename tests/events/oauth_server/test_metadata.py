@@ -7,7 +7,7 @@ from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
 
 from holdfast.events.settings import Settings
 from tests.events.oauth_server.oauth_server_scene import OAuthServerScene
-from tests.support import Service, running
+from tests.helpers.events_service import Service, running
 
 METADATA = "/.well-known/oauth-authorization-server"
 RESOURCE = "/.well-known/oauth-protected-resource/mcp"

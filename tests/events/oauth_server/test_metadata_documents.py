@@ -10,7 +10,7 @@ from holdfast.events.oauth_server.clients import DEFAULT_CACHE_SECONDS, MAX_CACH
 from holdfast.events.settings import Settings
 from tests.events.oauth_server.oauth_server_scene import App, OAuthServerScene, Person, issued_tokens, serve_furnished
 from tests.events.oauth_server.published import HOST, Site, publish_site
-from tests.outside_servers import raw_answer
+from tests.helpers.outside_servers import raw_answer
 
 
 class Publisher:

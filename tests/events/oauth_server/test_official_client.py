@@ -20,9 +20,9 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import person
 from tests.events.oauth_server.oauth_server_scene import ClientStorage, Person, sign_in_person
 from tests.events.oauth_server.published import Site, publish_site
-from tests.serving import running_at_port
-from tests.support import Client as Organizer
-from tests.support import Service
+from tests.helpers.events_service import Client as Organizer
+from tests.helpers.events_service import Service
+from tests.helpers.serving import running_at_port
 
 
 class ClientScene:

@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, sign_in_person
-from tests.support import running
+from tests.helpers.events_service import running
 
 QUERY = "response_type=code&client_id=x&redirect_uri=https://app.example/"
 

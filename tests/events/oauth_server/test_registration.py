@@ -7,9 +7,9 @@ import pytest
 from holdfast.events.oauth_server.clients import forget_clients
 from holdfast.events.oauth_server.grants import forget_grants
 from holdfast.events.settings import Settings
-from tests.cases import in_turn
 from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, register_client, status_and_error
-from tests.support import running
+from tests.helpers.cases import in_turn
+from tests.helpers.events_service import running
 
 FINE = [
     "https://app.example/done",

@@ -10,10 +10,10 @@ import pytest
 
 from tests.events.pages.own_registration import own_path
 from tests.helpers.event_visitor import Visitor, page_state
+from tests.helpers.events_service import Client, Service, running
 from tests.helpers.form_browser import Browser, token
 from tests.helpers.locked_rows import hold_locks
 from tests.helpers.people import list_registrations, sign_up
-from tests.support import Client, Service, running
 
 ANN = "ann@example.com"
 REGISTER = "/api/organizers/register"

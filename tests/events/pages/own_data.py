@@ -4,7 +4,7 @@ import httpx2
 
 from holdfast.events.people.model import DataLink, path
 from tests.helpers.event_visitor import Visitor, field_value
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 async def ask_for_own_data(service: Service, path: str, language: str = "en") -> httpx2.Response:

@@ -6,7 +6,7 @@ import httpx2
 
 from holdfast.events.registrations.links import own_url
 from tests.helpers.event_visitor import Visitor, field_value
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 
 async def register_and_settle(

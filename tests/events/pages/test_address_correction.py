@@ -8,8 +8,8 @@ import pytest
 from tests.events.check_in.check_in_scene import link_of
 from tests.events.pages.reading import readable_text
 from tests.helpers.event_visitor import Visitor, page_state
+from tests.helpers.events_service import Client, Service
 from tests.helpers.sealing import seal_once
-from tests.support import Client, Service
 
 WRONG, RIGHT = "anme@example.com", "anne@example.com"
 

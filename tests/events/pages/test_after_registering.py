@@ -4,7 +4,7 @@ import re
 
 from tests.events.pages.reading import readable_text
 from tests.helpers.event_visitor import Visitor
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 async def test_a_seated_visitor_reads_the_masked_address_and_what_happens_next(service: Service) -> None:

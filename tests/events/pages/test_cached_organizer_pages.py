@@ -4,7 +4,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from holdfast.events.settings import Settings
-from tests.support import Service, eventually, running
+from tests.helpers.events_service import Service, eventually, running
 
 
 @pytest.mark.usefixtures("only_notices_end_caches")
@@ -17,7 +17,7 @@ async def test_a_change_is_shown_on_the_page_of_the_organizer_by_every_process(s
         async def texts() -> list[str]:
             """The page: in the process that changed it at once, and in the other one when that has heard."""
             first = await one.http.get(f"/organizers/{ada.slug}")
-            await other.hear()
+            await other.wait_for_notices()
             return [page.text for page in (first, await other.http.get(f"/organizers/{ada.slug}"))]
 
         async def edit(id: int, **fields: object) -> None:
@@ -25,7 +25,7 @@ async def test_a_change_is_shown_on_the_page_of_the_organizer_by_every_process(s
 
         async def sql(statement: str) -> None:
             await other.run_sql(statement, id=ada.id)
-            await one.hear()
+            await one.wait_for_notices()
 
         changes = {
             "a title": lambda: edit(event["id"], title="Watercolours"),
@@ -70,7 +70,7 @@ async def test_a_change_is_shown_on_the_page_of_the_organizer_by_every_process(s
 async def test_a_crowd_at_one_organizer_asks_the_database_once(service: Service) -> None:
     ada = await service.organizer()
     await ada.create_event()
-    await service.hear()
+    await service.wait_for_notices()
 
     def reads() -> float:
         return REGISTRY.get_sample_value("holdfast_batch_calls_count", {"batch": "read_organizer"}) or 0

@@ -10,10 +10,10 @@ from holdfast.events.settings import Settings
 from holdfast.kit.http.answers import LIVE
 from holdfast.kit.pages import page_cache
 from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
-from tests.any_bound import ANY_BOUND
 from tests.events.pages.reading import readable_text
+from tests.helpers.any_bound import ANY_BOUND
 from tests.helpers.event_visitor import page_state
-from tests.support import Service, eventually, running
+from tests.helpers.events_service import Service, eventually, running
 
 
 async def test_an_unchanged_event_page_is_answered_with_304_until_it_changes(service: Service) -> None:
@@ -69,7 +69,7 @@ async def test_a_change_of_an_event_is_shown_as_soon_as_it_is_announced(service:
         seen.append(await places())
     left = await ada.delete(url)
     assert left.status_code == 204, left.text
-    await service.hear()
+    await service.wait_for_notices()
     seen.append(await places())
     await ada.delete(f"/api/events/{event['id']}")
     cancelled = await service.http.get(event["public_url"])
@@ -108,7 +108,7 @@ async def test_a_change_is_shown_by_every_process(settings: Settings) -> None:
             assert "Watercolours" not in (await process.http.get(event["public_url"])).text
 
         await ada.patch(f"/api/events/{event['id']}", {"event": {"title": "Watercolours"}})
-        await other.hear()
+        await other.wait_for_notices()
 
         for process in (one, other):
             assert "Watercolours" in (await process.http.get(event["public_url"])).text
@@ -118,7 +118,7 @@ async def test_a_change_is_shown_by_every_process(settings: Settings) -> None:
 async def test_a_crowd_at_one_event_asks_the_database_once(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    await service.hear()
+    await service.wait_for_notices()
     await service.http.get(event["public_url"])
 
     def lookups() -> float | None:
@@ -149,7 +149,7 @@ async def test_a_cached_page_is_kept_for_one_language(service: Service) -> None:
 async def test_an_unchanged_event_is_read_once_for_the_pages_of_all_languages(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=12)
-    await service.hear()
+    await service.wait_for_notices()
 
     def reads() -> float:
         return REGISTRY.get_sample_value("holdfast_batch_calls_count", {"batch": "read_event_page"}) or 0

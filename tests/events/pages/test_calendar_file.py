@@ -3,7 +3,7 @@
 import pytest
 
 from tests.events.pages.reading import calendar_properties, readable_text
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 async def test_the_page_of_an_event_leads_to_a_calendar_file_with_its_date(service: Service) -> None:

@@ -7,8 +7,8 @@ from PIL import Image
 
 from holdfast.events.pages.cover import cover_svg, draw_cover
 from tests.events.pages.reading import preview_image
+from tests.helpers.events_service import Service
 from tests.helpers.photos import with_photo
-from tests.support import Service
 
 
 def test_a_title_always_has_the_same_cover_and_other_titles_have_different_ones() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.events.pages import cover_drawing
 from tests.events.pages.reading import preview_image
-from tests.support import Client, Service, eventually
+from tests.helpers.events_service import Client, Service, eventually
 
 # Drawn covers are kept.
 pytestmark = pytest.mark.usefixtures("own_service")

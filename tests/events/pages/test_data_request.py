@@ -3,7 +3,7 @@
 from tests.events.pages.own_data import ask_for_own_data
 from tests.events.pages.own_registration import own_path, register_and_settle
 from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 async def links_sent(service: Service) -> list[str]:

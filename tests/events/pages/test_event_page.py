@@ -1,7 +1,7 @@
 """The page of an event says everything that people need to decide."""
 
 from tests.events.pages.reading import readable_text
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 PAGE = {"Accept": "text/html"}
 

@@ -14,10 +14,10 @@ import pytest
 from holdfast.events.settings import Settings
 from holdfast.kit.http import event_streams
 from tests.helpers.event_visitor import Visitor
+from tests.helpers.events_service import Service, eventually, running
 from tests.helpers.exchange import Event, Stream, parse_event, read_stream
 from tests.helpers.people import sign_up
 from tests.helpers.processes import serving
-from tests.support import Service, eventually, running
 
 PRICED: dict[str, Any] = {"pricing_mode": "fixed", "price": 1250, "currency": "EUR"}
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.helpers.event_visitor import Visitor, page_state, page_text
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 @pytest.mark.parametrize("framed", [True, False], ids=["in a frame", "on the page of the event"])

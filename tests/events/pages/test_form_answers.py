@@ -10,7 +10,7 @@ from holdfast.events.events.recurrence import continue_series
 from holdfast.events.pages.registration.form import purpose, tokens
 from tests.events.check_in.check_in_scene import code_of
 from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 async def count(service: Service) -> int:

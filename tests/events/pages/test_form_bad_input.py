@@ -7,10 +7,10 @@ import httpx2
 import pytest
 import pytest_asyncio
 
-from tests.databases import scratch_database
 from tests.events.refusal_scene import LEAKS, STYLE
+from tests.helpers.databases import scratch_database
 from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
-from tests.support import Service, running, unlimited
+from tests.helpers.events_service import Service, running, unlimited
 
 SCRIPT = "<script>alert(1)</script>"
 BIDI = "\u202eevil\u2066\u200f"

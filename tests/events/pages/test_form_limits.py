@@ -6,8 +6,8 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
+from tests.helpers.events_service import Service, running
 from tests.helpers.locked_rows import hold_locks
-from tests.support import Service, running
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from holdfast.accounts.signin.links import create_unbound_link, link_url
 from holdfast.accounts.stopped_mails import mailboxes
 from tests.events.pages.own_registration import own_path
+from tests.helpers.events_service import Service
+from tests.helpers.serving import listener, running_already, serving
 from tests.kit.http.link_ends import END_MARKS, ENDS
-from tests.serving import listener, running_already, serving
-from tests.support import Service
 
 BROWSER = {"Accept": "text/html"}
 PREVIEW = {"Accept": "*/*"}

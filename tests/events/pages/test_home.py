@@ -4,7 +4,7 @@ import json
 import re
 
 from holdfast.kit.http.answers import LIVE
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 async def test_the_start_page_leads_people_and_agents_on(service: Service) -> None:

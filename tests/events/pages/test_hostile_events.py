@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from tests.events.pages.reading import meta, structured_data
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 HOSTILE = [
     "<script>alert(1)</script>",

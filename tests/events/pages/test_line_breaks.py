@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.events.pages.reading import calendar_properties, meta, structured_data
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 LINES = "Studio 5\nHauptstr. 1\n10115 Berlin"
 ONE_LINE = "Studio 5, Hauptstr. 1, 10115 Berlin"

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from httpx2 import Response
 
-from tests.support import Service, event_fields
+from tests.helpers.events_service import Service, event_fields
 
 # Texts that take too long leave a service with new processes, for which others wait.
 pytestmark = pytest.mark.usefixtures("own_service")

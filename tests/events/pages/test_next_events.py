@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.events.pages.reading import readable_text
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 END = {
     "cancelled": "update events set cancelled_at = now() where id = %(id)s",
@@ -39,7 +39,7 @@ async def test_a_cancelled_or_past_event_shows_the_next_three_events_of_its_orga
     assert await cards(service, event) == []
 
     await service.run_sql(END[end], id=event["id"])
-    await service.hear()
+    await service.wait_for_notices()
 
     assert await cards(service, event) == ["In June 2", "In June 3", "In June 4"]
     page = await service.http.get(event["public_url"])
@@ -55,7 +55,7 @@ async def test_next_events_without_a_free_place_come_last(service: Service) -> N
     await service.settle()
 
     await ada.delete(f"/api/events/{event['id']}")
-    await service.hear()
+    await service.wait_for_notices()
 
     assert await cards(service, event) == ["In June 2", "In June 3", "In June 4"]
 
@@ -64,11 +64,11 @@ async def test_a_next_event_that_is_cancelled_too_is_shown_no_more(service: Serv
     ada = await service.organizer()
     event, other = await ada.create_event(title="This one"), await ada.create_event(title="The other one")
     await ada.delete(f"/api/events/{event['id']}")
-    await service.hear()
+    await service.wait_for_notices()
     assert await cards(service, event) == ["The other one"]
 
     await ada.delete(f"/api/events/{other['id']}")
-    await service.hear()
+    await service.wait_for_notices()
 
     assert await cards(service, event) == []
     assert "The next events" not in readable_text(await service.http.get(event["public_url"]))

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from icalendar import Calendar
 
 from holdfast.events.pages import operations
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 
 async def events_of(service: Service, ada: Client) -> dict[str, dict[str, Any]]:

@@ -7,9 +7,9 @@ import httpx2
 import pytest
 
 from tests.events.pages.reading import readable_text
+from tests.helpers.events_service import Client, Service
 from tests.helpers.exchange import read_stream
 from tests.helpers.people import sign_up
-from tests.support import Client, Service
 
 
 def titles(page: httpx2.Response) -> list[str]:

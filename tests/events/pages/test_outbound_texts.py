@@ -28,7 +28,7 @@ from tests.events.pages.own_registration import own_path
 from tests.events.queues.browser import Browser
 from tests.events.queues.queue_scene import open_queue
 from tests.helpers.event_visitor import Visitor, field_value, page_state
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 ANN = "ann@example.com"
 NOW = datetime(2031, 5, 1, 18, tzinfo=UTC)

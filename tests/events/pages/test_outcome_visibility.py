@@ -9,8 +9,8 @@ import pytest
 
 from tests.events.draws.event_scene import opening_event
 from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
+from tests.helpers.events_service import Service
 from tests.helpers.payments import PaymentScene
-from tests.support import Service
 
 ANN = "ann@example.com"
 Prepare = Callable[[Service], Awaitable[int]]

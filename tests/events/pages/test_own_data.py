@@ -16,8 +16,8 @@ from holdfast.kit.security.service_secret import Secret
 from tests.events.pages.own_data import Reader, ask_for_own_data, sent_links
 from tests.events.pages.own_registration import own_path
 from tests.helpers.event_visitor import page_state, page_text
+from tests.helpers.events_service import Client, Service
 from tests.helpers.people import end_event, erase, list_registrations, mentions, read_all_text, sign_up
-from tests.support import Client, Service
 
 
 async def data_link(service: Service, ada: Client, **fields: object) -> str:

@@ -14,7 +14,7 @@ from tests.events.pages.own_registration import (
     registration_statuses,
 )
 from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 async def test_the_page_of_a_seat_shows_the_event_and_how_to_cancel(service: Service) -> None:

@@ -5,7 +5,7 @@ from html import unescape
 
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.pages.reading import readable_text
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 async def test_a_draft_is_shown_at_the_link_that_the_console_gives(service: Service) -> None:

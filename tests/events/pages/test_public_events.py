@@ -19,9 +19,9 @@ from holdfast.events.texts.rendered_text import one_line
 from holdfast_verify.audit.audit import Audit
 from holdfast_verify.formats.tree import parse_bundle
 from tests.events.log.log_scene import seal_logs
+from tests.helpers.events_service import Client, Service, publish_event
 from tests.helpers.exchange import read_stream
 from tests.helpers.photos import accept_photos, key_of
-from tests.support import Client, Service, publish_event
 
 DRAFT, WITHDRAWN, CANCELLED = "Draft", "Withdrawn", "Cancelled"
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.events.pages.reading import meta, structured_data
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 PLACE: dict[str, Any] = {
     "location_name": "Studio 4",

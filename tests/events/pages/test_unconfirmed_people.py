@@ -5,8 +5,8 @@ import re
 import pytest
 
 from tests.helpers.event_visitor import Visitor
+from tests.helpers.events_service import Client, Service, eventually, running
 from tests.helpers.form_browser import Browser
-from tests.support import Client, Service, eventually, running
 
 OWNER = "owner@example.com"
 NAME = "Victim Savings Bank"

@@ -12,8 +12,8 @@ from holdfast.kit.background import row_work
 from holdfast_demo.stripe.errors import Fault
 from tests.helpers.background_loops import at_work
 from tests.helpers.event_visitor import Visitor, page_text
+from tests.helpers.events_service import eventually
 from tests.helpers.payments import Buyer, PaymentScene, handle_payments
-from tests.support import eventually
 
 ANN, BEN = "ann@example.com", "ben@example.com"
 HOLD = dt.timedelta(minutes=15)

@@ -11,8 +11,8 @@ from holdfast_demo.stripe.currencies import SUPPORTED, require_chargeable
 from holdfast_demo.stripe.errors import StripeRefusal
 from holdfast_demo.stripe.store import Thing
 from tests.helpers.event_visitor import page_text
+from tests.helpers.events_service import Client
 from tests.helpers.payments import Buyer, PaymentScene
-from tests.support import Client
 
 AMOUNTS = (0, 1, 5, 9, 10, 11, 29, 30, 49, 50, 51, 99, 100, 199, 200, 999, 1000, 1005, 1499, 1500, 17_499, 17_500)
 """Amounts on both sides of every least amount."""

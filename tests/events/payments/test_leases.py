@@ -8,8 +8,8 @@ import pytest
 from holdfast.events.payments import checkout, due
 from holdfast.kit.background import row_work
 from holdfast_demo.stripe.errors import Fault
+from tests.helpers.events_service import eventually
 from tests.helpers.payments import PaymentScene, handle_payments
-from tests.support import eventually
 
 ANN = "ann@example.com"
 

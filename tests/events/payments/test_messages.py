@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.cases import in_turn
+from tests.helpers.cases import in_turn
+from tests.helpers.events_service import Service
 from tests.helpers.payments import EVENT_BODY, SECRET, PaymentScene, signature_header
-from tests.support import Service
 
 ANN = "ann@example.com"
 

@@ -3,8 +3,8 @@
 import pytest
 
 from holdfast_demo.stripe.errors import Fault
+from tests.helpers.events_service import Service
 from tests.helpers.payments import PaymentScene
-from tests.support import Service
 
 
 async def test_an_organizer_is_ready_when_the_processor_is_content(shop: PaymentScene) -> None:

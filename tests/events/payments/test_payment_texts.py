@@ -12,8 +12,8 @@ from holdfast.events.people.model import AccountSelector
 from holdfast.events.people.operations import export, preview
 from holdfast.kit.pages.language import ENGLISH
 from tests.helpers.event_visitor import field_value, page_text
+from tests.helpers.events_service import eventually
 from tests.helpers.payments import ANN, Buyer, PaymentScene, handle_of, open_dispute, own_page_path, pay_for_seat
-from tests.support import eventually
 
 
 async def refund_mails(shop: PaymentScene) -> list[str]:

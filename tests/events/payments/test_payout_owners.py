@@ -5,9 +5,9 @@ from typing import Any
 
 from holdfast_demo.stripe.accounts import LINK
 from tests.helpers.event_visitor import page_text
+from tests.helpers.events_service import Client
 from tests.helpers.form_browser import Browser
 from tests.helpers.payments import PaymentScene
-from tests.support import Client
 
 PAYOUTS = "/console/payouts"
 RETURN = "/console/payouts/return"
@@ -258,5 +258,5 @@ async def test_a_payout_account_is_polled_less_often_the_longer_it_lasts(shop: P
     await shop.service.run_sql("update users set payouts_ready = false")
     await shop.service.run_sql("update payout_accounts set due_at = now()")
     await shop.work()
-    await shop.service.hear()
+    await shop.service.wait_for_notices()
     assert await payment_status(ada, event_id) == "required"

@@ -11,10 +11,10 @@ from prometheus_client import REGISTRY
 from holdfast.events.payments.reconciliation import MEANINGS, ReconciliationReport, log_differences, reconcile
 from holdfast.kit.running.steps import Steps
 from holdfast_demo.stripe.errors import Fault
-from tests.forking import forks
+from tests.helpers.events_service import Service
+from tests.helpers.forking import forks
 from tests.helpers.payments import Buyer, PaymentScene
 from tests.helpers.processes import HOLDFAST
-from tests.support import Service
 
 ANN = "ann@example.com"
 

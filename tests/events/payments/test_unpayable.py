@@ -6,8 +6,8 @@ import pytest
 
 from holdfast_demo.stripe.store import Thing
 from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
+from tests.helpers.events_service import Client
 from tests.helpers.payments import PaymentScene
-from tests.support import Client
 
 ANN, BEN = "ann@example.com", "ben@example.com"
 

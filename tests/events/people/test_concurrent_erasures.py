@@ -15,6 +15,7 @@ from holdfast.events.seats import intake, settlement
 from holdfast.events.users.directory import UserDirectory
 from holdfast.kit.contract.caller import stranger
 from holdfast.kit.contract.problems import Problem
+from tests.helpers.events_service import Service
 from tests.helpers.form_browser import Browser
 from tests.helpers.locked_rows import hold_locks, wait_for_lock_waiters
 from tests.helpers.people import (
@@ -27,7 +28,6 @@ from tests.helpers.people import (
     read_all_text,
     sign_up,
 )
-from tests.support import Service
 
 STRANGER = stranger("address 192.0.2.1")
 

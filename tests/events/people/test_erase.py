@@ -9,6 +9,7 @@ from holdfast.kit.contract.problems import Problem
 from tests.events.mails.post import tell_changes
 from tests.events.pages.own_registration import own_path
 from tests.helpers.event_visitor import Visitor, page_state
+from tests.helpers.events_service import Service
 from tests.helpers.form_browser import Browser
 from tests.helpers.people import (
     ANN,
@@ -20,7 +21,6 @@ from tests.helpers.people import (
     read_all_text,
     sign_up,
 )
-from tests.support import Service
 
 
 async def test_no_stored_row_or_file_names_an_erased_person(service: Service) -> None:

@@ -20,12 +20,12 @@ from tests.events.log.pending import accept
 from tests.events.mails.post import tell_changes
 from tests.events.pages.own_data import ask_for_own_data
 from tests.events.pages.own_registration import own_path
+from tests.helpers.events_service import Client, Service
 from tests.helpers.form_browser import Browser
 from tests.helpers.locked_rows import hold_locks
 from tests.helpers.payments import PaymentScene
 from tests.helpers.people import end_event, erase, handle_of, list_registrations, sign_up
 from tests.helpers.sealing import seal_once
-from tests.support import Client, Service
 
 ANN = "ann@example.com"
 

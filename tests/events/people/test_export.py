@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from tests.helpers.events_service import Service
 from tests.helpers.form_browser import Browser
 from tests.helpers.people import erase, export_person, handle_of, mentions, sign_up
-from tests.support import Service
 
 
 async def test_an_export_has_the_account_each_registration_and_each_mail(service: Service) -> None:

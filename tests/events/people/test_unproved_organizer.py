@@ -13,9 +13,9 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
 from tests.events.pages.own_data import Reader
 from tests.helpers.event_visitor import page_text
+from tests.helpers.events_service import Client, Service
 from tests.helpers.form_browser import Browser, token
 from tests.helpers.people import ANN, erase, export_person, list_registrations, read_all_text, sign_up
-from tests.support import Client, Service
 
 EMAIL = "ann@example.com"
 PASSWORD = "correct horse battery"
@@ -74,7 +74,7 @@ async def test_erasing_a_person_ends_the_organizer_that_a_stranger_made_with_the
 
     done = await erase(service)
     await ownership.cancel_events(Steps(service.database), CancelEventsArguments(stranger.id))
-    await service.hear()
+    await service.wait_for_notices()
 
     assert ahead == done
     assert (done.organizer, [registration.event_id for registration in done.cancelled]) == (

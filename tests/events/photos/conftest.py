@@ -15,7 +15,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.events.photos.site import Site, site_of
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 ACCESS_KEY, SECRET_KEY = "holdfast", "correct horse"
 

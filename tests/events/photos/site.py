@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from tests.outside_servers import Script, Server, client_reaching, ok_answer, raw_answer, serving
-from tests.support import Service
+from tests.helpers.events_service import Service
+from tests.helpers.outside_servers import Script, Server, client_reaching, ok_answer, raw_answer, serving
 
 
 class Site:

@@ -7,6 +7,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.events.photos.site import Site, site_of
+from tests.helpers.events_service import Service, running
 from tests.helpers.photos import (
     add_photos,
     failing_fields,
@@ -17,7 +18,6 @@ from tests.helpers.photos import (
     upload,
 )
 from tests.helpers.pictures import TYPES, frames, picture
-from tests.support import Service, running
 
 
 @pytest.mark.parametrize("content_type", TYPES)

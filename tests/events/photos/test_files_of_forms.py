@@ -14,6 +14,7 @@ from holdfast.kit.running.steps import Steps
 from tests.events.console.event_scene import foreign_event, stored_events
 from tests.events.console.organizer_scene import hidden_field
 from tests.events.console.organizing import sign_in_organizer
+from tests.helpers.events_service import Service, running
 from tests.helpers.form_browser import Browser, main_text, token
 from tests.helpers.photos import (
     JPEG,
@@ -26,7 +27,6 @@ from tests.helpers.photos import (
     stored_files,
 )
 from tests.helpers.pictures import TYPES, encode_image, frames, picture
-from tests.support import Service, running
 
 File = tuple[str, bytes]
 FOREIGN = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}

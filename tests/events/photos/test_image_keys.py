@@ -5,6 +5,7 @@ import pytest
 
 from holdfast.events.photos.image import check_photo
 from holdfast.events.photos.model import upload_name
+from tests.helpers.events_service import Client, Service, event_fields
 from tests.helpers.photos import (
     failing_fields,
     photo_states,
@@ -15,7 +16,6 @@ from tests.helpers.photos import (
     upload,
 )
 from tests.helpers.pictures import TYPES, animation, frames, picture
-from tests.support import Client, Service, event_fields
 
 
 async def photo_keys(client: Client, event: dict[str, int]) -> list[str]:

@@ -23,9 +23,9 @@ from holdfast.kit.running.slots import TimeBudget
 from tests.events.crowds import Crowd, crowd_of
 from tests.events.photos.gate import Gate, program
 from tests.events.photos.site import Site
+from tests.helpers.events_service import Client, Service, event_fields, eventually, running
 from tests.helpers.photos import add_photos, failing_fields, presign, put_upload, stored_files, upload
 from tests.helpers.pictures import encode_image, picture
-from tests.support import Client, Service, event_fields, eventually, running
 
 GIF = "image/gif"
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.events.settings import Settings
+from tests.helpers.events_service import Service, running
 from tests.helpers.photos import upload
 from tests.helpers.pictures import TYPES, picture
-from tests.support import Service, running
 
 
 async def photo_url(service: Service, content: bytes, content_type: str) -> str:

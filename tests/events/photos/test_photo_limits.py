@@ -5,9 +5,9 @@ from typing import Any
 from holdfast.events.photos.model import MAX_IDLE_PHOTOS, MAX_PHOTOS
 from holdfast.events.settings import Settings
 from tests.events.photos.site import Site
+from tests.helpers.events_service import Client, Service, running
 from tests.helpers.photos import add_photos, stored_files, upload
 from tests.helpers.pictures import picture
-from tests.support import Client, Service, running
 
 
 async def full_event(service: Service, client: Client) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 import pytest
 from psycopg import errors
 
+from tests.helpers.events_service import Service
 from tests.helpers.photos import photo_states, presign, upload
-from tests.support import Service
 
 
 async def test_a_photo_that_an_event_shows_cannot_be_given_up(service: Service) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from holdfast.events.photos.model import MAX_IDLE_PHOTOS
 from holdfast.events.settings import Settings
+from tests.helpers.events_service import Service, running
 from tests.helpers.photos import (
     failing_fields,
     photo_states,
@@ -17,7 +18,6 @@ from tests.helpers.photos import (
     upload,
 )
 from tests.helpers.pictures import TYPES, picture
-from tests.support import Service, running
 
 RIGHT: dict[str, Any] = {"content_type": "image/png", "content_length": 1000}
 

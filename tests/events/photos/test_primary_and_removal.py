@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.events_service import Client, Service
 from tests.helpers.photos import failing_fields, read_photo, upload
 from tests.helpers.pictures import picture
-from tests.support import Client, Service
 
 
 async def three_photos(service: Service, client: Client) -> tuple[str, list[str]]:

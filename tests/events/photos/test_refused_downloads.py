@@ -7,10 +7,10 @@ import pytest
 
 from holdfast.events.photos.model import MAX_PHOTO_BYTES
 from tests.events.photos.site import Site
+from tests.helpers.events_service import Service
+from tests.helpers.outside_servers import raw_answer, redirecting_script
 from tests.helpers.photos import add_photos, failing_fields, nothing_is_left
 from tests.helpers.pictures import picture
-from tests.outside_servers import raw_answer, redirecting_script
-from tests.support import Service
 
 HOSTILE = (
     *("127.0.0.1", "localhost", "0x7f000001", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.254"),

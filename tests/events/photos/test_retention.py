@@ -11,9 +11,9 @@ from holdfast.events.photos.sizes import clear_photos
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
+from tests.helpers.events_service import Client, Service, eventually, running
 from tests.helpers.photos import a_day_passes, photo_states, presign, stored_file, stored_files, upload
 from tests.helpers.pictures import picture
-from tests.support import Client, Service, eventually, running
 
 
 @pytest.fixture

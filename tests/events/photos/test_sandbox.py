@@ -15,9 +15,9 @@ from holdfast.events.photos.container import UnfitFile
 from holdfast.events.photos.sandbox import MAX_WAITING_FILES_OF_OWNER, CheckedPhoto, check, scale
 from holdfast.kit.contract.problems import Problem
 from tests.events.photos.gate import Gate, program
+from tests.helpers.events_service import Service
 from tests.helpers.photos import upload
 from tests.helpers.pictures import TYPES, encode_image, frames, picture
-from tests.support import Service
 
 OWNER, OTHER = ("organizers", 1), ("organizers", 2)
 

@@ -14,6 +14,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.background import row_work
 from holdfast.kit.running.steps import Steps
 from tests.helpers.background_loops import at_work
+from tests.helpers.events_service import Service, eventually, running
 from tests.helpers.photos import (
     a_day_passes,
     accept_photos,
@@ -26,7 +27,6 @@ from tests.helpers.photos import (
 )
 from tests.helpers.pictures import TYPES, picture
 from tests.helpers.row_work import handle_all
-from tests.support import Service, eventually, running
 
 MEDIA = "http://events.test/media"
 

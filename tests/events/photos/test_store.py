@@ -14,8 +14,8 @@ from holdfast.events.settings import Settings
 from holdfast.events.storage.disk import DiskStore
 from holdfast.events.storage.store import CHUNK_BYTES, MissingPackage, Store
 from holdfast.kit.contract.problems import Problem
+from tests.helpers.events_service import Service, eventually, running
 from tests.helpers.photos import JPEG, put_upload, stored_file
-from tests.support import Service, eventually, running
 
 NAME = "uploads/7/abcdefghijklmnopqrstuv.jpg"
 OTHER = "uploads/8/abcdefghijklmnopqrstuv.jpg"

@@ -17,6 +17,7 @@ from holdfast.kit.background.leases import LeasedRow
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
 from tests.events.photos.gate import Gate, program
+from tests.helpers.events_service import Service, eventually, running
 from tests.helpers.photos import (
     JPEG,
     a_day_passes,
@@ -32,7 +33,6 @@ from tests.helpers.photos import (
 )
 from tests.helpers.pictures import picture, png_chunk, riff
 from tests.helpers.row_work import handle_all
-from tests.support import Service, eventually, running
 
 
 @pytest.fixture

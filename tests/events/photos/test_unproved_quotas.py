@@ -10,9 +10,9 @@ from holdfast.events.photos.unproved_quotas import MAX_IDLE_BYTES, MAX_IDLE_FILE
 from holdfast.events.settings import Settings
 from holdfast.kit.running.steps import Steps
 from tests.events.photos.site import Site
+from tests.helpers.events_service import Client, Service, running
 from tests.helpers.photos import photo_states, presign, put_upload, stored_files, upload
 from tests.helpers.pictures import picture
-from tests.support import Client, Service, running
 
 MEGABYTE = 1_000_000
 

@@ -7,10 +7,10 @@ from urllib.parse import quote
 import pytest
 
 from holdfast.events.photos import routes
+from tests.helpers.events_service import Service
 from tests.helpers.photos import presign, put_upload, stored_files
 from tests.helpers.pictures import picture
-from tests.serving import listener, running_already, serving
-from tests.support import Service
+from tests.helpers.serving import listener, running_already, serving
 
 CONTENT = picture()
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.events.pricing.sale import Sale, open_sale
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 @pytest.fixture

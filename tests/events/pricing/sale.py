@@ -6,7 +6,7 @@ from typing import Any
 from holdfast.events.pricing.model import current_price
 from holdfast.events.pricing.operations import update_prices
 from tests.events.clock import pass_by
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 DYNAMIC = {"pricing_mode": "dynamic", "price": 2500, "min_price": 1000, "max_price": 6000}
 DAY = timedelta(days=1)

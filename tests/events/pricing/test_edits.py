@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.events.pricing.sale import Change, Sale, open_sale
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.events.pricing.sale import open_sale
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 STEPS = st.lists(
     st.one_of(

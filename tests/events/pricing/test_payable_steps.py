@@ -3,7 +3,7 @@
 import pytest
 
 from tests.events.pricing.sale import Sale, open_sale
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 async def test_a_price_falls_to_the_least_amount_of_a_charge_and_no_further(service: Service) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.events.pricing.model import FIRST_PRICE, PRICE, chargeable, current_price
 from holdfast.events.processor.currencies import is_payable, rules_of
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 CREATED = datetime(2026, 3, 1, tzinfo=UTC)
 MOST_MONEY = 999_999_999_999

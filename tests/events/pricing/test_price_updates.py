@@ -7,7 +7,7 @@ import pytest
 from holdfast.events.pricing.operations import update_prices
 from holdfast.events.pricing.part import PART
 from tests.events.pricing.sale import Sale, open_sale
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 async def test_time_without_sales_lowers_the_price_at_the_next_tick(sale: Sale) -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from holdfast.events.seats import settlement
 from tests.events.pricing.sale import Sale, open_sale
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 async def test_a_seat_sold_ahead_of_time_raises_the_price(sale: Sale) -> None:

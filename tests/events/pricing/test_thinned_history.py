@@ -7,7 +7,7 @@ from holdfast.events.pricing.operations import thin_histories
 from holdfast.kit.background.tasks import in_batches
 from holdfast.kit.running.steps import Steps
 from tests.events.pricing.sale import Change, Sale, open_sale
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 MONTH = 40
 """Days after the event, of a sale of 100 days, that are more than a month."""

@@ -25,7 +25,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from tests.serving import listener, serving
+from tests.helpers.serving import listener, serving
 
 LOCAL = "127.0.0.1"
 

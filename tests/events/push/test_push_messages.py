@@ -16,8 +16,8 @@ from holdfast.kit.outbound.requests import OutboundClient
 from tests.events.pages.own_registration import cancel_registration, register_in_order
 from tests.events.push.push_service import LOCAL, BrowserDouble, PushServiceDouble, push_service
 from tests.helpers.event_visitor import Visitor
+from tests.helpers.events_service import Service
 from tests.helpers.row_work import handle_all
-from tests.support import Service
 
 
 @pytest.fixture

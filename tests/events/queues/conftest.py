@@ -3,7 +3,7 @@
 import pytest
 
 from tests.events.queues.queue_scene import QueueScene, open_queue
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 @pytest.fixture

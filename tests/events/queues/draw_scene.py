@@ -10,7 +10,7 @@ import pytest
 from holdfast.events.queues.model import QUEUE_DRAWS
 from tests.events.draws.draw_steps import ROUND, DrawSteps, list_closing
 from tests.events.queues.queue_scene import QueueScene, open_queue
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 __all__ = ["ROUND", "DrawScene", "drawing_queue"]
 

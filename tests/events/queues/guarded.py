@@ -10,7 +10,7 @@ import httpx2
 from holdfast.kit.http.application import Application
 from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.helpers.event_visitor import field_value, page_text
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 
 @dataclass

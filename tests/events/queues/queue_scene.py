@@ -6,7 +6,7 @@ from typing import Any, LiteralString
 import httpx2
 
 from holdfast.events.queues import release
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 # Moves everything that has a time of this queue. What happened since the last call happened just now.
 SHIFT: LiteralString = """

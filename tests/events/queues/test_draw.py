@@ -14,7 +14,7 @@ from holdfast_verify.formats import beacon
 from tests.events.draws.draw_steps import PEOPLE
 from tests.events.draws.rounds import ROUNDS
 from tests.events.queues.draw_scene import ROUND, DrawScene, drawing_queue
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 SIGNATURE = bytes.fromhex(ROUNDS[ROUND])
 

@@ -14,8 +14,8 @@ from tests.events.draws.beacon_double import serving_beacon
 from tests.events.queues.draw_scene import ROUND, DrawScene
 from tests.events.queues.queue_scene import open_queue
 from tests.helpers.background_loops import at_work
-from tests.outside_servers import client_reaching
-from tests.support import Service, eventually
+from tests.helpers.events_service import Service, eventually
+from tests.helpers.outside_servers import client_reaching
 
 
 async def test_loops_of_two_processes_draw_a_list_without_help(

@@ -10,8 +10,8 @@ import pytest
 from holdfast_verify.formats.drawn_order import draw_order
 from tests.events.draws.draw_steps import PEOPLE
 from tests.events.queues.draw_scene import ROUND, drawing_queue
-from tests.node import node
-from tests.support import Service
+from tests.helpers.events_service import Service
+from tests.helpers.node import node
 
 
 async def test_the_page_of_a_queue_says_what_is_drawn_and_then_how_to_check_it(

@@ -8,7 +8,7 @@ import pytest
 from holdfast.events.events import recurrence
 from tests.events.queues.guarded import GuestBrowser, guard
 from tests.helpers.event_visitor import page_state
-from tests.support import Client, Service, event_fields, queue_fields
+from tests.helpers.events_service import Client, Service, event_fields, queue_fields
 
 
 async def make(client: Client, **fields: Any) -> tuple[int, dict[str, Any]]:

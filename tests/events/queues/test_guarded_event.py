@@ -9,7 +9,7 @@ from holdfast.events.queues.event_releases import ReleaseTokenReader
 from tests.events.queues.guarded import GuestBrowser, guard, page_text
 from tests.events.queues.queue_scene import open_queue
 from tests.helpers.event_visitor import page_state
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 async def test_a_visitor_waits_is_let_in_and_registers(service: Service) -> None:

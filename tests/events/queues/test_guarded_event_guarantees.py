@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from holdfast.events.settings import Settings
 from tests.events.queues.guarded import GuardedEvent, GuestBrowser, guard
 from tests.events.queues.queue_scene import log
-from tests.support import Service, running
+from tests.helpers.events_service import Service, running
 
 
 async def released(guarded: GuardedEvent) -> int:

@@ -1,7 +1,7 @@
 """The waiting room before an event shows how many seats and places are left there."""
 
 from tests.events.queues.guarded import GuardedEvent, GuestBrowser, guard, page_text
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 async def seats(guarded: GuardedEvent, guest: GuestBrowser) -> list[str]:

@@ -11,7 +11,7 @@ from holdfast.events.resources import Tx
 from holdfast.kit.contract.caller import access_token
 from holdfast.kit.running.operation import Batch, Call
 from tests.events.queues.queue_scene import QueueScene, open_queue
-from tests.support import Service, eventually, running
+from tests.helpers.events_service import Service, eventually, running
 
 
 async def test_a_visitor_who_joins_waits_at_the_end_of_the_line(queue: QueueScene) -> None:

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from psycopg.errors import ForeignKeyViolation
 
-from tests.support import Service, eventually
+from tests.helpers.events_service import Service, eventually
 
 JOIN = "insert into queue_visitors (queue_id, visitor_id, ticket) values (%(queue)s, 'ann', 1)"
 DELETE = "delete from queues where id = %(queue)s"

@@ -6,7 +6,7 @@ from holdfast.events.queues import release
 from holdfast.kit.background.loops import MAX_TAKEOVER_SECONDS
 from holdfast.kit.postgres.connection_pool import STALL_TIMEOUT_SECONDS
 from tests.events.queues.queue_scene import QueueScene, open_queue
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 def soon(seconds: float) -> str:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.events.queues import release
 from tests.events.queues.queue_scene import Released, log, open_queue
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 def most_in_a_window(released: Released, seconds: float) -> int:

@@ -5,7 +5,7 @@ import asyncio
 from holdfast.events.queues import release
 from tests.events.queues.queue_scene import log, open_queue
 from tests.helpers.background_loops import at_work
-from tests.support import Service, eventually
+from tests.helpers.events_service import Service, eventually
 
 
 async def test_a_queue_that_others_hold_is_waited_for_and_keeps_no_other_waiting(service: Service) -> None:

@@ -5,7 +5,7 @@ import pytest
 from holdfast.events.queues import visitor_retention
 from tests.events.log.log_scene import seal_logs
 from tests.events.queues.queue_scene import QueueScene, open_queue
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 DAY = 86_400
 

@@ -6,7 +6,7 @@ from holdfast.events.queues import room
 from holdfast.events.settings import Settings
 from tests.events.queues.browser import Browser, room_position, room_state
 from tests.events.queues.queue_scene import QueueScene, open_queue
-from tests.support import Service, running
+from tests.helpers.events_service import Service, running
 
 
 async def test_a_browser_lines_up_by_looking_and_watches_its_position_fall(queue: QueueScene) -> None:

@@ -9,7 +9,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.pages.layout import CONSOLE_STYLE
 from tests.events.queues.browser import Browser, room_state
 from tests.events.queues.queue_scene import QueueScene, open_queue
-from tests.support import Service, running
+from tests.helpers.events_service import Service, running
 
 
 async def test_the_cookie_is_out_of_reach_of_scripts_and_of_other_sites(settings: Settings) -> None:

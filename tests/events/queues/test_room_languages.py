@@ -10,7 +10,7 @@ import pytest
 from holdfast.events.settings import Settings
 from tests.events.queues.browser import Browser, room_state
 from tests.events.queues.queue_scene import QueueScene, open_queue
-from tests.support import Service, running
+from tests.helpers.events_service import Service, running
 
 GERMAN = "de-AT,de;q=0.9,en;q=0.5"
 

@@ -9,7 +9,7 @@ from holdfast.events.queues import room
 from holdfast.kit.pages.language import ENGLISH, GERMAN
 from tests.events.queues.browser import Browser, room_position, room_state
 from tests.events.queues.queue_scene import QueueScene, open_queue
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 PAST = "2000-01-01T00:00:00Z"
 

@@ -13,7 +13,7 @@ from joserfc.jwk import ECKey, KeySet, RSAKey
 from holdfast.events.queues import release_tokens
 from holdfast.kit.security.signed_tokens import SIGNING_DELAY_SECONDS
 from tests.events.queues.queue_scene import QueueScene, open_queue
-from tests.support import Service, running
+from tests.helpers.events_service import Service, running
 
 
 @pytest.fixture

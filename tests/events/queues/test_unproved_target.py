@@ -10,8 +10,8 @@ from holdfast.events.queues.release_tokens import host
 from tests.events.queues.browser import Browser, room_state
 from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.helpers.event_visitor import page_text
+from tests.helpers.events_service import Service
 from tests.helpers.form_browser import Browser as OwnersBrowser
-from tests.support import Service
 
 OWNER = "owner@example.com"
 TARGET = "https://bank.evil.example:8443/login?next=1#top"

@@ -11,7 +11,7 @@ from holdfast.events.keys.key_retention import forget_keys
 from holdfast.events.keys.operations import KEY_LIMITS
 from holdfast.kit.contract.caller import access_token, system
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
-from tests.support import Client, Service, running
+from tests.helpers.events_service import Client, Service, running
 
 
 async def key_of(service: Service, client: Client) -> int:

@@ -24,9 +24,9 @@ from holdfast.kit.contract.caller import person
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.running.steps import Steps
 from tests.events.console.organizing import sign_in_organizer
+from tests.helpers.events_service import Service
 from tests.helpers.people import sign_up
-from tests.schema import schema_file
-from tests.support import Service
+from tests.programs.schema import schema_file
 
 SEARCHES = [
     ("İREM ŞAHİN", "İREM ŞAHİN"),

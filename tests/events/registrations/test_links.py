@@ -15,7 +15,7 @@ from holdfast.events.registrations.links import (
     write,
 )
 from holdfast.kit.security.service_secret import Secret
-from tests.support import unlimited
+from tests.helpers.events_service import unlimited
 
 SECRET = Secret(b"x" * 32)
 LINK = Link(7, "abcdefg2", 12)

@@ -4,7 +4,7 @@ from typing import Any
 
 from holdfast.events.seats import intake
 from tests.events.agents.samples import agent
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 
 async def coming(client: Client, **query: Any) -> list[str]:

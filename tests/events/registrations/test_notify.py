@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.events.agents.samples import agent
-from tests.support import Client, Service, running
+from tests.helpers.events_service import Client, Service, running
 
 
 async def notified(service: Service) -> dict[str, bool]:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.helpers.event_visitor import Visitor
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 SPELLINGS = ("joe@münchen.de", "JOE@xn--mnchen-3ya.de", "mailto:joe@münchen.de.", "j\u200boe@münchen.de")
 

@@ -19,7 +19,7 @@ from tests.events.pages.own_registration import (
     registration_statuses,
 )
 from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
-from tests.support import Service, running
+from tests.helpers.events_service import Service, running
 
 ENTRIES = "select kind, details ->> 'from', details ->> 'to', details ->> 'by' from log_pending where kind = 'change'"
 

@@ -3,7 +3,7 @@
 from random import Random
 
 from holdfast.events.registrations.own_registration import GetOwnRegistration, find_own_registrations
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 async def test_people_who_look_together_see_their_places_in_order_of_arrival(service: Service) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.pages.own_registration import ask_to_cancel, cancel_registration, own_path, register_and_settle
 from tests.helpers.event_visitor import Visitor, page_text
+from tests.helpers.events_service import Service
 from tests.helpers.payments import PaymentScene
-from tests.support import Service
 
 PHRASE = "seats were passed on."
 

@@ -8,7 +8,7 @@ import httpx2
 
 from tests.events.agents.samples import agent
 from tests.events.queues.guarded import GuardedEvent, guard
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 async def register(guarded: GuardedEvent, email: str, token: str | None = None) -> httpx2.Response:

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from psycopg.errors import ForeignKeyViolation
 
-from tests.support import Service, eventually
+from tests.helpers.events_service import Service, eventually
 
 REGISTER = """
     insert into registrations (event_id, organizer_id, user_id, arrival, received_at, amount_paid)

@@ -10,7 +10,7 @@ from holdfast.events.registrations.sign_up import SignUp, SignUpResult, clean_na
 from holdfast.kit.contract.caller import stranger
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.runner import Runner
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 async def sign_up(service: Service, *people: tuple[int, str], secret: str = "0" * 32) -> list[SignUpResult | str]:

@@ -20,8 +20,8 @@ from holdfast.kit.contract.caller import person
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.running.steps import Steps
 from tests.helpers.event_visitor import Visitor
+from tests.helpers.events_service import Client, Service, eventually
 from tests.helpers.people import end_event, erase, sign_up
-from tests.support import Client, Service, eventually
 
 NAMES = ("ann", "anna", "hannah", "bob", "cleo", "dan", "eve", "joanna")
 

@@ -9,7 +9,7 @@ import pytest
 from holdfast.events.registrations import sql
 from holdfast.events.seats import intake
 from holdfast.events.users import model
-from tests.support import Service, eventually
+from tests.helpers.events_service import Service, eventually
 
 
 async def test_a_second_registration_of_the_same_person_changes_nothing(service: Service) -> None:

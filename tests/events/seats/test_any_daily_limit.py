@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from holdfast.accounts.agents.limits import SetLimit
 from holdfast.events.keys.operations import KEY_LIMITS
 from holdfast.kit.contract.caller import system
-from tests.databases import scratch_database
-from tests.support import Client, Service, running, unlimited
+from tests.helpers.databases import scratch_database
+from tests.helpers.events_service import Client, Service, running, unlimited
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 
 async def line(service: Service, ada: Client, names: str, **fields: Any) -> tuple[int, dict[str, str]]:

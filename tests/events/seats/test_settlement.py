@@ -4,7 +4,7 @@ import asyncio
 
 from holdfast.events.seats import intake, settlement
 from tests.helpers.background_loops import at_work
-from tests.support import Client, Service, eventually
+from tests.helpers.events_service import Client, Service, eventually
 
 
 async def statuses(ada: Client, polls: list[str]) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.events.agents.samples import agent
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 NOBODY = "strangrr"
 

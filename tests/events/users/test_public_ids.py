@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from holdfast.events.users import model
+from tests.helpers.events_service import Service
 from tests.helpers.form_browser import Browser
 from tests.helpers.people import ANN, erase
-from tests.support import Service
 
 
 async def sign_in(service: Service) -> None:

@@ -11,9 +11,9 @@ from holdfast.events.settings import Settings
 from tests.events.agents.samples import agent
 from tests.events.photos.site import site_of
 from tests.helpers.agents import problem_of
+from tests.helpers.events_service import Client, Service, event_fields, queue_fields, running
 from tests.helpers.photos import add_photos, key_of
 from tests.helpers.pictures import picture
-from tests.support import Client, Service, event_fields, queue_fields, running
 
 UPLOAD: dict[str, Any] = {"content_type": "image/png", "content_length": 1000}
 

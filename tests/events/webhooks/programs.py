@@ -4,8 +4,8 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Any
 
+from tests.helpers.events_service import Client, Service
 from tests.helpers.webhook_receiver import Receiver, Receivers, deliver, receivers_of
-from tests.support import Client, Service
 
 
 @dataclass

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.kit.webhooks.sending import MAX_CONNECTIONS, RETRY_SECONDS
-from tests.databases import scratch_database
 from tests.events.webhooks.programs import Program, Programs, programs_of
+from tests.helpers.databases import scratch_database
+from tests.helpers.events_service import Service, running, unlimited
 from tests.helpers.webhook_receiver import Answer, Received
-from tests.support import Service, running, unlimited
 
 SOAK = bool(os.environ.get("HOLDFAST_SOAK"))
 

@@ -12,11 +12,11 @@ from standardwebhooks.webhooks import Webhook
 from holdfast.kit.outbound.requests import OutboundClient
 from holdfast.kit.webhooks import sending
 from holdfast.kit.webhooks.sending import DeliveryWork
-from tests.certificates import Authority
 from tests.events.webhooks.programs import Program, Programs
+from tests.helpers.certificates import Authority
+from tests.helpers.events_service import Client, Service, eventually
+from tests.helpers.outside_servers import LOCAL, Script, ok_answer, raw_answer, serving
 from tests.helpers.webhook_receiver import Answer, fan_all_out
-from tests.outside_servers import LOCAL, Script, ok_answer, raw_answer, serving
-from tests.support import Client, Service, eventually
 
 DEFAULT_PORT = "must use the default port, 80 for http or 443 for https"
 

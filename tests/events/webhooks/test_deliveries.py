@@ -8,8 +8,8 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from tests.events.webhooks.programs import Programs, change
 from tests.events.webhooks.verifying import verify_v1a
+from tests.helpers.events_service import Service
 from tests.helpers.webhook_receiver import Answer, deliver
-from tests.support import Service
 
 
 async def test_a_program_gets_a_signed_message_when_a_registration_is_settled(

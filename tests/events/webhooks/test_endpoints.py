@@ -11,8 +11,8 @@ from holdfast.events.webhooks.operations import MAX_ENDPOINTS
 from holdfast.kit.webhooks import endpoints, sending
 from holdfast.kit.webhooks.sending import DeliveryWork
 from tests.events.webhooks.programs import Program, Programs, change
+from tests.helpers.events_service import Client, Service
 from tests.helpers.webhook_receiver import Answer, deliver, fan_all_out
-from tests.support import Client, Service
 
 
 async def make(organizer: Client, **fields: Any) -> Any:

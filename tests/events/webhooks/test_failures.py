@@ -10,8 +10,8 @@ from holdfast.kit.webhooks import sending
 from holdfast.kit.webhooks.failures import FAILURES
 from holdfast.kit.webhooks.sending import MAX_UNRELIABLE_ENDPOINTS, RETRY_SECONDS, DeliveryWork
 from tests.events.webhooks.programs import Programs, change
+from tests.helpers.events_service import Service, eventually
 from tests.helpers.webhook_receiver import Answer, deliver, fan_all_out
-from tests.support import Service, eventually
 
 
 async def test_a_message_is_sent_again_with_the_same_id_until_it_is_taken(service: Service, programs: Programs) -> None:

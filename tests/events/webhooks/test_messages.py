@@ -10,7 +10,7 @@ from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.webhooks.model import subject_of
 from tests.events.queues.queue_scene import open_queue
 from tests.events.webhooks.programs import Programs
-from tests.support import Client, Service
+from tests.helpers.events_service import Client, Service
 
 Story = Callable[[Service, Client], Awaitable[object]]
 

@@ -6,8 +6,8 @@ import pytest
 
 from holdfast.kit.webhooks.sending import MAX_BROUGHT_FORWARD, RETRY_SECONDS
 from tests.events.webhooks.programs import Program, Programs
+from tests.helpers.events_service import Client, Service
 from tests.helpers.webhook_receiver import Answer
-from tests.support import Client, Service
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.kit.webhooks.endpoints import forget_messages
 from tests.events.webhooks.programs import Program, Programs
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 TABLES = ("webhook_messages", "webhook_subjects", "webhook_deliveries", "webhook_attempts")
 

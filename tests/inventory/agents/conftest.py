@@ -28,8 +28,8 @@ from holdfast.kit.running.operation import Operation, read
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.api_keys import KeyRing
-from tests.any_bound import ANY_BOUND
-from tests.inventory.support import run_sql
+from tests.helpers.any_bound import ANY_BOUND
+from tests.helpers.inventory_service import run_sql
 
 DOMAIN = "ada.myshopify.com"
 BASE_URL = "http://inventory.test"

@@ -12,7 +12,7 @@ import uvicorn
 
 from holdfast.inventory import discovery
 from holdfast.inventory.service import INVENTORY
-from tests.inventory.support import Inventory
+from tests.helpers.inventory_service import Inventory
 
 
 @pytest.mark.skipif(shutil.which("curl") is None and "CI" not in os.environ, reason="needs curl")

@@ -14,9 +14,9 @@ from pydantic import ValidationError
 from holdfast.inventory import api
 from holdfast.inventory.shops.model import SCOPES
 from holdfast.kit.process.discovery import reverse_dns
-from tests.discovery import AGENT_CARD, CARD_SCHEMA, SERVER_CARD, addresses
+from tests.helpers.discovery import AGENT_CARD, CARD_SCHEMA, SERVER_CARD, addresses
+from tests.helpers.inventory_service import Inventory
 from tests.inventory.agents.conftest import BASE_URL
-from tests.inventory.support import Inventory
 
 CARDS = ("/.well-known/mcp.json", "/mcp/server-card", "/.well-known/mcp/server-card.json")
 JSON_DOCUMENTS = (

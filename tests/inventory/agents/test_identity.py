@@ -16,7 +16,7 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.shops.model import SCOPES
 from holdfast.kit.security.api_keys import new_key
-from tests.cases import in_turn
+from tests.helpers.cases import in_turn
 from tests.inventory.agents.conftest import BASE_URL, DOMAIN, AgentScene, parts, running
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.inventory.support import running, unlimited
+from tests.helpers.inventory_service import running, unlimited
 
 METHODS: list[tuple[str, dict[str, Any]]] = [
     ("tools/list", {}),

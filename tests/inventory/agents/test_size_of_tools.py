@@ -1,7 +1,7 @@
 """Agents read all tools before their first call, so the list is short."""
 
-from tests.inventory.support import Shop
-from tests.tokens import tokens
+from tests.helpers.inventory_service import Shop
+from tests.helpers.tokens import tokens
 
 MAX_TOKENS = 10_000
 

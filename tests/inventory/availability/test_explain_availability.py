@@ -1,6 +1,6 @@
 """Why just so many of a variant can be sold."""
 
-from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop
 
 KIT = {"variant_gid": SIX_PACK, "units_per_sale": 6}
 

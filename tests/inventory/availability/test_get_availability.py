@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal
+from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal
 
 
 async def test_availability_of_a_pool_has_every_variant_of_it(shop: Shop, inventory: Inventory) -> None:

@@ -12,8 +12,8 @@ import httpx2
 
 from holdfast.inventory.availability.cache import MAX_STALENESS_SECONDS
 from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, kill_before_its_notice, start_dying_process
+from tests.helpers.inventory_service import SINGLE, Shop
 from tests.helpers.processes import Process, serving
-from tests.inventory.support import SINGLE, Shop
 
 
 class Storefront:

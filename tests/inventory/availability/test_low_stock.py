@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.inventory.support import Inventory, Shop
+from tests.helpers.inventory_service import Inventory, Shop
 
 pytestmark = pytest.mark.usefixtures("own_inventory")  # Its pools have the ids 1, 2 and so on; it changes the schema.
 

@@ -7,9 +7,9 @@ import httpx2
 
 from holdfast.inventory.availability.cache import AvailabilityCache
 from holdfast.inventory.settings import Settings
+from tests.helpers.events_service import eventually
+from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running
 from tests.helpers.processes import serving
-from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running
-from tests.support import eventually
 
 
 async def test_the_answer_of_a_storefront_has_exactly_the_three_members_of_the_contract(

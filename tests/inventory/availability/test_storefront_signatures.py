@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify import signatures
-from tests.inventory.support import Inventory, Shop, client_secret, running
+from tests.helpers.inventory_service import Inventory, Shop, client_secret, running
 
 
 def signed(shop: Shop, *, at: float = 0, secret: bytes | None = None, domain: str | None = None) -> str:

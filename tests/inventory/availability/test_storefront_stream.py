@@ -12,10 +12,10 @@ import pytest
 from holdfast.inventory.settings import Settings
 from holdfast.kit.http import event_streams
 from holdfast.kit.http.event_streams import MAX_RETRY_MS, MIN_RETRY_MS
+from tests.helpers.events_service import eventually
 from tests.helpers.exchange import Event, parse_event, read_stream
+from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running
 from tests.helpers.processes import serving
-from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running
-from tests.support import eventually
 
 
 async def stream_url(shop: Shop) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.inventory.availability.storefront import TOKEN_SECONDS
 from tests.helpers.exchange import read_stream
-from tests.inventory.support import Inventory, Shop
+from tests.helpers.inventory_service import Inventory, Shop
 
 
 async def stream_url(shop: Shop) -> str:

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from tests.helpers.exchange import Stream, read_stream
-from tests.inventory.support import Inventory, Shop, running, unlimited
+from tests.helpers.inventory_service import Inventory, Shop, running, unlimited
 
 LIMITS = {"streams_per_address": 4, "streams_per_key": 2, "streams_per_shop": 6}
 

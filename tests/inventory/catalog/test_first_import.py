@@ -6,8 +6,8 @@ from holdfast.inventory.catalog.part import PART
 from holdfast.inventory.settings import Settings
 from holdfast.kit.background import tasks
 from tests.helpers.background_loops import at_work
+from tests.helpers.events_service import eventually
 from tests.helpers.platform_shop import BASE_URL, beside_the_platform
-from tests.support import eventually
 
 
 async def test_the_first_import_is_done_by_notification_without_a_poll(

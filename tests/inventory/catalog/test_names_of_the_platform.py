@@ -6,7 +6,7 @@ import pytest
 
 from holdfast_demo.shopify import payloads
 from holdfast_demo.shopify.orders import SaleLine
-from tests.cases import in_turn
+from tests.helpers.cases import in_turn
 from tests.helpers.platform_shop import DOMAIN, SECRET
 from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.sync.sync_scene import SyncScene

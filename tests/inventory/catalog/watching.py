@@ -7,8 +7,8 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from tests.helpers.serving import listener, running_already, serving
 from tests.inventory.sync.sync_scene import SyncScene
-from tests.serving import listener, running_already, serving
 
 
 @contextlib.asynccontextmanager

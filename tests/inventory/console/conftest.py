@@ -6,10 +6,10 @@ import pytest
 
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops.model import SCOPES
+from tests.helpers.inventory_service import Shop
 from tests.helpers.platform_shop import Place
 from tests.inventory.console.merchant_at_platform import MerchantAtPlatform, open_merchant_at_platform
 from tests.inventory.console.merchant_scene import Admin, in_the_admin
-from tests.inventory.support import Shop
 
 
 @pytest.fixture

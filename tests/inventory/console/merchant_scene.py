@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 import httpx2
 
 from holdfast.inventory.settings import Settings
+from tests.helpers.inventory_service import Inventory
 from tests.helpers.platform_shop import BASE_URL, DOMAIN, Place, PlatformScene, beside_the_platform
-from tests.inventory.support import Inventory
 
 SAME_SITE = {"origin": BASE_URL, "sec-fetch-site": "same-origin"}
 FOREIGN = {"origin": "https://evil.example", "sec-fetch-site": "cross-site"}

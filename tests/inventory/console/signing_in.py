@@ -2,8 +2,8 @@
 
 from holdfast.inventory.merchants import operations
 from tests.helpers.form_browser import FormBrowser
+from tests.helpers.inventory_service import Inventory, Shop
 from tests.inventory.console.merchant_scene import browser_of
-from tests.inventory.support import Inventory, Shop
 
 EMAIL = "ada@example.com"
 

@@ -1,8 +1,8 @@
 """The page of the daily limit of a shop's key: a merchant sets how many units agents move in a day."""
 
 from tests.helpers.form_browser import main_text
+from tests.helpers.inventory_service import run_sql
 from tests.inventory.console.merchant_scene import Admin
-from tests.inventory.support import run_sql
 
 
 async def test_a_merchant_sets_the_limit_of_the_key_of_the_shop_and_sees_it_in_the_settings(admin: Admin) -> None:

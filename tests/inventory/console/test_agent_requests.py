@@ -10,8 +10,8 @@ from holdfast.inventory.stock.model import SetPoolQuantity
 from holdfast.kit.contract.caller import system
 from holdfast.kit.running.operation import Batch, Call
 from tests.helpers.form_browser import main_text
+from tests.helpers.inventory_service import Shop, run_sql
 from tests.inventory.console.merchant_scene import Admin
-from tests.inventory.support import Shop, run_sql
 
 TEA = "gid://shopify/ProductVariant/77"
 JAR = "gid://shopify/ProductVariant/78"

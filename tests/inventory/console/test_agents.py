@@ -8,8 +8,8 @@ import pytest
 from holdfast.inventory.agents.access import KEY_PREFIX_CHARACTERS
 from holdfast.inventory.agents.actions import OPERATIONS
 from tests.helpers.form_browser import main_text
+from tests.helpers.inventory_service import SIX_PACK, Shop
 from tests.inventory.console.merchant_scene import FOREIGN, Admin, hidden_field
-from tests.inventory.support import SIX_PACK, Shop
 
 ALL = {
     "read_inventory": "See quantities, the history and what can be sold.",

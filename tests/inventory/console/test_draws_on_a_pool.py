@@ -8,9 +8,9 @@ import pytest
 from holdfast.inventory.stock import retention
 from holdfast.inventory.stock.pool_page import MAX_NAMED_DRAWS
 from tests.helpers.form_browser import main_text
+from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, Inventory, Shop
 from tests.inventory.console.merchant_scene import Admin
 from tests.inventory.orders.stories import PlatformOrder, deliver_orders
-from tests.inventory.support import PACKS, SINGLE, SIX_PACK, Inventory, Shop
 
 OLD = """
     insert into ledger (shop_id, id, pool_id, seq, kind, delta, held_delta, balance_after, held_after, below_zero,

@@ -10,12 +10,12 @@ import httpx2
 from holdfast.accounts.sessions import PLATFORM_HOURS
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
+from tests.helpers.events_service import eventually
 from tests.helpers.form_browser import main_text
+from tests.helpers.inventory_service import running
 from tests.helpers.platform_shop import DOMAIN, Place, beside_the_platform
 from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.console.merchant_scene import FOREIGN, SAME_SITE, Admin, hidden_field, in_the_admin
-from tests.inventory.support import running
-from tests.support import eventually
 
 OTHER = "ben.myshopify.com"
 NOT_IN = "One moment, please"

@@ -4,9 +4,9 @@ import pytest
 
 from holdfast.inventory.stock import expiry
 from tests.helpers.form_browser import main_text
+from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, Shop
 from tests.inventory.console.merchant_scene import Admin
 from tests.inventory.orders.stories import PlatformOrder, deliver_orders
-from tests.inventory.support import PACKS, SINGLE, SIX_PACK, Shop
 
 pytestmark = pytest.mark.usefixtures("own_inventory")  # It changes the schema.
 

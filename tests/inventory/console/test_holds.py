@@ -2,9 +2,9 @@
 
 from holdfast.inventory.settings import Settings
 from tests.helpers.form_browser import main_text
+from tests.helpers.inventory_service import PACKS, SIX_PACK
 from tests.helpers.platform_shop import Place
 from tests.inventory.console.merchant_at_platform import MerchantAtPlatform, open_merchant_at_platform
-from tests.inventory.support import PACKS, SIX_PACK
 
 PATH = "/console/holds"
 

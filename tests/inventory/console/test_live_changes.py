@@ -4,8 +4,8 @@ import pytest
 
 from holdfast.inventory.shops.operations import announce_sync_status
 from tests.helpers.exchange import read_stream
+from tests.helpers.inventory_service import PACKS, SIX_PACK, Inventory, Shop
 from tests.inventory.console.signing_in import Owner, add_merchant
-from tests.inventory.support import PACKS, SIX_PACK, Inventory, Shop
 
 STREAM = "/console/stream"
 

@@ -8,8 +8,8 @@ import pytest
 from holdfast.inventory.mails import sending
 from holdfast.inventory.mails.writing import write
 from holdfast.kit.mail.message import Envelope
+from tests.helpers.inventory_service import Inventory, Shop
 from tests.inventory.console.signing_in import EMAIL, Owner, add_merchant
-from tests.inventory.support import Inventory, Shop
 from tests.kit.mail.posting import all_due
 
 

@@ -3,8 +3,8 @@
 import httpx2
 import pytest
 
+from tests.helpers.inventory_service import Inventory, Shop
 from tests.inventory.console.signing_in import Owner, add_merchant
-from tests.inventory.support import Inventory, Shop
 
 NAVIGATION = ('<a href="/console"', '<a href="/console/holds"', '<a href="/account"', "Sign out ")
 

@@ -4,10 +4,10 @@ import pytest
 
 from holdfast.inventory.settings import Settings
 from tests.helpers.form_browser import main_text
+from tests.helpers.inventory_service import Shop
 from tests.helpers.platform_shop import Place
 from tests.inventory.console.merchant_at_platform import open_merchant_at_platform
 from tests.inventory.console.merchant_scene import Admin, hidden_field
-from tests.inventory.support import Shop
 
 FIELDS = {"name": "Honey", "unit": "g", "buffer": "5", "low_stock_at": "", "policy": "flag"}
 

@@ -6,8 +6,8 @@ import pytest
 
 from holdfast.inventory.stock import pool_page
 from tests.helpers.form_browser import main_text
+from tests.helpers.inventory_service import PACKS, SIX_PACK, Shop
 from tests.inventory.console.merchant_scene import Admin
-from tests.inventory.support import PACKS, SIX_PACK, Shop
 
 pytestmark = pytest.mark.usefixtures("own_inventory")  # It changes the schema.
 

@@ -1,8 +1,8 @@
 """Pausing a pool and putting it away, and back: each after a question."""
 
 from tests.helpers.form_browser import main_text
+from tests.helpers.inventory_service import PACKS, Shop
 from tests.inventory.console.merchant_scene import Admin, hidden_field
-from tests.inventory.support import PACKS, Shop
 
 
 async def status(shop: Shop, pool_id: int) -> str:

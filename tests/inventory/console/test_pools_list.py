@@ -3,10 +3,10 @@
 import re
 
 from tests.helpers.form_browser import main_text
+from tests.helpers.inventory_service import PACKS, SIX_PACK, Inventory, Shop
 from tests.inventory.console.merchant_at_platform import MerchantAtPlatform
 from tests.inventory.console.merchant_scene import Admin
 from tests.inventory.console.signing_in import Owner, add_merchant
-from tests.inventory.support import PACKS, SIX_PACK, Inventory, Shop
 from tests.inventory.sync.platform_rows import park_levels
 
 

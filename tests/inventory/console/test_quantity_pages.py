@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from tests.cases import in_turn
+from tests.helpers.cases import in_turn
 from tests.helpers.form_browser import main_text
+from tests.helpers.inventory_service import PACKS, Inventory, Shop
 from tests.inventory.console.merchant_scene import FOREIGN, Admin, hidden_field
 from tests.inventory.console.signing_in import Owner, add_merchant
-from tests.inventory.support import PACKS, Inventory, Shop
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from holdfast.inventory.spreadsheets.model import MAX_ROWS
-from tests.german import Both, wrong
+from tests.helpers.german import Both, wrong
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop
 from tests.inventory.console.signing_in import Owner, add_merchant
-from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
 
 SPREADSHEETS = "/console/spreadsheets"
 

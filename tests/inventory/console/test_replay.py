@@ -7,11 +7,11 @@ from holdfast.inventory.replays import operations
 from holdfast.inventory.replays.model import ReplayTask
 from holdfast.inventory.replays.simulation import replay
 from tests.helpers.form_browser import main_text
+from tests.helpers.inventory_service import Inventory, Shop
 from tests.inventory.console.merchant_at_platform import MerchantAtPlatform
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.replays.replay_scene import know_levels, sell
 from tests.inventory.replays.stories import SINCE, UNTIL, orders, pool
-from tests.inventory.support import Inventory, Shop
 
 
 async def read_orders(merchant: MerchantAtPlatform) -> None:

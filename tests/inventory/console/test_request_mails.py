@@ -10,8 +10,8 @@ from holdfast.inventory.mails.writing import write
 from holdfast.inventory.shops.operations import SHOP_LIMITS
 from holdfast.kit.contract.caller import system
 from holdfast.kit.mail.message import Envelope
+from tests.helpers.inventory_service import Inventory, Shop
 from tests.inventory.console.signing_in import EMAIL, Owner, add_merchant
-from tests.inventory.support import Inventory, Shop
 from tests.kit.mail.posting import all_due, text_of
 
 

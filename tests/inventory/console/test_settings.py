@@ -1,9 +1,9 @@
 """The settings of a merchant: the way to the key, the cart check, and mails about low stock."""
 
 from tests.helpers.form_browser import main_text
+from tests.helpers.inventory_service import Shop
 from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.console.merchant_scene import Admin
-from tests.inventory.support import Shop
 
 
 async def test_the_settings_lead_to_the_key_which_is_on_the_page_of_agents(admin: Admin, own_shop: Shop) -> None:

@@ -10,8 +10,8 @@ from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem
 from holdfast.kit.mail.message import Envelope
 from tests.helpers.form_browser import main_text
+from tests.helpers.inventory_service import Inventory, Shop
 from tests.inventory.console.signing_in import EMAIL, Owner, add_merchant
-from tests.inventory.support import Inventory, Shop
 from tests.kit.mail.posting import all_due
 
 

@@ -10,6 +10,7 @@ from holdfast.inventory.console.pools.spreadsheets import MAX_FILE_BYTES
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.spreadsheets.model import MAX_ROWS
 from tests.helpers.form_browser import main_text
+from tests.helpers.inventory_service import PACKS, SIX_PACK
 from tests.helpers.platform_shop import Place
 from tests.inventory.console.merchant_at_platform import (
     SPREADSHEETS_PATH,
@@ -19,7 +20,6 @@ from tests.inventory.console.merchant_at_platform import (
     upload_spreadsheet,
 )
 from tests.inventory.console.merchant_scene import SAME_SITE
-from tests.inventory.support import PACKS, SIX_PACK
 
 
 async def send(merchant: MerchantAtPlatform, text: str, **fields: str) -> httpx2.Response:

@@ -6,11 +6,11 @@ import re
 from holdfast.inventory.settings import Settings
 from holdfast_demo.shopify.shops import NewVariant
 from tests.helpers.form_browser import main_text
+from tests.helpers.inventory_service import Inventory, Shop
 from tests.helpers.platform_shop import DOMAIN, Place
 from tests.inventory.console.merchant_at_platform import MerchantAtPlatform, open_merchant_at_platform
 from tests.inventory.console.merchant_scene import SAME_SITE
 from tests.inventory.console.signing_in import Owner, add_merchant
-from tests.inventory.support import Inventory, Shop
 from tests.inventory.sync.platform_rows import fail_first_import
 
 MAKE_STEP = "Make pools from your products"

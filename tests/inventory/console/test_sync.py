@@ -7,11 +7,11 @@ from holdfast.inventory.stock.model import MAX_QUANTITY
 from holdfast.inventory.sync.model import ANOTHER_APP, CHANGED_AT_PLATFORM
 from holdfast_demo.shopify.errors import Fault
 from tests.helpers.form_browser import main_text
+from tests.helpers.inventory_service import PACKS, Inventory, Shop
 from tests.helpers.locked_rows import hold_locks
 from tests.helpers.platform_shop import Place
 from tests.inventory.console.merchant_at_platform import MerchantAtPlatform, open_merchant_at_platform
 from tests.inventory.console.signing_in import Owner, add_merchant
-from tests.inventory.support import PACKS, Inventory, Shop
 from tests.inventory.sync.platform_rows import (
     add_to_levels,
     have_two_locations,

@@ -1,9 +1,9 @@
 """Undoing an entry of the history: after a question, once, and only what can be undone."""
 
 from tests.helpers.form_browser import main_text
+from tests.helpers.inventory_service import PACKS, SIX_PACK, Shop
 from tests.inventory.console.merchant_scene import Admin, hidden_field
 from tests.inventory.orders.stories import PlatformOrder, deliver_orders
-from tests.inventory.support import PACKS, SIX_PACK, Shop
 
 
 async def held(shop: Shop, pool_id: int) -> int:

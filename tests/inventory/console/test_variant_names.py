@@ -4,10 +4,10 @@ import pytest
 
 from holdfast.inventory.catalog.model import MAX_VARIANTS
 from tests.helpers.form_browser import main_text
+from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Shop
 from tests.inventory.console.merchant_at_platform import MerchantAtPlatform
 from tests.inventory.console.merchant_scene import Admin
 from tests.inventory.orders.stories import PlatformOrder, deliver_orders
-from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Shop
 
 pytestmark = pytest.mark.usefixtures("own_inventory")  # It changes the schema.
 

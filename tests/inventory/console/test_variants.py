@@ -6,9 +6,9 @@ import pytest
 
 from holdfast.inventory.settings import Settings
 from tests.helpers.form_browser import main_text
+from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK
 from tests.helpers.platform_shop import Place
 from tests.inventory.console.merchant_at_platform import MerchantAtPlatform, open_merchant_at_platform
-from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK
 
 ALL = {f"units:{SINGLE}": "1", f"units:{SIX_PACK}": "6", f"units:{TWELVE_PACK}": "12"}
 

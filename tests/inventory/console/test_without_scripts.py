@@ -1,9 +1,9 @@
 """The main work of a merchant in a browser that runs no scripts, from signing in to taking a count back."""
 
 from holdfast.inventory.settings import Settings
+from tests.helpers.plain_browser import PlainBrowser
 from tests.inventory.console.signing_in import EMAIL, Owner, add_merchant
 from tests.inventory.sync.sync_scene import open_installed_shop
-from tests.plain_browser import PlainBrowser
 
 PLACES = ("", "/low-stock", "/holds", "/spreadsheets", "/sync", "/settings", "/suggestions", "/pools/new")
 

@@ -19,9 +19,9 @@ from holdfast.kit.background import leases
 from holdfast.kit.background.leases import LEASE_SECONDS
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running import steps
+from tests.helpers.events_service import eventually
 from tests.helpers.locked_rows import wait_for_lock_waiters
 from tests.helpers.platform_shop import CLIENT, DOMAIN, SECRET, PlatformScene
-from tests.support import eventually
 
 
 class Named(Struct):

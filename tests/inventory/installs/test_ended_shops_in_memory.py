@@ -9,12 +9,12 @@ from holdfast.accounts import sessions
 from holdfast.inventory.installs import uninstalling
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.merchants import operations as merchants
+from tests.helpers.events_service import eventually
 from tests.helpers.exchange import read_stream
+from tests.helpers.inventory_service import SINGLE, Shop, running
 from tests.helpers.platform_shop import DOMAIN, PlatformScene, key_in
 from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.installs.uninstalling import move_uninstall_back, uninstall_app
-from tests.inventory.support import SINGLE, Shop, running
-from tests.support import eventually
 
 
 @pytest.fixture

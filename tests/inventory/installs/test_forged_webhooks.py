@@ -14,9 +14,9 @@ import pytest
 
 from holdfast.inventory.shopify import signatures
 from holdfast_demo.shopify.app_proxy import signature
+from tests.helpers.inventory_service import Inventory, Shop
 from tests.helpers.platform_shop import DOMAIN, SECRET, PlatformScene, key_in
 from tests.helpers.platform_webhooks import handle
-from tests.inventory.support import Inventory, Shop
 
 VICTIM = "ada.myshopify.com"
 ATTACKER = "mallory.myshopify.com"

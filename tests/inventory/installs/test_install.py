@@ -17,8 +17,8 @@ from holdfast.inventory.shopify.platform_tokens import GrantedTokens
 from holdfast.inventory.shops import operations as shops
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.security.service_secret import Secret
+from tests.helpers.inventory_service import Inventory
 from tests.helpers.platform_shop import BASE_URL, CLIENT, DOMAIN, KEY_PATTERN, SECRET, PlatformScene, key_in
-from tests.inventory.support import Inventory
 
 
 async def test_the_merchant_is_sent_to_the_platform_with_the_four_scopes(scene: PlatformScene) -> None:

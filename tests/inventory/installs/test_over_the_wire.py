@@ -8,10 +8,10 @@ from holdfast.inventory.orders import part as orders
 from holdfast.inventory.service import HANDLERS
 from holdfast.inventory.settings import Settings
 from holdfast_demo.shopify.orders import SaleLine
+from tests.helpers.events_service import eventually
 from tests.helpers.platform_shop import DOMAIN, PlatformScene, beside_the_platform, key_in
 from tests.helpers.platform_webhooks import handle
-from tests.serving import listener, running_already, serving
-from tests.support import eventually
+from tests.helpers.serving import listener, running_already, serving
 
 
 async def arrived(scene: PlatformScene, topic: str) -> bytes | None:

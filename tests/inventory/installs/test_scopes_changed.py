@@ -3,9 +3,9 @@
 import pytest
 
 from holdfast.inventory.installs import operations
+from tests.helpers.inventory_service import Shop
 from tests.helpers.platform_shop import DOMAIN, PlatformScene
 from tests.helpers.platform_webhooks import deliver, handle
-from tests.inventory.support import Shop
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from holdfast.inventory.orders import part as orders
 from holdfast.inventory.partner_webhooks.payloads import fields_of
 from holdfast.inventory.service import HANDLERS
 from holdfast_demo.shopify.model import Subscription
+from tests.helpers.inventory_service import Shop
 from tests.helpers.platform_shop import BASE_URL, DOMAIN, PlatformScene
-from tests.inventory.support import Shop
 
 TOPICS = ("orders/updated", "inventory_levels/update", "app/uninstalled", "shop/redact")
 ADDRESS = f"{BASE_URL}/webhooks/shopify"

@@ -10,12 +10,12 @@ from holdfast.inventory.installs.access import shop_access
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.kit.contract.problems import Problem
 from holdfast_demo.shopify.errors import Fault
+from tests.helpers.inventory_service import Inventory, Shop
 from tests.helpers.platform_shop import DOMAIN, KEY_PATTERN, PlatformScene, key_in
 from tests.helpers.platform_webhooks import deliver, handle, install_app
 from tests.helpers.webhook_receiver import fan_all_out, receivers_of
 from tests.inventory.installs.uninstalling import move_uninstall_back, tell_of_uninstall, uninstall_app
 from tests.inventory.samples import furnish_shop
-from tests.inventory.support import Inventory, Shop
 from tests.inventory.webhooks.programs import Programs
 
 

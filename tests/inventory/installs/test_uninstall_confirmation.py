@@ -13,10 +13,10 @@ from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.shopify.platform_client import Platform
 from holdfast.inventory.shopify.platform_tokens import TokenEndpoint
 from holdfast_demo.shopify.errors import Fault
+from tests.helpers.inventory_service import Shop
 from tests.helpers.platform_shop import CLIENT, DOMAIN, SECRET, PlatformScene, key_in
 from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.installs.uninstalling import move_uninstall_back, tell_of_uninstall
-from tests.inventory.support import Shop
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from tests.helpers.inventory_service import Shop
 from tests.helpers.platform_shop import DOMAIN, PlatformScene
 from tests.helpers.platform_webhooks import deliver, handle
-from tests.inventory.support import Shop
 
 SHOP_PAYLOAD = {"id": 1, "myshopify_domain": DOMAIN}
 

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from holdfast.inventory.settings import Settings
+from tests.helpers.inventory_service import Inventory, Shop
 from tests.helpers.platform_shop import Place
 from tests.helpers.platform_webhooks import install_app
 from tests.inventory.orders.order_scene import OrderScene, open_scene
-from tests.inventory.support import Inventory, Shop
 
 
 @pytest.fixture

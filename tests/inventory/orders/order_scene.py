@@ -12,9 +12,9 @@ from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.model import Order
 from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.platform_state import WebhookMessage
+from tests.helpers.inventory_service import Inventory, Shop
 from tests.helpers.platform_shop import DOMAIN, Place, beside_the_platform
 from tests.helpers.platform_webhooks import deliver, handle
-from tests.inventory.support import Inventory, Shop
 
 TOPICS = ("orders/create", "orders/updated", "orders/cancelled", "orders/edited", "orders/delete", "refunds/create")
 UNITS = (1, 6, 12)

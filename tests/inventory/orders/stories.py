@@ -4,8 +4,8 @@ import itertools
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from tests.helpers.inventory_service import Inventory, Shop
 from tests.helpers.platform_webhooks import deliver, handle
-from tests.inventory.support import Inventory, Shop
 
 _numbers = itertools.count(5001)
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from holdfast_demo.shopify.model import LineItem, Order
 from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
 from holdfast_demo.shopify.platform_state import WebhookMessage
-from tests.databases import scratch_database
+from tests.helpers.databases import scratch_database
+from tests.helpers.inventory_service import unlimited
 from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.orders.order_scene import UNITS, OrderScene, open_scene
-from tests.inventory.support import unlimited
 
 WHOLE = ("orders/create", "orders/updated", "orders/cancelled")
 SOAK = bool(os.environ.get("HOLDFAST_SOAK"))

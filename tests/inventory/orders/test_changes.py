@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop
 from tests.inventory.orders.stories import PlatformOrder, deliver_orders
-from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
 
 
 @pytest.mark.parametrize(("kind", "left"), [("cancel", 50), ("return", 50), ("legacy_restock", 50), ("no_restock", 38)])

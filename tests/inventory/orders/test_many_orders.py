@@ -1,11 +1,11 @@
 """Orders that wait are applied together; none of them holds back the others."""
 
 from holdfast_demo.shopify.orders import LineEdit
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop
 from tests.helpers.platform_shop import DOMAIN
 from tests.helpers.platform_webhooks import deliver, handle, install_app
 from tests.inventory.orders.order_scene import OrderScene
 from tests.inventory.orders.stories import PlatformOrder, delivery_errors
-from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
 
 
 async def test_orders_that_wait_are_counted_in_few_transactions(inventory: Inventory, golden: Shop) -> None:

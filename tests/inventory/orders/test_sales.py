@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop
 from tests.helpers.platform_webhooks import deliver, handle, install_app
 from tests.inventory.orders.stories import PlatformOrder, deliver_orders, delivery_errors
-from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop
 
 UNKNOWN = "gid://shopify/ProductVariant/4711"
 

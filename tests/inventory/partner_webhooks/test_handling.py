@@ -20,10 +20,10 @@ from holdfast.kit.background.leases import LEASE_SECONDS
 from holdfast.kit.background.row_work import run
 from holdfast.kit.contract.problems import Problem
 from tests.helpers.background_loops import at_work
+from tests.helpers.events_service import eventually
+from tests.helpers.inventory_service import Inventory
 from tests.helpers.platform_webhooks import DeliveryScene, install_app
 from tests.helpers.row_work import handle_all
-from tests.inventory.support import Inventory
-from tests.support import eventually
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from holdfast.inventory.catalog.import_lines import ImportLines, LocationNode
 from holdfast.inventory.orders import model
 from holdfast.inventory.partner_webhooks.model import Delivery
 from holdfast.inventory.partner_webhooks.payloads import PAYLOADS, OrderPayload, Payload, read_payload, stored_payload
+from tests.helpers.inventory_service import SIX_PACK, Inventory, Shop
 from tests.helpers.platform_webhooks import deliver, handle, install_app
 from tests.inventory.orders.stories import PlatformOrder, delivery_errors
-from tests.inventory.support import SIX_PACK, Inventory, Shop
 
 NOW = "2026-11-27T10:00:00-05:00"
 LINE = {"id": 5, "variant_id": 6, "quantity": 3, "current_quantity": 2}

@@ -15,9 +15,9 @@ from holdfast.inventory.partner_webhooks.payloads import PAYLOADS, stored_payloa
 from holdfast.inventory.partner_webhooks.routes import MAX_BODY_BYTES, routes
 from holdfast.inventory.service import HANDLERS
 from holdfast.kit.running.rate_limits import Limits
+from tests.helpers.inventory_service import Inventory, Shop
 from tests.helpers.platform_webhooks import deliver, install_app
-from tests.inventory.support import Inventory, Shop
-from tests.serving import application
+from tests.helpers.serving import application
 
 ORDER: dict[str, Any] = {
     "id": 820982911946154508,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop
 
 
 async def test_a_restored_pool_is_as_it_was_before_it_was_archived(shop: Shop) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.cases import in_turn
-from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal
+from tests.helpers.cases import in_turn
+from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal
 
 
 async def test_a_pool_can_be_created_with_a_name_only(shop: Shop) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop
 
 MEMBERS: list[dict[str, Any]] = [
     {"variant_gid": SINGLE, "units_per_sale": 1, "sku": "HONEY-1", "title": "Honey"},

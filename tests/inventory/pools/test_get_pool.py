@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal
 
 
 async def test_a_pool_lists_its_variants_and_how_many_of_each_can_be_sold(shop: Shop) -> None:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.cases import in_turn
-from tests.inventory.support import PACKS, Inventory, Shop
+from tests.helpers.cases import in_turn
+from tests.helpers.inventory_service import PACKS, Inventory, Shop
 
 pytestmark = pytest.mark.usefixtures("inventory")  # Its pools have the ids 1, 2 and so on.
 

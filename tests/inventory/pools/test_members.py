@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop
+from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop
 
 LINK = {"variant_gid": SIX_PACK, "units_per_sale": 6}
 

@@ -1,6 +1,6 @@
 """Storefronts get nothing of a paused pool, and its stock can still be counted."""
 
-from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Shop
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, TWELVE_PACK, Shop
 
 
 async def test_a_paused_pool_hides_its_variants_from_the_storefront_until_it_is_resumed(shop: Shop) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.inventory.support import Inventory, Shop
+from tests.helpers.inventory_service import Inventory, Shop
 
 MANY = 3_000
 """More than are looked at one by one."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.databases import scratch_database
-from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop, ToolRefusal, running, unlimited
+from tests.helpers.databases import scratch_database
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop, ToolRefusal, running, unlimited
 
 JARS, BOXES = "Jars", "Boxes"
 DRAWS = {SINGLE: {JARS: 1}, SIX_PACK: {JARS: 6, BOXES: 1}, JARS: {JARS: 1}, BOXES: {BOXES: 1}}

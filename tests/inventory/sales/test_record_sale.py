@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal
 
 
 async def kit(shop: Shop) -> tuple[int, int]:

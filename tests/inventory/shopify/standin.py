@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from holdfast.inventory.shopify.platform_client import Platform
-from tests.serving import listener, serving
+from tests.helpers.serving import listener, serving
 
 SHOP = "shop-name.myshopify.com"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.inventory.spreadsheets import sheet
-from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop
+from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop
 
 
 def rows(text: str) -> list[dict[str, str]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.inventory.support import PACKS, SINGLE, SIX_PACK, Inventory, Shop
+from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, Inventory, Shop
 
 
 async def load(shop: Shop, text: str, kind: str = "pools", **options: Any) -> dict[str, Any]:

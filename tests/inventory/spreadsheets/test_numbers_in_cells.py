@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from holdfast.inventory.spreadsheets import sheet
-from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop
 
 TWO_READINGS = {
     "1.000": "quantity: 1.000 can mean 1000 or 1: write the number without separators",

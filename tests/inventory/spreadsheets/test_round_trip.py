@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from holdfast.inventory.spreadsheets import sheet
 from holdfast.kit.contract.csv_cells import with_separator
-from tests.inventory.support import PACKS, SINGLE, Inventory, Shop
+from tests.helpers.inventory_service import PACKS, SINGLE, Inventory, Shop
 
 NAMES = [
     "Honey jars",

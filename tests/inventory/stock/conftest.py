@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tests.databases import State, shared_or_own, state_of
-from tests.inventory.support import Inventory, Shop
+from tests.helpers.databases import State, shared_or_own, state_of
+from tests.helpers.inventory_service import Inventory, Shop
 
 Furnish = Callable[[Shop], Awaitable[Shop]]
 """Gives a shop its pools, entries and holds. A module that uses `scene` has a fixture `furnish` of this type."""

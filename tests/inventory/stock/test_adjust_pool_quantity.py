@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Shop, ToolRefusal
+from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Shop, ToolRefusal
 
 
 @pytest.mark.parametrize(

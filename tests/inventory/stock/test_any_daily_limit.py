@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from holdfast.accounts.agents.limits import SetLimit
 from holdfast.inventory.shops.operations import SHOP_LIMITS
 from holdfast.kit.contract.caller import system
-from tests.databases import scratch_database
-from tests.inventory.support import Inventory, ToolRefusal, run_sql, running, unlimited
+from tests.helpers.databases import scratch_database
+from tests.helpers.inventory_service import Inventory, ToolRefusal, run_sql, running, unlimited
 
 POOLS = st.integers(0, 2)
 UNITS = st.integers(1, 9)

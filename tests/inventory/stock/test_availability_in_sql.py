@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.inventory.stock.remembered_stock import TouchedRows
 from holdfast.inventory.stock.stock_changes import read_stock
-from tests.inventory.support import Inventory, Shop
+from tests.helpers.inventory_service import Inventory, Shop
 
 VARIANTS = [f"gid://shopify/ProductVariant/{number}" for number in range(40)]
 

@@ -1,6 +1,6 @@
 """Many adjustments as one: all of them, or none."""
 
-from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop
 
 
 async def test_a_bulk_adjustment_changes_all_pools_in_one_version(shop: Shop) -> None:

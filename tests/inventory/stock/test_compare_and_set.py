@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from holdfast.inventory.settings import Settings
-from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop, ToolRefusal, running
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop, ToolRefusal, running
 
 STOCK: list[tuple[str, dict[str, Any]]] = [
     ("set_pool_quantity", {"pool_id": 1, "quantity": 44}),

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from holdfast.inventory.shops.operations import end_key, regenerate_key
-from tests.inventory.support import PACKS, SIX_PACK, Inventory, Shop, ToolRefusal, run_sql, set_daily_limit
+from tests.helpers.inventory_service import PACKS, SIX_PACK, Inventory, Shop, ToolRefusal, run_sql, set_daily_limit
 
 
 async def used(inventory: Inventory, shop: Shop) -> int:

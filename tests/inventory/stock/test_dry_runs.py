@@ -6,8 +6,8 @@ from typing import Any, cast
 import pytest
 import pytest_asyncio
 
+from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TOOLS, Inventory, Shop
 from tests.inventory.stock.conftest import Furnish
-from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TOOLS, Inventory, Shop
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("create_pool", {"name": "Lids", "quantity": 9, "buffer": 2, "members": PACKS[:2]}),

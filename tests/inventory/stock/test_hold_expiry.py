@@ -10,8 +10,8 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.stock import expiry
 from holdfast.inventory.stock.stock_changes import HOLDS_CHANNEL
 from tests.helpers.background_loops import at_work
-from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop, running
-from tests.support import eventually
+from tests.helpers.events_service import eventually
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop, running
 
 
 async def held(shop: Shop, pool_id: int) -> int:

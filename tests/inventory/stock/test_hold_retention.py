@@ -5,7 +5,7 @@ import pytest
 from holdfast.inventory.stock import retention
 from holdfast.kit.background.tasks import in_batches
 from holdfast.kit.running.steps import Steps
-from tests.inventory.support import Inventory, Shop
+from tests.helpers.inventory_service import Inventory, Shop
 
 
 async def forget(inventory: Inventory) -> int:

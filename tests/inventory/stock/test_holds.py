@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal
 
 
 async def test_held_units_stay_on_hand_and_are_not_available(shop: Shop) -> None:

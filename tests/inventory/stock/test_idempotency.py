@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from holdfast.inventory.resources import IDEMPOTENCY
+from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TOOLS, Inventory, Shop, ToolRefusal, running
 from tests.inventory.stock.conftest import Furnish
-from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TOOLS, Inventory, Shop, ToolRefusal, running
 
 OTHERWISE = {"reason": "Another one."}
 CALLS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [

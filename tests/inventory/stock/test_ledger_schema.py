@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from holdfast.inventory.resources import Tx
-from tests.inventory.support import Inventory, Shop
+from tests.helpers.inventory_service import Inventory, Shop
 
 ENTRY = """
     insert into ledger (shop_id, id, pool_id, seq, kind, delta, held_delta, balance_after, held_after, below_zero,

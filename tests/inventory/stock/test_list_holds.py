@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.inventory.support import SIX_PACK, Inventory, Shop
+from tests.helpers.inventory_service import SIX_PACK, Inventory, Shop
 
 pytestmark = pytest.mark.usefixtures("inventory")  # Its pools have the ids 1, 2 and so on.
 

@@ -8,7 +8,7 @@ from holdfast.inventory.stock import sql
 from holdfast.inventory.stock.ledger_rules import Stock
 from holdfast.inventory.stock.remembered_stock import RememberedStock, TouchedRows
 from holdfast.inventory.stock.stock_changes import read_stock
-from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal, running
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal, running
 
 GIDS = [SINGLE, SIX_PACK, TWELVE_PACK]
 

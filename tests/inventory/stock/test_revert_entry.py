@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.inventory.support import PACKS, SIX_PACK, Inventory, Shop
+from tests.helpers.inventory_service import PACKS, SIX_PACK, Inventory, Shop
 
 
 async def last_entry(shop: Shop, tool: str, **arguments: Any) -> int:

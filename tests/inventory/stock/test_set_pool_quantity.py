@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop
+from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop
 
 
 @pytest.mark.parametrize(("counted", "delta"), [(44, -6), (50, 0), (61, 11), (0, -50)])

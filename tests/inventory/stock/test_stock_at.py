@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from tests.inventory.support import Inventory, Shop
+from tests.helpers.inventory_service import Inventory, Shop
 
 
 def before(entry: dict[str, Any]) -> str:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.cases import in_turn
-from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
+from tests.helpers.cases import in_turn
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop
 
 pytestmark = pytest.mark.usefixtures("inventory")  # Its pools have the ids 1, 2 and so on.
 

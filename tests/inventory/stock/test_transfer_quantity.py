@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop
 
 
 async def test_a_transfer_takes_from_one_pool_what_it_adds_to_the_other(shop: Shop) -> None:

@@ -1,6 +1,6 @@
 """What the service has stored of the platform, changed by tests as the platform would bring it about only slowly."""
 
-from tests.inventory.support import Inventory
+from tests.helpers.inventory_service import Inventory
 
 
 async def park_levels(inventory: Inventory, reason: str) -> None:

@@ -17,11 +17,11 @@ from holdfast.kit.running import steps as kit
 from holdfast_demo.shopify import payloads
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.model import Location, Variant, gid
+from tests.helpers.events_service import eventually
+from tests.helpers.inventory_service import Inventory, Shop
 from tests.helpers.platform_shop import DOMAIN, SECRET, Place, PlatformScene, beside_the_platform
 from tests.helpers.platform_webhooks import deliver, handle
 from tests.helpers.row_work import handle_all
-from tests.inventory.support import Inventory, Shop
-from tests.support import eventually
 
 PlatformMessage = tuple[str, Any]
 

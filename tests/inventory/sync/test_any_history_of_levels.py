@@ -27,9 +27,9 @@ from holdfast_demo.shopify import shops
 from holdfast_demo.shopify.model import Order, Variant
 from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
 from holdfast_demo.shopify.shops import NewVariant
-from tests.databases import scratch_database
+from tests.helpers.databases import scratch_database
+from tests.helpers.inventory_service import unlimited
 from tests.helpers.platform_shop import DOMAIN
-from tests.inventory.support import unlimited
 from tests.inventory.sync.sync_scene import (
     PlatformMessage,
     SyncScene,

@@ -18,10 +18,10 @@ from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.platform_state import WebhookMessage
 from holdfast_demo.shopify.shops import NewVariant
 from tests.helpers.background_loops import at_work
+from tests.helpers.events_service import eventually
 from tests.helpers.platform_shop import DOMAIN
 from tests.helpers.platform_webhooks import handle
 from tests.inventory.sync.sync_scene import PACKS, SyncScene, deliver_message
-from tests.support import eventually
 
 
 async def grant(scene: SyncScene, *more: str) -> None:

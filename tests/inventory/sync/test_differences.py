@@ -15,6 +15,7 @@ from holdfast.kit.background import row_work
 from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.shops import count
 from tests.helpers.background_loops import at_work
+from tests.helpers.events_service import eventually
 from tests.helpers.platform_shop import DOMAIN, Place
 from tests.inventory.sync.sync_scene import (
     SyncScene,
@@ -25,7 +26,6 @@ from tests.inventory.sync.sync_scene import (
     singles_by_location,
     spread_shares,
 )
-from tests.support import eventually
 
 
 @contextlib.asynccontextmanager

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from holdfast.inventory.settings import Settings
+from tests.helpers.inventory_service import ToolRefusal, set_daily_limit
 from tests.helpers.platform_shop import Place
-from tests.inventory.support import ToolRefusal, set_daily_limit
 from tests.inventory.sync.sync_scene import PACKS, SyncScene, open_installed_shop
 
 

@@ -13,8 +13,8 @@ from holdfast.inventory.sync.shop_sync import SyncWork, sync_shop
 from holdfast.kit.background import row_work
 from holdfast_demo.shopify.errors import Fault
 from tests.helpers.background_loops import at_work
+from tests.helpers.events_service import eventually
 from tests.inventory.sync.sync_scene import SyncScene, count_level_calls, sale_of
-from tests.support import eventually
 
 
 async def test_linking_variants_sets_their_levels(scene: SyncScene) -> None:

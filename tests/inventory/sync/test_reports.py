@@ -8,9 +8,9 @@ from holdfast.inventory.sync.planning import plan
 from holdfast_demo.shopify import payloads
 from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.orders import SaleLine
+from tests.helpers.inventory_service import Shop
 from tests.helpers.platform_shop import DOMAIN, SECRET
 from tests.helpers.platform_webhooks import deliver, handle
-from tests.inventory.support import Shop
 from tests.inventory.sync.platform_rows import withdraw_access
 from tests.inventory.sync.sync_scene import SyncScene
 

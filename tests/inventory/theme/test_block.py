@@ -13,7 +13,7 @@ from holdfast.kit.pages.language import LANGUAGES
 from holdfast_demo.shopify.model import Product, Variant
 from holdfast_demo.shopify.pages import storefront
 from holdfast_demo.shopify.site import SITE
-from tests.node import ROOT
+from tests.helpers.node import ROOT
 
 EXTENSION = ROOT / "extensions" / "live-stock"
 LIQUID, _, SCHEMA = (EXTENSION / "blocks" / "live-stock.liquid").read_text(encoding="utf-8").partition("{% schema %}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.node import ROOT, installed, node
+from tests.helpers.node import ROOT, installed, node
 
 EXTENSION = ROOT / "extensions" / "live-stock"
 

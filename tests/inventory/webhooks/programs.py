@@ -4,8 +4,8 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Any
 
+from tests.helpers.inventory_service import Inventory, Shop
 from tests.helpers.webhook_receiver import Received, Receiver, Receivers, deliver, receivers_of
-from tests.inventory.support import Inventory, Shop
 
 
 @dataclass

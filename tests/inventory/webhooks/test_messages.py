@@ -8,7 +8,7 @@ from standardwebhooks.webhooks import Webhook
 
 from holdfast.inventory.stock import expiry
 from holdfast.inventory.webhooks.messages import MESSAGES
-from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory
+from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory
 from tests.inventory.webhooks.programs import Programs
 
 

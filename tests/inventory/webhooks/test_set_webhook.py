@@ -1,7 +1,7 @@
 """`set_webhook` has what happens in a shop posted to a program."""
 
 from holdfast.inventory.webhooks.operations import MAX_ENDPOINTS
-from tests.inventory.support import Shop
+from tests.helpers.inventory_service import Shop
 
 URL = "https://shop.example.com/webhooks"
 

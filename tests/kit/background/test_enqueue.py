@@ -8,9 +8,9 @@ import pytest
 from holdfast.events.resources import Steps, Tx
 from holdfast.kit.background import tasks
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
-from tests.command_line import run_holdfast
+from tests.helpers.command_line import run_holdfast
+from tests.helpers.events_service import Service, eventually
 from tests.kit.background.letters import POST_LETTER, Letter, run_letter_jobs
-from tests.support import Service, eventually
 
 
 async def stored(service: Service) -> list[tuple[Any, ...]]:

@@ -9,7 +9,7 @@ from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
 from holdfast.kit.background.loops import Leaders
 from holdfast.kit.compat.task_ending import end_tasks
-from tests.support import eventually
+from tests.helpers.events_service import eventually
 
 LOOPS = ("one", "two", "three", "four", "five")
 

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, Gauge
 from holdfast.events.resources import Database
 from holdfast.kit.background.loops import IDLE_TURN_SECONDS, PAUSE_FACTOR, Loop, LoopStep, RowWaiters, yield_to_requests
 from tests.helpers.background_loops import at_work
-from tests.support import Service, eventually
+from tests.helpers.events_service import Service, eventually
 
 CHANNEL = "loops_tested"
 HOUR = 3_600.0

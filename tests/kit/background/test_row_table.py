@@ -10,8 +10,8 @@ from holdfast.events.resources import Database
 from holdfast.kit.background import leases
 from holdfast.kit.background.leases import LEASE_SECONDS, LeasedRow, LeaseLost, RowTable
 from holdfast.kit.background.row_work import TableWork
+from tests.helpers.events_service import Service
 from tests.helpers.row_work import handle_all
-from tests.support import Service
 
 LETTERS = RowTable("letters", "id", "kind = 'letter'", order="weight desc, id")
 PARCELS = RowTable(

@@ -13,8 +13,8 @@ from holdfast.kit.background import leases, row_work
 from holdfast.kit.background.leases import LeaseFence
 from holdfast.kit.background.row_work import RetryBackoff, RowWork
 from tests.helpers.background_loops import at_work
+from tests.helpers.events_service import Service, eventually
 from tests.helpers.row_work import handle_all
-from tests.support import Service, eventually
 
 
 class Parcel(Struct):

@@ -22,10 +22,10 @@ from holdfast.kit.background.subprocess_call import (
     SubprocessStartError,
 )
 from holdfast.kit.background.subprocess_main import MAX_MESSAGE_BYTES, NICENESS
+from tests.helpers.events_service import eventually
+from tests.helpers.serving import listener
 from tests.kit import import_failure, subprocess_functions
 from tests.kit.subprocess_functions import Sum
-from tests.serving import listener
-from tests.support import eventually
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from holdfast.events.resources import Steps, Tx
 from holdfast.kit.background import tasks
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_transaction
 from tests.helpers.background_loops import at_work
-from tests.support import Service, eventually
+from tests.helpers.events_service import Service, eventually
 
 EVERY_SECOND = Schedule("* * * * * *")
 

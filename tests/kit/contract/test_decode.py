@@ -9,8 +9,8 @@ import pytest
 
 from holdfast.kit.http.body import MAX_BODY
 from holdfast.kit.http.index import segments
+from tests.helpers.events_service import Client, Service
 from tests.kit.raw_requests import Message, code_of, request_directly, with_key
-from tests.support import Client, Service
 
 KEY_BODY = b'{"api_key": {"name": "One more"}}'
 

@@ -12,9 +12,9 @@ from holdfast.kit.http import body
 from holdfast.kit.http.body import ArrivingBodies, read_body
 from holdfast.kit.http.connection_limits import ConnectionLimits
 from holdfast.kit.http.handler import Request
-from tests.any_bound import ANY_BOUND
+from tests.helpers.any_bound import ANY_BOUND
+from tests.helpers.events_service import eventually
 from tests.kit.sockets import Client, Site, serving
-from tests.support import eventually
 
 HEAD = b"POST / HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 LARGE = 4 * 1024 * 1024

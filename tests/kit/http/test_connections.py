@@ -18,9 +18,9 @@ from holdfast.kit.http import connection_limits as counts
 from holdfast.kit.http.connection import MAX_HEADER_BYTES
 from holdfast.kit.http.connection_limits import ConnectionLimits
 from holdfast.kit.running.slots import Slots
-from tests.any_bound import ANY_BOUND
+from tests.helpers.any_bound import ANY_BOUND
+from tests.helpers.events_service import eventually
 from tests.kit.sockets import REQUEST, Site, serving
-from tests.support import eventually
 
 HUGE = 16 * 1024 * 1024
 """Bytes of an answer that no buffer of the system can hold."""

@@ -13,7 +13,7 @@ import pytest
 
 from tests.helpers.data_directories import wait_until
 from tests.helpers.processes import Process, serving
-from tests.serving import PLAIN
+from tests.helpers.serving import PLAIN
 
 LONG = 60
 """Seconds of a drain that nobody waits for."""

@@ -19,8 +19,8 @@ from holdfast.kit.http.connection_limits import (
     ConnectionLimits,
     Pace,
 )
+from tests.helpers.events_service import eventually
 from tests.kit.sockets import REQUEST, Site, serving
-from tests.support import eventually
 
 HEALTH = REQUEST.replace(b"GET / ", b"GET /healthz ")
 

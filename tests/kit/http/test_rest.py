@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 from holdfast.events.site import SITE
 from holdfast.kit.contract.client import address
 from tests.events.routed import ROUTED
+from tests.helpers.events_service import Client, Service
 from tests.kit.raw_requests import code_of, request_directly, with_key
-from tests.support import Client, Service
 
 
 @pytest.fixture

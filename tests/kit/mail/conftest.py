@@ -9,9 +9,9 @@ import pytest
 from holdfast.events.settings import Settings
 from holdfast.kit.background.row_work import RetryBackoff
 from holdfast.kit.mail import attempts, outbox, transport
-from tests.certificates import Authority
-from tests.smtp import Server, mail_server
-from tests.support import Service, running
+from tests.helpers.certificates import Authority
+from tests.helpers.events_service import Service, running
+from tests.helpers.smtp import Server, mail_server
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from holdfast.kit.mail.message import Envelope, MailMessage, UnwritableMail
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.postgres.database import Database
 from tests.helpers.background_loops import at_work
-from tests.smtp import Server
-from tests.support import Service, eventually
+from tests.helpers.events_service import Service, eventually
+from tests.helpers.smtp import Server
 
 SENDER = "Holdfast <tickets@events.example>"
 

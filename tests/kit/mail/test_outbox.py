@@ -17,10 +17,10 @@ from holdfast.kit.mail import outbox, rendering, sender
 from holdfast.kit.mail.message import Envelope
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.postgres.database import Database
+from tests.helpers.events_service import Service, eventually
+from tests.helpers.smtp import Server
 from tests.kit import subprocess_functions
 from tests.kit.mail.posting import PEOPLE, has_received, mail_states, post_mails, run_senders, wait_until_all_ended
-from tests.smtp import Server
-from tests.support import Service, eventually
 
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
 

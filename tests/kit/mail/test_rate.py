@@ -9,9 +9,9 @@ import pytest
 
 from holdfast.events.settings import Settings
 from holdfast.kit.mail.sender import take_turn
+from tests.helpers.events_service import Service, eventually, running
+from tests.helpers.smtp import Server
 from tests.kit.mail.posting import PEOPLE, has_received, post_mails, run_senders, wait_until_all_ended
-from tests.smtp import Server
-from tests.support import Service, eventually, running
 
 MAX_CONNECTIONS = 3
 

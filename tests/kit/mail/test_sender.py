@@ -14,9 +14,9 @@ from holdfast.kit.background.row_work import RetryBackoff
 from holdfast.kit.mail import outbox, sender
 from holdfast.kit.postgres.database import Reader
 from tests.helpers.background_loops import at_work
+from tests.helpers.events_service import Service, eventually, running
+from tests.helpers.smtp import BREAK, NEVER, Server
 from tests.kit.mail.posting import PEOPLE, has_received, mail_states, post_mails, run_senders, wait_until_all_ended
-from tests.smtp import BREAK, NEVER, Server
-from tests.support import Service, eventually, running
 
 
 async def test_forty_mails_are_sent_once_each_over_a_few_connections(service: Service, server: Server) -> None:

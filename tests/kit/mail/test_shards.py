@@ -23,10 +23,10 @@ from holdfast.kit.mail.message import Envelope, UnwritableMail
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.mail.shards import ShardLease, ShardLeases, sender_session
 from holdfast.kit.postgres.database import Database
+from tests.helpers.events_service import Service, eventually, running
+from tests.helpers.smtp import NEVER, Server
 from tests.kit.mail import posting
 from tests.kit.mail.posting import PEOPLE, has_received, post_mails, run_senders, wait_until_all_ended
-from tests.smtp import NEVER, Server
-from tests.support import Service, eventually, running
 
 MANY = [f"person{number}@example.com" for number in range(400)]
 

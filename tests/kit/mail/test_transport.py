@@ -17,8 +17,8 @@ from holdfast.kit.mail.transport import FileMailer, MailDeferral, Mailer, MailRe
 from holdfast.kit.process.checks.check_list import run_checks
 from holdfast.kit.process.checks.inspection import Inspection
 from holdfast.kit.process.checks.partners import check_mail_server
+from tests.helpers.smtp import BREAK, NEVER, Server, encrypted, login, mail_server
 from tests.kit.mail.posting import confirm_at_once, envelope
-from tests.smtp import BREAK, NEVER, Server, encrypted, login, mail_server
 
 
 def settings_for(server: Server, tmp_path: Path, **settings: Any) -> Settings:

@@ -8,8 +8,8 @@ import pytest
 
 from holdfast.events.settings import Settings
 from holdfast.kit.mail import trial
-from tests.command_line import run_holdfast_in
-from tests.smtp import BREAK, Server, encrypted, login, mail_server
+from tests.helpers.command_line import run_holdfast_in
+from tests.helpers.smtp import BREAK, Server, encrypted, login, mail_server
 
 LOGIN = {"smtp_username": "ada", "smtp_password": "secret"}
 

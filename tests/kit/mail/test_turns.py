@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 
 from holdfast.kit.mail import outbox, sender
 from holdfast.kit.mail.outbox import Mail
+from tests.helpers.events_service import Service, eventually
+from tests.helpers.smtp import Server
 from tests.kit.mail.posting import post_mails, run_senders
-from tests.smtp import Server
-from tests.support import Service, eventually
 
 
 async def due(service: Service, limit: int = 8, first: str = "") -> list[Mail]:

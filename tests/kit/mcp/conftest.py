@@ -6,8 +6,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.databases import scratch_database
 from tests.helpers.agents import STATELESS, Agent, Kitchen, open_kitchen
+from tests.helpers.databases import scratch_database
 from tests.kit.mcp.pantry import SCHEMA, Pantry
 
 

@@ -39,8 +39,8 @@ from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security import api_keys
 from holdfast.kit.security.api_keys import KeyRing, digest, new_key
-from tests.any_bound import ANY_BOUND
-from tests.connections import ReusedConnection
+from tests.helpers.any_bound import ANY_BOUND
+from tests.helpers.connections import ReusedConnection
 
 JAR_FULL = ProblemType("jar_full", 409, "The jar is full.", "Put in less, or empty the jar first.")
 CHANNEL = "jars"

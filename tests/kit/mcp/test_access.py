@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from holdfast.kit.contract.problems import MISSING_API_KEY, Problem
-from tests.cases import in_turn
 from tests.helpers.agents import EVENTS, JSON, STATELESS, Agent, Header, Kitchen, begin_request, error_of, open_kitchen
+from tests.helpers.cases import in_turn
 from tests.kit.mcp.pantry import Pantry
 
 METADATA = 'resource_metadata="http://pantry.test/.well-known/oauth-protected-resource/mcp"'

@@ -14,9 +14,9 @@ from mcp.client.subscriptions import ResourceUpdated
 from mcp_types.methods import validate_server_result
 
 from tests.helpers.agents import STATELESS, Agent, Kitchen
+from tests.helpers.events_service import eventually
+from tests.helpers.serving import listener, serving
 from tests.kit.mcp.pantry import OPERATIONS, Pantry
-from tests.serving import listener, serving
-from tests.support import eventually
 
 ERAS: list[tuple[ConnectMode, str]] = [("auto", STATELESS), (STATELESS, STATELESS), ("legacy", "2025-11-25")]
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tests.cases import in_turn
 from tests.helpers.agents import STATELESS, Agent, Kitchen, error_of
+from tests.helpers.cases import in_turn
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 

@@ -2,8 +2,8 @@
 
 import base64
 
-from tests.cases import in_turn
 from tests.helpers.agents import STATELESS, Agent, Kitchen, error_of, open_kitchen
+from tests.helpers.cases import in_turn
 from tests.kit.mcp.pantry import Pantry
 
 RULES = {

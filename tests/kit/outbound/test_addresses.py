@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.kit.outbound.requests import OutboundClient, is_public
-from tests.outside_servers import LOCAL, client_reaching, fetch_refusal, ok_answer, redirecting_script, serving
+from tests.helpers.outside_servers import LOCAL, client_reaching, fetch_refusal, ok_answer, redirecting_script, serving
 
 OWNER = ("tests", 1)
 

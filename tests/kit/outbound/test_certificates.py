@@ -8,8 +8,8 @@ import pytest
 
 from holdfast.kit.outbound.refusals import FetchRefusal
 from holdfast.kit.outbound.requests import OutboundClient
-from tests.certificates import Authority
-from tests.outside_servers import LOCAL, client_reaching, fetch_refusal, ok_answer, serving
+from tests.helpers.certificates import Authority
+from tests.helpers.outside_servers import LOCAL, client_reaching, fetch_refusal, ok_answer, serving
 
 OWNER = ("tests", 1)
 

@@ -14,7 +14,8 @@ from holdfast.kit.outbound.requests import (
     FetchedContent,
     OutboundClient,
 )
-from tests.outside_servers import (
+from tests.helpers.events_service import eventually
+from tests.helpers.outside_servers import (
     LOCAL,
     Script,
     client_reaching,
@@ -24,7 +25,6 @@ from tests.outside_servers import (
     redirecting_script,
     serving,
 )
-from tests.support import eventually
 
 OWNER = ("tests", 1)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.kit.pages.site import Site
-from tests.translations import SOURCE
+from tests.programs.translations import SOURCE
 
 SITE = Site("Holdfast")
 

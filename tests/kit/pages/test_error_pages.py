@@ -18,9 +18,9 @@ from holdfast.kit.pages.forms import ANOTHERS_FORM, FOREIGN_FORM
 from holdfast.kit.pages.language import LANGUAGES
 from holdfast.kit.pages.site import Site
 from holdfast.kit.running.rate_limits import Limits
+from tests.helpers.events_service import Service
+from tests.helpers.serving import application
 from tests.kit.pages.form_requests import request
-from tests.serving import application
-from tests.support import Service
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 GERMAN = {**BROWSER, "Accept-Language": "de-DE,de;q=0.9,en;q=0.5"}

@@ -2,7 +2,7 @@
 
 import re
 
-from tests.translations import SOURCE
+from tests.programs.translations import SOURCE
 
 EXTENDS = re.compile(r'{% extends "(?:.*/)?([^"/]+)" %}')
 QUESTION = "question.html"

@@ -12,8 +12,8 @@ from holdfast.kit.http.handler import Reply
 from holdfast.kit.pages.language import ENGLISH, GERMAN, Language, language_of
 from holdfast.kit.pages.layout import CONSOLE_STYLE, FRAME
 from holdfast.kit.pages.site import Site, redirect
+from tests.helpers.serving import application
 from tests.kit.pages.form_requests import request
-from tests.serving import application
 
 HELLO = """
 {% extends "layout.html" %}

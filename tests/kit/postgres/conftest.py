@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.databases import scratch_database
+from tests.helpers.databases import scratch_database
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Set
 
 from holdfast.kit.postgres.announced_changes import AnnouncedChanges
-from tests.support import Service, eventually
+from tests.helpers.events_service import Service, eventually
 
 
 async def test_a_change_is_pending_while_it_is_handled(service: Service) -> None:

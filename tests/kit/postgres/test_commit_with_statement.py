@@ -8,8 +8,8 @@ from psycopg import errors
 
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.postgres.database import Tx
+from tests.helpers.events_service import Service, eventually
 from tests.kit.box_table import box_contents
-from tests.support import Service, eventually
 
 WAITS = """
     select from pg_locks join pg_database on pg_database.oid = pg_locks.database

@@ -12,8 +12,8 @@ from psycopg import InternalError, errors
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.postgres.database import MAX_ATTEMPTS, Database, Reader, Tx
+from tests.helpers.events_service import Service, eventually
 from tests.kit.box_table import box_contents, put_into_box
-from tests.support import Service, eventually
 
 
 async def test_the_loser_of_a_deadlock_is_run_again_whole(boxes: Service) -> None:

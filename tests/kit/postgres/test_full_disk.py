@@ -16,7 +16,6 @@ import psycopg
 import pytest
 
 from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
-from tests.forking import forks
 from tests.helpers.data_directories import (
     User,
     data_directory,
@@ -26,8 +25,9 @@ from tests.helpers.data_directories import (
     used_directory,
     wait_until,
 )
+from tests.helpers.forking import forks
 from tests.helpers.processes import serving
-from tests.small_disks import SmallDisk, small_disk
+from tests.helpers.small_disks import SmallDisk, small_disk
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 

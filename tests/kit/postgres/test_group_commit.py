@@ -11,7 +11,7 @@ from psycopg import DataError, IntegrityError
 
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.postgres.group_commit import SMALL_BATCH_SIZE, Batcher
-from tests.any_bound import ANY_BOUND
+from tests.helpers.any_bound import ANY_BOUND
 
 Run = Callable[[Sequence[int]], Awaitable[Sequence[int | Problem]]]
 

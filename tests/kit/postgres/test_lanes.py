@@ -9,7 +9,7 @@ from psycopg.errors import LockNotAvailable
 
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.postgres.group_commit import Batcher, LockedRow
-from tests.any_bound import ANY_BOUND
+from tests.helpers.any_bound import ANY_BOUND
 
 ODD, TEN = LockedRow("odd", 1), LockedRow("ten", 2)
 

@@ -7,8 +7,8 @@ import pytest
 from holdfast.kit.postgres import lookup_cache
 from holdfast.kit.postgres.lookup_cache import LookupCache
 from holdfast.kit.running.admission import Admission
-from tests.any_bound import ANY_BOUND
-from tests.support import Service
+from tests.helpers.any_bound import ANY_BOUND
+from tests.helpers.events_service import Service
 
 CHANNEL = "shelves"
 
@@ -40,7 +40,7 @@ async def announce(service: Service, payload: str) -> None:
 
 @pytest.fixture
 async def shelf(service: Service, only_notices_end_caches: None) -> Shelf:
-    await service.hear()
+    await service.wait_for_notices()
     return Shelf(service)
 
 

@@ -10,9 +10,9 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
 from holdfast.kit.postgres.database import Database, Tx
 from holdfast.kit.postgres.notifications import MAX_NOTICE_BYTES, Notices, merge_notices
+from tests.helpers.events_service import Service, eventually
 from tests.kit.box_table import put_into_box
 from tests.kit.postgres.listeners import listen_on, next_notice
-from tests.support import Service, eventually
 
 
 def test_notices_of_one_channel_are_merged_into_one_text() -> None:

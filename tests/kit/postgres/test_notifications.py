@@ -8,9 +8,9 @@ import pytest
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.postgres.database import Database, Tx
+from tests.helpers.events_service import Service
 from tests.kit.box_table import box_contents, put_into_box
 from tests.kit.postgres.listeners import NoticeQueue, listen_on, next_notice
-from tests.support import Service
 
 
 async def tell(service: Service, channel: str, payload: str) -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.postgres.database import Tx
+from tests.helpers.events_service import Service
 from tests.helpers.locked_rows import hold_locks
 from tests.kit.box_table import box_contents
-from tests.support import Service
 
 FILL = "update boxes set content = content + 1 where id = %(box)s"
 THRESHOLD = 5

@@ -8,7 +8,7 @@ from msgspec import Struct
 from psycopg import ProgrammingError
 
 from holdfast.kit.postgres.database import Reader
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 class Box(Struct, kw_only=True):

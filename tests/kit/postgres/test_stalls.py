@@ -11,7 +11,7 @@ from psycopg import waiting
 from holdfast.events.resources import Tx
 from holdfast.events.service import EVENTS
 from tests.helpers.data_directories import wait_until
-from tests.support import unlimited
+from tests.helpers.events_service import unlimited
 
 LOCKED = "select count(*)::int from pg_locks where locktype = 'advisory' and objid = 4711"
 LOOKS = 10

@@ -12,7 +12,7 @@ from holdfast.kit.postgres.database import Reader, Tx
 from holdfast.kit.running.operation import Batch, Operation, batched, read, single, steps
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.running.steps import Conclusion, Steps
-from tests.support import Service
+from tests.helpers.events_service import Service
 
 
 class Count(Command):

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from holdfast.kit.process import database_health
 from tests.helpers.background_loops import at_work
-from tests.support import Service, eventually
+from tests.helpers.events_service import Service, eventually
 
 HOUR = 3600
 

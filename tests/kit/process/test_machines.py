@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 
 from holdfast.events.settings import Settings
 from holdfast.kit.process.service import count_machines
-from tests.support import Service, eventually, running
+from tests.helpers.events_service import Service, eventually, running
 
 ANOTHER = "holdfast events 0badcafe listener"
 """What a process of another machine calls the session by which it listens."""

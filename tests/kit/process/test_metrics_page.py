@@ -10,7 +10,7 @@ from prometheus_client.mmap_dict import MmapedDict
 from holdfast import __version__
 from holdfast.events.settings import Settings
 from holdfast.kit.environment import metrics
-from tests.support import Service, running
+from tests.helpers.events_service import Service, running
 
 TOKEN = "figures-" * 4
 

@@ -18,8 +18,8 @@ from holdfast.kit.process.part import Endpoints, Part
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.api_keys import KeyRing
-from tests.any_bound import ANY_BOUND
-from tests.support import Service, eventually
+from tests.helpers.any_bound import ANY_BOUND
+from tests.helpers.events_service import Service, eventually
 
 
 def with_loops(database: Database, *steps: LoopStep) -> kit.Service:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from babel.messages.catalog import Message
 
-from tests.translations import FOLDERS, catalog_of_code, is_translated, stored_catalog, texts
+from tests.programs.translations import FOLDERS, catalog_of_code, is_translated, stored_catalog, texts
 
 PLACEHOLDER = re.compile(r"%\((\w+)\)[sd]")
 

@@ -27,8 +27,8 @@ from holdfast.kit.process.checks.check_list import run_checks
 from holdfast.kit.process.checks.inspection import Inspection
 from holdfast.kit.process.checks.partners import check_rate_limits
 from holdfast.kit.running.rate_limits import Limits, SharedLimit
+from tests.helpers.events_service import Client, Service, running
 from tests.kit.running.rate_limits import LIMITS, ManualClock, count_admitted, refusal_of
-from tests.support import Client, Service, running
 
 NOWHERE = "redis://127.0.0.1:1"
 

@@ -12,7 +12,7 @@ from holdfast.kit.contract.caller import Owner
 from holdfast.kit.contract.client import CLIENT, Client, begin_request, source
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.slots import MAX_WAITING, MAX_WAITING_TOGETHER, Slots
-from tests.any_bound import ANY_BOUND
+from tests.helpers.any_bound import ANY_BOUND
 
 ADA, BEN = ("ada",), ("ben",)
 

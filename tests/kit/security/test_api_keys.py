@@ -18,7 +18,7 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.security import api_keys
 from holdfast.kit.security.api_keys import KeyRing, digest, new_key
-from tests.support import Client, Service, running
+from tests.helpers.events_service import Client, Service, running
 
 
 class Finder:
@@ -49,8 +49,8 @@ async def code_of(ring: KeyRing, key: str | None) -> str:
 @contextlib.asynccontextmanager
 async def two_processes(settings: Settings) -> AsyncGenerator[tuple[Service, Service]]:
     async with running(settings) as one, running(settings) as other:
-        await one.hear()
-        await other.hear()
+        await one.wait_for_notices()
+        await other.wait_for_notices()
         yield one, other
 
 
@@ -170,7 +170,7 @@ async def test_a_listener_that_may_have_missed_a_revocation_forgets_every_key(se
 
 @pytest.mark.usefixtures("only_notices_end_caches")
 async def test_a_revocation_during_a_look_up_is_not_undone_by_it(service: Service) -> None:
-    await service.hear()
+    await service.wait_for_notices()
     ada = await service.organizer()
     id, secret = await create_key(ada)
     looked_up, go_on, revoked = asyncio.Event(), asyncio.Event(), asyncio.Event()

@@ -25,8 +25,8 @@ import pytest
 
 from holdfast_verify.formats.proof_file import parse_proof_file
 from holdfast_verify.formats.tree import TILE_WIDTH, tile_path
-from tests.node import ROOT, installed, node
-from tests.programs import program
+from tests.helpers.installed_programs import program
+from tests.helpers.node import ROOT, installed, node
 
 HERE = Path(__file__).parent
 PACKAGES = ROOT / "conformance" / "log"

@@ -14,7 +14,7 @@ from holdfast.inventory.agents.tokens import LEEWAY_SECONDS, Claims, TokenSigner
 from holdfast.kit.postgres.database import Database
 from holdfast.kit.security.service_secret import Secret
 from holdfast.kit.security.signed_tokens import InvalidToken, TokenType
-from tests.inventory.support import run_sql
+from tests.helpers.inventory_service import run_sql
 
 ISSUER = "https://example.com"
 AUDIENCE = "https://example.com/door"

@@ -9,8 +9,8 @@ from joserfc.jwk import KeySet
 
 from holdfast.inventory.agents import tokens
 from holdfast.inventory.agents.tokens import TokenSigner
+from tests.helpers.inventory_service import run_sql
 from tests.inventory.agents.tokens.conftest import AUDIENCE, ISSUER, TICKET, VOUCHER, Signing, claims_of
-from tests.inventory.support import run_sql
 
 
 async def test_a_verified_token_has_the_signed_claims(database: Signing) -> None:

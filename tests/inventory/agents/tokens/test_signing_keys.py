@@ -10,6 +10,7 @@ from holdfast.inventory.agents import tokens
 from holdfast.inventory.agents.tokens import TOKEN_SIGNING_KEYS, TokenSigner
 from holdfast.kit.security.service_secret import Secret
 from holdfast.kit.security.signed_tokens import PUBLISHED_TTL_SECONDS, SIGNING_DELAY_SECONDS, InvalidToken
+from tests.helpers.inventory_service import run_sql
 from tests.inventory.agents.tokens.conftest import (
     ISSUER,
     TICKET,
@@ -22,7 +23,6 @@ from tests.inventory.agents.tokens.conftest import (
     refusal,
     stored_key,
 )
-from tests.inventory.support import run_sql
 
 
 async def test_tokens_of_processes_that_start_at_once_are_good_everywhere(database: Signing, database_url: str) -> None:

@@ -1,6 +1,6 @@
 """The kinds of mails about registrations: what causes each one, with which statuses it is true, and what it says.
 
-`events/schema/functions/mail_kind.sql` is made of the causes here (`python -m tests.schema`), for the
+`events/schema/functions/mail_kind.sql` is made of the causes here (`python -m tests.programs.schema`), for the
 triggers of registrations.
 """
 

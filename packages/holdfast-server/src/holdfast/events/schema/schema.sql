@@ -1,4 +1,4 @@
--- The schema of the events service, to read. `python -m tests.schema` makes it from the
+-- The schema of the events service, to read. `python -m tests.programs.schema` makes it from the
 -- migrations, and nothing is applied from it. The tables of the job library are left out.
 
 

@@ -1,7 +1,7 @@
 """Bounds: what is limited, who shares it, and what one stranger can take of it.
 
 Whatever has a limit that several callers share takes a `Bound`, so that each limit names the share of each owner.
-`python -m tests.bounds` writes all of them into `docs/deploy/bounds.md`.
+`python -m tests.programs.bounds` writes all of them into `docs/deploy/bounds.md`.
 """
 
 from typing import Literal

@@ -1,5 +1,5 @@
 -- The kind of mail that a change of a registration causes; null: none.
--- `python -m tests.schema` makes this from `mails/kinds.py`.
+-- `python -m tests.programs.schema` makes this from `mails/kinds.py`.
 create or replace function mail_kind(before text, after text) returns text language sql immutable as $$
     select case before || ' ' || after
            when 'pending in_draw' then 'confirm'

@@ -12,8 +12,8 @@ from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
 from holdfast.kit.http.application import Application
 from holdfast.kit.process.service_process import ServiceProcess
-from tests import support as events
-from tests.inventory import support as inventory
+from tests.helpers import events_service as events
+from tests.helpers import inventory_service as inventory
 
 
 class ServiceUnderTest(NamedTuple):

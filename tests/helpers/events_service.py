@@ -28,9 +28,9 @@ from holdfast.events.settings import Settings
 from holdfast.kit.http.application import Application
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security import api_keys
-from tests import databases
-from tests.connections import ReusedConnection
-from tests.databases import State, empty
+from tests.helpers import databases
+from tests.helpers.connections import ReusedConnection
+from tests.helpers.databases import State, empty
 
 _numbers = itertools.count(1)
 
@@ -146,7 +146,7 @@ class Service:
             id=organizer.id,
         )
         await self.database.transact(lambda tx: sessions.announce_change(tx, organizer.id))
-        await self.hear()
+        await self.wait_for_notices()
         return organizer
 
     async def admin(self) -> Client:
@@ -157,17 +157,17 @@ class Service:
     async def settle(self) -> int:
         """Settle everything that waits. Returns how many registrations were settled."""
         settled = await settlement.settle(self.database)
-        await self.hear()
+        await self.wait_for_notices()
         return settled
 
     async def cancel_due(self) -> int:
         """End the time to undo of all cancellations that wait. Returns how many registrations are gone."""
         await self.run_sql("update registrations set cancels_at = now() where cancels_at is not null")
         removed = await own_cancellations.remove_cancelled(self.database)
-        await self.hear()
+        await self.wait_for_notices()
         return removed
 
-    async def hear(self) -> None:
+    async def wait_for_notices(self) -> None:
         """Wait until this process has handled the notices of everything that was committed before."""
         await self.database.notices.flush()
         heard = asyncio.Event()
@@ -180,7 +180,7 @@ class Service:
     async def drop_caches(self) -> None:
         """Drop what this process caches of the database, as it does when it has been without notices."""
         self.database.notices.add((channel, "") for channel in CACHE_CHANNELS)
-        await self.hear()
+        await self.wait_for_notices()
 
     async def run_sql(self, statement: Any, **parameters: Any) -> list[tuple[Any, ...]]:
         """Run a statement that the service does not know of, to prepare a test or to read the result."""
@@ -188,7 +188,7 @@ class Service:
             cursor = await connection.execute(statement, parameters)
             if cursor.description is not None:
                 return await cursor.fetchall()
-        await self.hear()
+        await self.wait_for_notices()
         return []
 
 

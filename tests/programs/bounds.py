@@ -1,6 +1,6 @@
 """The page `docs/deploy/bounds.md`: what is bounded, who shares it, and what one stranger can take of it.
 
-It is made of all `Bound`s of the code. `python -m tests.bounds` writes it; a test compares. Another test walks
+It is made of all `Bound`s of the code. `python -m tests.programs.bounds` writes it; a test compares. Another test walks
 the syntax trees, and fails for whatever has a limit that no `Bound` names.
 """
 
@@ -22,7 +22,7 @@ from holdfast.inventory.settings import Settings as InventorySettings
 from holdfast.kit.contract.bounds import NOT_BY_STRANGERS, Bound
 from holdfast.kit.contract.client import WIDE_SHARE
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SOURCE = Path(holdfast.__file__).parent
 PAGE = ROOT / "docs" / "deploy" / "bounds.md"
 
@@ -262,7 +262,7 @@ HEADINGS = {"both": "Both services", "events": "Events", "inventory": "Inventory
 
 INTRODUCTION = """\
 # Limits, and who shares them
-<!-- python -m tests.bounds -->
+<!-- python -m tests.programs.bounds -->
 
 What many callers use at the same time has a limit, and each caller has [a share of
 it](../decisions/0095-shared-limits-have-a-share-for-each-address.md) that others cannot take. Words in capitals are

@@ -18,7 +18,7 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.application import Application
 from holdfast.kit.http.handler import envelope
 from holdfast.kit.http.index import Route
-from tests.support import Service, eventually, running
+from tests.helpers.events_service import Service, eventually, running
 
 PLAIN = ssl.create_default_context()
 """For clients of our own processes, which speak no TLS. Each would otherwise spend 26 ms on reading certificates."""

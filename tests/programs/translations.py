@@ -1,6 +1,6 @@
 """The texts of pages and mails, and their translations.
 
-`python -m tests.translations` brings the catalogues up to date. New texts are added without a translation, and
+`python -m tests.programs.translations` brings the catalogues up to date. New texts are added without a translation, and
 texts that are used no more are removed; a test fails for both.
 """
 
@@ -12,7 +12,7 @@ from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po, write_po
 
-PACKAGES = Path(__file__).parents[1] / "packages"
+PACKAGES = Path(__file__).parents[2] / "packages"
 SOURCE = PACKAGES / "holdfast-server" / "src" / "holdfast"
 CODE = "de"
 FOLDERS = [

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import psutil
 import pytest
 
-from tests.programs import program
+from tests.helpers.installed_programs import program
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 CONTAINERFILE = ROOT / "deploy/container/Containerfile"
 
 MMDEBSTRAP = ("mmdebstrap", "--quiet", "--mode=root", "--variant=minbase")

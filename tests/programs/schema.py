@@ -1,6 +1,6 @@
 """The schema of each service as one file to read, `schema.sql`: made from a migrated database.
 
-`python -m tests.schema` writes both files, and `mail_kind.sql`, the one function that is made from a table in
+`python -m tests.programs.schema` writes both files, and `mail_kind.sql`, the one function that is made from a table in
 the code. Nothing is ever applied from `schema.sql`: the migrations and the files of functions are the source. Tests
 compare, and `holdfast check` compares what a database has with what it names.
 """
@@ -67,7 +67,7 @@ def schema_of(service: str, url: str) -> str:
         table = TABLE.search(part.sql) if part.kind in ORDER else None
         (tables[table[1]] if table else first).append(part)
     heading = (
-        f"-- The schema of the {service} service, to read. `python -m tests.schema` makes it from the\n"
+        f"-- The schema of the {service} service, to read. `python -m tests.programs.schema` makes it from the\n"
         "-- migrations, and nothing is applied from it. The tables of the job library are left out.\n"
     )
     sections = [heading, *(part.sql for part in sorted(first, key=lambda part: (part.kind != "TYPE", part.name)))]
@@ -95,7 +95,7 @@ def mail_kind_function() -> str:
     cases = "\n".join(f"           when '{before} {after}' then '{kind}'" for before, after, kind in causes)
     return (
         "-- The kind of mail that a change of a registration causes; null: none.\n"
-        "-- `python -m tests.schema` makes this from `mails/kinds.py`.\n"
+        "-- `python -m tests.programs.schema` makes this from `mails/kinds.py`.\n"
         "create or replace function mail_kind(before text, after text) returns text language sql immutable as $$\n"
         f"    select case before || ' ' || after\n{cases} end\n"
         "$$;\n"

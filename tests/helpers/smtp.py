@@ -12,7 +12,7 @@ from typing import Any
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, Session
 
-from tests.serving import listener
+from tests.helpers.serving import listener
 
 NEVER = "never"
 """The server takes the command, and never answers."""

@@ -1,6 +1,6 @@
 """The releases, and the commits they were made of. Tests upgrade from them, and hold what they have promised.
 
-`python -m tests.releases` gives the commits the tags that a clone lacks (`v0.1.0`, …), and prints them. It
+`python -m tests.programs.releases` gives the commits the tags that a clone lacks (`v0.1.0`, …), and prints them. It
 fails if the history of the clone ends before one of them. It needs nothing but Python and git.
 
 A release is in the changelog, and its commit has its tag; or, where there are no tags, the subject that is made of its
@@ -15,7 +15,7 @@ import tarfile
 from functools import cache
 from pathlib import Path
 
-CHECKOUT = Path(__file__).parents[1]
+CHECKOUT = Path(__file__).parents[2]
 
 SUBJECTS = {"0.1.0": "Look up a cached page without a search for ended ones"}
 """The subjects of commits that were releases before these were named for their number. The schema of 0.1.0 is the

@@ -83,9 +83,15 @@ class Forks:
         self._one_at_a_time = threading.Lock()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.forking", str(theirs.fileno()), *(EARLIER_MODULES if code else MODULES)],
+                [
+                    sys.executable,
+                    "-m",
+                    "tests.helpers.forking",
+                    str(theirs.fileno()),
+                    *(EARLIER_MODULES if code else MODULES),
+                ],
                 pass_fds=[theirs.fileno()],
-                cwd=Path(__file__).parents[1],
+                cwd=Path(__file__).parents[2],
                 env={**os.environ, **({"PYTHONPATH": str(code)} if code else {})},
                 start_new_session=True,
             )

@@ -1,7 +1,7 @@
 """Parts of the documents that are made from the code: the names of the import rules, and the list of decisions
 by subjects.
 
-`python -m tests.contents` brings them up to date; a test compares.
+`python -m tests.programs.contents` brings them up to date; a test compares.
 """
 
 import re
@@ -9,11 +9,13 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TREE = ROOT / "docs" / "tree.md"
 DECISIONS = ROOT / "docs" / "decisions"
 
-IMPORT_RULES = re.compile(r"(?<=<!-- import rules: python -m tests.contents -->\n).*?(?=<!-- end -->)", re.DOTALL)
+IMPORT_RULES = re.compile(
+    r"(?<=<!-- import rules: python -m tests.programs.contents -->\n).*?(?=<!-- end -->)", re.DOTALL
+)
 """The generated part of `docs/tree.md`."""
 
 UNUSED_NUMBERS = range(36, 40)

@@ -27,8 +27,8 @@ from holdfast.kit.contract.caller import system
 from holdfast.kit.http.application import Application
 from holdfast.kit.postgres.database import Database as AnyDatabase
 from holdfast.kit.security import api_keys
-from tests.connections import ReusedConnection
-from tests.databases import State, empty, restore
+from tests.helpers.connections import ReusedConnection
+from tests.helpers.databases import State, empty, restore
 from tests.helpers.stored_rows import Rows, read_all_rows
 
 DAILY_LIMIT = 10

@@ -1,4 +1,4 @@
-"""The files that five requests cross, for readers who are new here: `python -m tests.walk` prints them.
+"""The files that five requests cross, for readers who are new here: `python -m tests.programs.walk` prints them.
 
 A file is crossed if a function of it runs, from the request until the end of what it causes. Left out are the demo's
 partners, and how the process hears its own notices.
@@ -17,12 +17,12 @@ from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
 from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.platform_state import WebhookMessage
-from tests import support as events
 from tests.events.queues.queue_scene import open_queue
+from tests.helpers import events_service as events
+from tests.helpers import inventory_service as inventory
 from tests.helpers.data_directories import migrated_database, scratch_directory
 from tests.helpers.payments import paying
 from tests.helpers.platform_shop import DOMAIN
-from tests.inventory import support as inventory
 from tests.inventory.sync.sync_scene import deliver_and_sync, open_pooled_shop
 
 ROOT = Path(holdfast.__file__).parent

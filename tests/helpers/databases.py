@@ -15,7 +15,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.json import Jsonb
 
 from holdfast.kit.process.service_process import ServiceProcess
-from tests import connections
+from tests.helpers import connections
 
 CLONE: LiteralString = "template {source} strategy file_copy"
 """What a scratch database is made from. So small a database is copied in half the time as files."""

@@ -8,10 +8,10 @@ import subprocess
 from collections.abc import Generator
 from pathlib import Path
 
-from tests.forking import forks
+from tests.helpers.events_service import Service
+from tests.helpers.forking import forks
 from tests.helpers.processes import HOLDFAST
-from tests.serving import startup_output
-from tests.support import Service
+from tests.helpers.serving import startup_output
 
 SECRET_SETTINGS = {"EVENTS_SECRET_KEY": "a secret that only these tests use"}
 

@@ -1,6 +1,6 @@
 """What the outside sees of both services, as files: to compare before and after a change of the code alone.
 
-`python -m tests.wire DIRECTORY` writes them. In another checkout, `python -m tests.wire DIRECTORY
+`python -m tests.programs.wire DIRECTORY` writes them. In another checkout, `python -m tests.programs.wire DIRECTORY
 --other BEFORE` writes them too, prints each difference to those of before, and fails if there is one.
 
 For each service: each path with its methods, every answer to GET that is the same for all callers (documents, OpenAPI,
@@ -24,8 +24,8 @@ from typer.testing import CliRunner
 from holdfast.cli import app
 from tests.helpers.agents import STATELESS, Agent
 from tests.helpers.data_directories import migrated_database, scratch_directory
-from tests.routes import ServiceUnderTest, serve_all_routes
-from tests.schema import SERVICES, schema_of
+from tests.helpers.routes import ServiceUnderTest, serve_all_routes
+from tests.programs.schema import SERVICES, schema_of
 
 HANDSHAKE = "2025-11-25"
 
