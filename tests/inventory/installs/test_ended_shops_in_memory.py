@@ -91,7 +91,11 @@ async def test_streams_end_within_seconds_also_where_the_announcement_was_lost(
         await scene.inventory.sql("update installs set uninstalled_at = now()")
 
         await reader.closed()
-    assert is_unknown(await shop.storefront())
+
+    async def unknown() -> bool:
+        return is_unknown(await shop.storefront())
+
+    await eventually(unknown, 2)  # the look-up of a domain is used for a second
 
 
 async def test_a_shop_that_is_being_deleted_is_unknown_before_and_after_its_rows_are_gone(
