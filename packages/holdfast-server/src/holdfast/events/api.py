@@ -1,4 +1,4 @@
-"""The events service: every operation, one line each. Start reading here.
+"""The events service: every operation of the API and of agents, one line each. Start reading here.
 
 REST routes, the tools of `/mcp`, OpenAPI and the documents are derived from this table.
 """

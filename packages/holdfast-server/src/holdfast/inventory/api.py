@@ -1,4 +1,4 @@
-"""The inventory service: every operation, one line each. Start reading here.
+"""The inventory service: every operation of agents, one line each. Start reading here.
 
 They are tools of the endpoint for agents, `/mcp`. The routes of storefronts, and of agents without a key, are listed
 below the table.
