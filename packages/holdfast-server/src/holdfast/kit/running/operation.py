@@ -10,7 +10,8 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Struct
@@ -142,7 +143,8 @@ class Batched(RunMode[C, A]):
     @cached_property
     def _annotated_answer(self) -> Any:
         (answers,) = get_args(self._types[1])
-        return next(member for member in get_args(answers) if member not in (Problem, LockedRow))
+        members = get_args(answers) if get_origin(answers) in (Union, UnionType) else (answers,)
+        return next(member for member in members if member not in (Problem, LockedRow))
 
 
 class Stepwise(RunMode[C, A]):
