@@ -16,7 +16,7 @@ from psycopg.conninfo import make_conninfo
 
 from tests.helpers.command_line import SECRET_SETTINGS, run_holdfast
 from tests.helpers.events_service import eventually
-from tests.helpers.processes import HOLDFAST, Process, organizer_at, outcomes, register_all, serving
+from tests.helpers.processes import HOLDFAST, Process, organizer_at, outcomes, register_all, running_processes
 from tests.helpers.serving import stop
 
 
@@ -70,7 +70,7 @@ def test_a_key_is_printed_alone_on_the_last_line_and_works(database_url: str, tm
 
     key = made.stdout.splitlines()[-1]
     assert re.fullmatch(r"hf_[\w-]{43}", key)
-    with serving(database_url, tmp_path, 1) as (process,):
+    with running_processes(database_url, tmp_path, 1) as (process,):
         listed = httpx2.get(f"{process.url}/api/keys", headers={"X-API-Key": key}).json()["data"]
     assert [(key["name"], key["user_id"]) for key in listed] == [("Scripts", None)]
 
@@ -141,7 +141,7 @@ def test_a_server_without_background_work_is_completed_by_a_worker(database_url:
         stdout=subprocess.PIPE,
         text=True,
     )
-    with serving(database_url, tmp_path, 1, "--no-background") as (process,):
+    with running_processes(database_url, tmp_path, 1, "--no-background") as (process,):
         answer = asyncio.run(sell_one_seat(process))
     stop(worker)
 
@@ -167,7 +167,7 @@ def test_a_worker_ends_in_order_at_any_moment(number: signal.Signals, database_u
 
 
 async def test_workers_share_a_port_and_their_metrics(database_url: str, tmp_path: Path) -> None:
-    with serving(database_url, tmp_path, 1, "--workers", "2") as (process,):
+    with running_processes(database_url, tmp_path, 1, "--workers", "2") as (process,):
         answer = await sell_one_seat(process)
 
         async def share_their_figures() -> bool:
@@ -183,7 +183,7 @@ async def test_workers_share_a_port_and_their_metrics(database_url: str, tmp_pat
 
 
 def test_a_terminal_that_is_closed_ends_a_server_with_workers(database_url: str, tmp_path: Path) -> None:
-    with serving(database_url, tmp_path, 1, "--workers", "2") as (process,):
+    with running_processes(database_url, tmp_path, 1, "--workers", "2") as (process,):
         assert httpx2.get(f"{process.url}/readyz").status_code == 200
         os.kill(process.id, signal.SIGHUP)
         assert process.wait() == 0
@@ -191,7 +191,7 @@ def test_a_terminal_that_is_closed_ends_a_server_with_workers(database_url: str,
 
 def test_sigterm_ends_a_server_in_order(database_url: str, tmp_path: Path) -> None:
     # Not forked: all that a process does at its end belongs to this.
-    with serving(database_url, tmp_path, 1, "--workers", "1") as (process,):
+    with running_processes(database_url, tmp_path, 1, "--workers", "1") as (process,):
         assert httpx2.get(f"{process.url}/readyz").status_code == 200
         assert process.stop() == 143
 

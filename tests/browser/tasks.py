@@ -20,8 +20,7 @@ from tests.browser.demonstration import Demonstration, SentMails, run_demonstrat
 from tests.browser.person import Person
 from tests.browser.sheet_people import SheetOrganizer
 from tests.browser.visitors import DESKTOP, PHONE, Visitor, signed_in
-from tests.helpers.outside_servers import raw_answer
-from tests.helpers.outside_servers import serving as serving_outside
+from tests.helpers.outside_servers import outside_server, raw_answer
 from tests.helpers.pictures import picture
 
 SOON = 60_000
@@ -182,7 +181,7 @@ async def connect_agent(scene: TaskScene, person: Person) -> None:
     back = raw_answer(
         "200 OK\r\nContent-Type: text/html\r\nContent-Length: 35", b"<!doctype html><title>Done</title>\n"
     )
-    async with serving_outside(back) as program:
+    async with outside_server(back) as program:
         # The agent opens its pages beside the page that the person reads.
         agent = Agent(await context.new_page(), address, f"http://localhost:{program.port}/callback")
         agent.person = person

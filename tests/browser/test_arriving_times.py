@@ -6,7 +6,7 @@ from importlib.resources import files
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.helpers.outside_servers import ok_answer, serving
+from tests.helpers.outside_servers import ok_answer, outside_server
 
 SCRIPT = (files("holdfast.kit.pages") / "templates" / "times.js").read_bytes()
 HEAD = "<!doctype html><html lang=en><head><title>Times</title><script src=times.js></script></head>"
@@ -34,7 +34,7 @@ async def test_times_in_each_piece_of_a_page_are_in_the_zone_of_the_browser(chro
 
     context = await chromium.new_context(timezone_id="Europe/Berlin", locale="en-US")
     page = await context.new_page()
-    async with serving(answer) as server:
+    async with outside_server(answer) as server:
         loading = asyncio.create_task(page.goto(server.url))
         times = page.locator("time")
         await expect(times.nth(0)).to_have_text("July 2, 2031 at 12:00 AM Germany Time")

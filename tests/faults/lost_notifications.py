@@ -11,7 +11,7 @@ from psycopg.conninfo import make_conninfo
 from tests.helpers.background_loops import at_work
 from tests.helpers.data_directories import query_value, wait_until
 from tests.helpers.events_service import eventually
-from tests.helpers.processes import Process, serving
+from tests.helpers.processes import Process, running_processes
 
 SLACK_SECONDS = 1.5
 """What a busy machine may take for the work itself, besides the bound for finding it."""
@@ -52,8 +52,8 @@ def start_dying_process(
         connection.execute(TRAP)
     trapped = make_conninfo(database_url, options="-csearch_path=trap,public,pg_catalog")
     with (
-        serving(database_url, data_dir, 1, service=service) as [works],
-        serving(trapped, data_dir, 1, "--no-background", service=service) as [dies],
+        running_processes(database_url, data_dir, 1, service=service) as [works],
+        running_processes(trapped, data_dir, 1, "--no-background", service=service) as [dies],
     ):
         yield works, dies
 

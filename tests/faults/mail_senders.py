@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.stored_order import register_organizer_with_event
-from tests.helpers.processes import Process, serving, use_mail_server
+from tests.helpers.processes import Process, running_processes, use_mail_server
 from tests.helpers.smtp import Server, mail_server
 
 
@@ -19,7 +19,7 @@ def mail_senders(
     """A mail server, and so many processes that send mails by it."""
     with mail_server() as server:
         use_mail_server(server, monkeypatch)
-        with serving(database_url, data_dir, count) as processes:
+        with running_processes(database_url, data_dir, count) as processes:
             yield server, processes
 
 

@@ -18,7 +18,7 @@ from holdfast.events.service import EVENTS
 from holdfast.kit.contract.caller import system
 from holdfast.kit.security.http_client import HttpClient
 from tests.helpers.events_service import event_fields, queue_fields, unlimited
-from tests.helpers.processes import Process, kill_in_turn, serving
+from tests.helpers.processes import Process, kill_in_turn, running_processes
 from tests.helpers.serving import PLAIN
 
 REQUESTS = 10
@@ -67,7 +67,7 @@ class Person:
 async def test_an_approved_request_is_done_exactly_once(database_url: str, tmp_path: Path) -> None:
     database = EVENTS.database(unlimited(database_url, tmp_path))
     await database.open()
-    with serving(database_url, tmp_path, 2) as processes:
+    with running_processes(database_url, tmp_path, 2) as processes:
         async with HttpClient(verify=PLAIN, timeout=30) as http:
             first = processes[0].url
             body = {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events", "password": PASSWORD}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from holdfast.kit.security.http_client import HttpClient
 from tests.helpers.events_service import eventually
-from tests.helpers.processes import Process, organizer_at, serving
+from tests.helpers.processes import Process, organizer_at, running_processes
 
 
 async def released(process: Process) -> tuple[str, str]:
@@ -26,7 +26,7 @@ async def accepted(process: Process, key: str, token: str) -> int:
 
 
 async def test_processes_without_a_base_address_accept_each_others_tokens(database_url: str, tmp_path: Path) -> None:
-    with serving(database_url, tmp_path, 2) as (one, other):
+    with running_processes(database_url, tmp_path, 2) as (one, other):
         key, token = await released(one)
 
         assert await accepted(one, key, token) == 200
@@ -34,7 +34,10 @@ async def test_processes_without_a_base_address_accept_each_others_tokens(databa
 
 
 async def test_workers_accept_tokens_of_a_process_at_another_port(database_url: str, tmp_path: Path) -> None:
-    with serving(database_url, tmp_path, 1) as (one,), serving(database_url, tmp_path, 1, "--workers", "2") as (many,):
+    with (
+        running_processes(database_url, tmp_path, 1) as (one,),
+        running_processes(database_url, tmp_path, 1, "--workers", "2") as (many,),
+    ):
         key, token = await released(one)
 
         assert await accepted(many, key, token) == 200
@@ -42,8 +45,8 @@ async def test_workers_accept_tokens_of_a_process_at_another_port(database_url: 
 
 async def test_a_named_base_address_accepts_only_tokens_that_name_it(database_url: str, tmp_path: Path) -> None:
     with (
-        serving(database_url, tmp_path, 1) as (unnamed,),
-        serving(database_url, tmp_path, 1, base_url="http://events.example") as (named,),
+        running_processes(database_url, tmp_path, 1) as (unnamed,),
+        running_processes(database_url, tmp_path, 1, base_url="http://events.example") as (named,),
     ):
         key, token = await released(unnamed)
 

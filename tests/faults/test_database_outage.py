@@ -13,7 +13,7 @@ import pytest
 from holdfast.events.service import EVENTS
 from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
 from tests.helpers.data_directories import data_directory, used_directory, wait_until
-from tests.helpers.processes import Process, serving
+from tests.helpers.processes import Process, running_processes
 
 MAX_ANSWER_SECONDS = 2.0
 """Seconds an answer may take that waits for nothing, on a busy machine. A pool that waits takes five."""
@@ -42,7 +42,7 @@ def postgres() -> Iterator[Cluster]:
 def process(postgres: Cluster, tmp_path: Path) -> Iterator[Process]:
     url = postgres.url(SUPERUSER, "postgres")
     EVENTS.migrate(url)
-    with serving(url, tmp_path, 1) as (process,):
+    with running_processes(url, tmp_path, 1) as (process,):
         yield process
 
 
@@ -146,7 +146,7 @@ def test_a_process_whose_postgresql_is_gone_ends_within_ten_seconds(postgres: Cl
 
 
 def test_the_service_goes_on_when_its_bundled_postgresql_was_killed(tmp_path: Path) -> None:
-    with data_directory() as directory, serving("", directory, 1) as (process,):
+    with data_directory() as directory, running_processes("", directory, 1) as (process,):
         with httpx2.Client(base_url=process.url, timeout=30) as http:
             wait_until(lambda: is_served(http))
             number = int((directory / "postgres" / "postmaster.pid").read_text().split()[0])
@@ -163,11 +163,11 @@ def test_a_process_that_serves_reports_how_many_processes_do_the_background_work
     url = postgres.url(SUPERUSER, "postgres")
     EVENTS.migrate(url)
     with (
-        serving(url, tmp_path, 1, "--no-background") as (process,),
+        running_processes(url, tmp_path, 1, "--no-background") as (process,),
         httpx2.Client(base_url=process.url, timeout=30) as http,
     ):
         wait_until(lambda: figure(http, working) == "0.0")
-        with serving(url, tmp_path, 1) as (worker,):
+        with running_processes(url, tmp_path, 1) as (worker,):
             wait_until(lambda: figure(http, working) == "1.0", seconds=30)
             worker.kill()
             wait_until(lambda: figure(http, working) == "0.0", seconds=30)

@@ -12,7 +12,7 @@ from holdfast.events.service import EVENTS
 from holdfast.kit.security.http_client import HttpClient
 from tests.helpers.data_directories import can_connect, data_directory, postmaster, start_users, wait_until
 from tests.helpers.events_service import event_fields, eventually
-from tests.helpers.processes import Accepted, outcomes, serving
+from tests.helpers.processes import Accepted, outcomes, running_processes
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ async def test_no_answered_registration_is_lost_when_postgresql_crashes(
     postgres: tuple[Path, str], tmp_path: Path
 ) -> None:
     directory, url = postgres
-    with serving(url, tmp_path, 1) as (process,):
+    with running_processes(url, tmp_path, 1) as (process,):
         async with HttpClient(base_url=process.url, timeout=30) as http:
             body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
             key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]

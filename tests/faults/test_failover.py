@@ -25,7 +25,7 @@ from tests.faults.stored_order import (
 from tests.helpers.data_directories import wait_until
 from tests.helpers.events_service import event_fields, eventually, running
 from tests.helpers.inventory_service import unlimited
-from tests.helpers.processes import Accepted, Process, outcomes, serving
+from tests.helpers.processes import Accepted, Process, outcomes, running_processes
 from tests.helpers.serving import PLAIN
 from tests.inventory.ledger_agent import POOL_COUNT, LedgerAgent
 
@@ -87,7 +87,7 @@ async def test_every_202_has_its_outcome_after_the_failover_and_the_first_new_on
     servers: Pair, tmp_path: Path, round: int
 ) -> None:
     EVENTS.migrate(servers.primary_url)
-    with serving(servers.url, tmp_path, 1) as [process]:
+    with running_processes(servers.url, tmp_path, 1) as [process]:
         key, event_id = await register_organizer_with_event(process, capacity=SEATS, waitinglist_capacity=WAITING)
         crowd = Crowd(process, key, event_id)
         coming = asyncio.create_task(crowd.come())
@@ -112,7 +112,7 @@ async def test_every_202_has_its_outcome_after_the_failover_and_the_first_new_on
 
 async def test_a_registration_is_not_acknowledged_while_the_standby_is_cut_off(servers: Pair, tmp_path: Path) -> None:
     EVENTS.migrate(servers.primary_url)
-    with serving(servers.url, tmp_path, 1) as [process]:
+    with running_processes(servers.url, tmp_path, 1) as [process]:
         key, event_id = await register_organizer_with_event(process)
         body = {"registration": {"event_id": event_id, "email": "ann@example.com"}}
         async with HttpClient(base_url=process.url, headers={"X-API-Key": key}, timeout=30) as http:
@@ -160,7 +160,7 @@ async def test_every_acknowledged_change_of_stock_is_in_the_ledger_after_the_fai
     await database.open()
     shop, key = await database.transact(lambda tx: shops.add(tx, "busy.myshopify.com"))
     turns = iter(range(CHANGES))
-    with serving(servers.url, tmp_path, 1, service="inventory") as processes:
+    with running_processes(servers.url, tmp_path, 1, service="inventory") as processes:
         agents = [LedgerAgent(processes, key, number) for number in range(32)]
         async with HttpClient(verify=PLAIN, timeout=30, headers={"authorization": f"Bearer {key}"}) as http:
             for number in range(POOL_COUNT):

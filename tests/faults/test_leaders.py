@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.kit.background.loops import MAX_TAKEOVER_SECONDS
 from tests.faults.stored_order import register_organizer_with_event
-from tests.helpers.processes import Process, outcomes, register_person, serving
+from tests.helpers.processes import Process, outcomes, register_person, running_processes
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from tests.helpers.processes import Process, outcomes, register_person, serving
 async def test_a_registration_has_its_outcome_soon_after_the_process_that_settles_is_gone(
     database_url: str, tmp_path: Path, leave: Callable[[Process], object], seconds: float
 ) -> None:
-    with serving(database_url, tmp_path, 3) as processes:
+    with running_processes(database_url, tmp_path, 3) as processes:
         key, event_id = await register_organizer_with_event(processes[1])
         before = await register_person(processes[1], key, event_id, "ann@example.com")
         await outcomes(processes[1], key, [before])

@@ -23,7 +23,7 @@ from holdfast.kit.security.http_client import HttpClient
 from tests.faults.stored_order import register_organizer_with_event
 from tests.helpers.events_service import pause_after, unlimited
 from tests.helpers.inventory_service import unlimited as inventory_settings
-from tests.helpers.processes import Process, kill_in_turn, serving
+from tests.helpers.processes import Process, kill_in_turn, running_processes
 from tests.helpers.serving import PLAIN
 
 CLIENTS = 64
@@ -48,7 +48,7 @@ async def test_no_key_registers_more_people_than_its_limit(database_url: str, tm
     calls = iter(range(CALLS))
     accepted: list[set[str]] = [set() for _ in LIMITS]
     refused = [0 for _ in LIMITS]
-    with serving(database_url, tmp_path, 2) as processes:
+    with running_processes(database_url, tmp_path, 2) as processes:
         first_key, event_id = await register_organizer_with_event(processes[0], capacity=1_000)
         async with HttpClient(base_url=processes[0].url, headers={"X-API-Key": first_key}) as http:
             made = (await http.post("/api/keys", json={"api_key": {"name": "Second"}})).json()["data"]
@@ -99,7 +99,7 @@ async def test_an_agent_never_moves_more_units_than_the_limit_of_the_shop(invent
     [(key_id,)] = await database.read(lambda reader: reader.tuples("select id from api_keys"))
     calls = iter(range(CALLS))
     refused: list[int] = []
-    with serving(inventory_url, tmp_path, 2, service="inventory") as processes:
+    with running_processes(inventory_url, tmp_path, 2, service="inventory") as processes:
 
         def message(tool: str, **arguments: Any) -> Any:
             return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}

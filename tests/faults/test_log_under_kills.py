@@ -27,7 +27,7 @@ from tests.events.log.verification import verify
 from tests.faults.stored_order import register_organizer_with_event
 from tests.helpers.data_directories import migrated_database
 from tests.helpers.events_service import eventually
-from tests.helpers.processes import Process, serving
+from tests.helpers.processes import Process, running_processes
 from tests.models.history import crash
 from tests.models.order_in_database import pending_rows
 from tests.models.published_log import PublishedLog, read_log
@@ -122,7 +122,7 @@ async def make_log(database_url: str, directory: Path) -> tuple[PublishedLog, di
 
     Returns it, and the times that were promised, by commitment.
     """
-    with serving(database_url, directory.parent, 2, base_url=HOST) as processes:
+    with running_processes(database_url, directory.parent, 2, base_url=HOST) as processes:
         seats, places = ARRIVALS * 6 // 10, ARRIVALS
         key, event_id = await register_organizer_with_event(processes[0], capacity=seats, waitinglist_capacity=places)
         people, path = Registrations(processes, key, event_id), f"/log/events/{event_id}"

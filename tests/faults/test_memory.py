@@ -8,7 +8,7 @@ import httpx2
 
 from holdfast.kit.security.http_client import HttpClient
 from tests.helpers.events_service import Service
-from tests.helpers.processes import serving
+from tests.helpers.processes import running_processes
 
 MEGABYTE = 1_000_000
 
@@ -34,7 +34,7 @@ async def test_a_batch_of_long_lists_takes_little_memory(service: Service, datab
         for id in range(10)
     ]
     headers = {"Authorization": f"Bearer {ada.key}", "MCP-Protocol-Version": "2025-03-26"}
-    with serving(database_url, tmp_path, 1) as [process]:
+    with running_processes(database_url, tmp_path, 1) as [process]:
         async with HttpClient(base_url=process.url, headers=headers, timeout=60) as http:
             await http.post("/mcp", json=calls[:1])
             before = process.memory()
@@ -57,7 +57,7 @@ async def test_unread_answers_take_little_memory(service: Service, database_url:
     for _ in range(20):
         await ada.create_event(body="x" * 100_000)
     request = f"GET /api/events HTTP/1.1\r\nHost: here\r\nX-API-Key: {ada.key}\r\n\r\n".encode()
-    with serving(database_url, tmp_path, 1) as [process]:
+    with running_processes(database_url, tmp_path, 1) as [process]:
         port = httpx2.URL(process.url).port
         before = process.memory()
         writers: list[asyncio.StreamWriter] = []

@@ -18,7 +18,7 @@ from tests.faults.pair import pair
 from tests.faults.stored_order import register_organizer_with_event
 from tests.helpers.data_directories import wait_until
 from tests.helpers.events_service import queue_fields, running, unlimited
-from tests.helpers.processes import Process, outcomes, register_person, serving
+from tests.helpers.processes import Process, outcomes, register_person, running_processes
 
 
 async def settled_after(process: Process, key: str, poll: str) -> float:
@@ -87,7 +87,7 @@ async def test_a_visitor_whose_process_died_before_its_notice_is_released_by_a_p
 async def test_settlement_and_release_go_on_while_the_listening_connection_is_cut_off(
     database_url: str, tmp_path: Path
 ) -> None:
-    with serving(database_url, tmp_path, 2) as (one, two):
+    with running_processes(database_url, tmp_path, 2) as (one, two):
         key, event_id = await register_organizer_with_event(one)
         async with Queue.at(one, key) as queue, cut_off_listener(database_url):
             poll = await register_person(two, key, event_id, "ann@example.com")
@@ -102,7 +102,7 @@ async def test_settlement_and_release_go_on_while_the_listening_connection_is_cu
 async def test_a_key_ends_everywhere_while_the_listening_connection_is_cut_off(
     database_url: str, tmp_path: Path
 ) -> None:
-    with serving(database_url, tmp_path, 2) as (one, two):
+    with running_processes(database_url, tmp_path, 2) as (one, two):
         key, _ = await register_organizer_with_event(one)
         async with HttpClient(timeout=30, headers={"X-API-Key": key}) as http:
             made = (await http.post(f"{one.url}/api/keys", json={"api_key": {"name": "Second"}})).json()["data"]

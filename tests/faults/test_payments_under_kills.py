@@ -13,7 +13,7 @@ from holdfast_demo.stripe.processor import StripeDouble
 from holdfast_demo.stripe.webhooks import Endpoint
 from tests.helpers.event_visitor import Visitor, field_value
 from tests.helpers.events_service import Client, Service, eventually, running, unlimited
-from tests.helpers.processes import Process, serving
+from tests.helpers.processes import Process, running_processes
 from tests.helpers.serving import listener
 from tests.helpers.serving import serving as serving_here
 
@@ -47,8 +47,8 @@ async def test_a_person_who_paid_under_kills_has_the_seat_or_a_refund_and_no_oth
         fields = {"capacity": SEATS, "waitinglist_capacity": PEOPLE, "price": PRICE, "currency": "EUR"}
         event = (await ada.create_event(pricing_mode="fixed", **fields))["id"]
         with (
-            serving(database_url, tmp_path, 1, base_url=BASE_URL) as first,
-            serving(database_url, tmp_path, 1) as second,
+            running_processes(database_url, tmp_path, 1, base_url=BASE_URL) as first,
+            running_processes(database_url, tmp_path, 1) as second,
         ):
             processor.webhooks.endpoints.append(Endpoint(f"{first[0].url}/stripe/webhook", SECRET))
             _, removed, _ = await asyncio.gather(

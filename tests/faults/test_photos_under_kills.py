@@ -18,7 +18,7 @@ from holdfast.kit.security.http_client import HttpClient
 from tests.helpers.events_service import eventually, running, unlimited
 from tests.helpers.photos import a_day_passes, photo_states, stored_files
 from tests.helpers.pictures import picture
-from tests.helpers.processes import Process, organizer_at, serving
+from tests.helpers.processes import Process, organizer_at, running_processes
 from tests.helpers.row_work import handle_all
 from tests.helpers.serving import PLAIN
 
@@ -67,7 +67,7 @@ class Organizer:
 
 
 async def test_no_photo_is_lost_and_no_file_forgotten_whatever_is_killed(database_url: str, tmp_path: Path) -> None:
-    with serving(database_url, tmp_path, 1) as (process,):
+    with running_processes(database_url, tmp_path, 1) as (process,):
         organizers = [Organizer(process, number) for number in range(6)]
         for organizer in organizers:
             await organizer.begin()

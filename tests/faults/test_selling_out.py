@@ -15,7 +15,7 @@ from tests.faults.stored_order import (
     registrations_in_order,
 )
 from tests.helpers.events_service import event_fields
-from tests.helpers.processes import Accepted, Process, outcomes, register_all, serving
+from tests.helpers.processes import Accepted, Process, outcomes, register_all, running_processes
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 PART = 10 if SOAK else 3
@@ -35,7 +35,7 @@ async def known_people(process: Process, key: str, count: int) -> list[str]:
 async def test_seats_and_waiting_places_go_to_the_first_of_five_times_as_many_people(
     database_url: str, tmp_path: Path
 ) -> None:
-    with serving(database_url, tmp_path, 2) as processes:
+    with running_processes(database_url, tmp_path, 2) as processes:
         key, event_id = await register_organizer_with_event(processes[0], capacity=SEATS, waitinglist_capacity=WAITING)
         people = [{"event_id": event_id, "email": f"new{number}@example.com"} for number in range(ASKERS * 3 // 5)]
         people += [{"event_id": event_id, "user_id": id} for id in await known_people(processes[1], key, ASKERS // 5)]
@@ -57,7 +57,7 @@ async def test_every_202_has_an_outcome_though_a_process_is_killed_ten_times(
     database_url: str, tmp_path: Path, round: int
 ) -> None:
     chance = random.Random(f"kills {round}")
-    with serving(database_url, tmp_path, 2) as processes:
+    with running_processes(database_url, tmp_path, 2) as processes:
         key, event_id = await register_organizer_with_event(processes[0], capacity=SEATS, waitinglist_capacity=WAITING)
         people = [{"event_id": event_id, "email": f"new{number}@example.com"} for number in range(ASKERS * 4 // 5)]
         people += chance.choices(people, k=ASKERS // 5)

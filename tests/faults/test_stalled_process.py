@@ -37,7 +37,7 @@ from tests.helpers.processes import (
     establish_organizers,
     outcomes,
     register_person,
-    serving,
+    running_processes,
     use_mail_server,
 )
 from tests.helpers.serving import PLAIN
@@ -145,7 +145,7 @@ async def test_registrations_a_queue_and_mails_go_on_and_are_right_when_the_proc
     with mail_server() as server:
         use_mail_server(server, monkeypatch)
         monkeypatch.setenv("API_REGISTRATION_NOTIFY", "false")
-        with serving(database_url, tmp_path, 3) as processes:
+        with running_processes(database_url, tmp_path, 3) as processes:
             key, event_id = await register_organizer_with_event(
                 processes[1], capacity=SEATS, waitinglist_capacity=WAITING
             )
@@ -225,7 +225,7 @@ async def test_stock_goes_on_and_every_balance_is_the_sum_of_its_entries_when_th
             yield next(numbers)
 
     shared = turns()
-    with serving(inventory_url, tmp_path, 2, service="inventory") as processes:
+    with running_processes(inventory_url, tmp_path, 2, service="inventory") as processes:
         stalls, goes_on = (
             [LedgerAgent([process], key, number * CLIENTS + client) for client in range(CLIENTS)]
             for number, process in enumerate(processes)

@@ -26,7 +26,7 @@ from holdfast.kit.running.steps import Steps
 from holdfast.kit.security.http_client import HttpClient
 from tests.helpers.events_service import eventually
 from tests.helpers.inventory_service import Inventory, Shop, running, unlimited
-from tests.helpers.processes import HOLDFAST, Process, port_that_stays_free, serving
+from tests.helpers.processes import HOLDFAST, Process, port_that_stays_free, running_processes
 from tests.helpers.serving import PLAIN
 
 CLIENT, SECRET = "client-tests", "shpss_tests"
@@ -240,8 +240,8 @@ async def test_orders_pools_and_levels_agree_whatever_is_killed_and_however_the_
         monkeypatch.setenv("INVENTORY_BASE_URL", base_url)
         settings = unlimited(inventory_url, tmp_path, base_url=base_url, **known)
         with (
-            serving(inventory_url, tmp_path, 1, service="inventory", base_url=base_url) as first,
-            serving(inventory_url, tmp_path, 1, service="inventory") as second,
+            running_processes(inventory_url, tmp_path, 1, service="inventory", base_url=base_url) as first,
+            running_processes(inventory_url, tmp_path, 1, service="inventory") as second,
         ):
             async with running(settings) as inventory:
                 dealers = [await install(shop_platform, inventory, number) for number in range(3)]

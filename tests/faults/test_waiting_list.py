@@ -11,7 +11,7 @@ import psycopg
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.stored_order import register_organizer_with_event
 from tests.helpers.background_loops import at_work
-from tests.helpers.processes import Process, serving
+from tests.helpers.processes import Process, running_processes
 from tests.helpers.serving import PLAIN
 
 CLIENTS = 64
@@ -81,7 +81,7 @@ async def adds_seats(process: Process, key: str, event_id: int, times: int) -> N
 async def test_64_clients_at_once_never_oversell_nor_leave_a_seat_free_nor_change_the_order(
     database_url: str, tmp_path: Path
 ) -> None:
-    with serving(database_url, tmp_path, 2) as processes:
+    with running_processes(database_url, tmp_path, 2) as processes:
         prices = {"pricing_mode": "dynamic", "price": 2500, "min_price": 1000, "max_price": 6000}
         key, event_id = await register_organizer_with_event(
             processes[0], capacity=SEATS, waitinglist_capacity=WAITING_PLACES, **prices

@@ -24,7 +24,7 @@ import pytest
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.stored_order import stored_tickets
 from tests.helpers.events_service import eventually
-from tests.helpers.processes import Process, organizer_at, serving
+from tests.helpers.processes import Process, organizer_at, running_processes
 from tests.helpers.serving import PLAIN
 
 SOAK = "HOLDFAST_SOAK" in os.environ
@@ -157,7 +157,7 @@ async def test_a_crowd_is_let_in_in_order_and_on_time_though_processes_are_kille
 ) -> None:
     monkeypatch.setenv("QUEUE_RELEASE_INTERVAL_SECONDS", "1")
     visitors = [f"visitor {number}" for number in range(VISITORS)]
-    with serving(database_url, tmp_path, 2) as processes:
+    with running_processes(database_url, tmp_path, 2) as processes:
         async with queue(processes[0]) as crowd:
             killing = asyncio.create_task(kill_again_and_again(processes, crowd, database_url))
             await join_all(processes, crowd, iter(visitors[:-100]))

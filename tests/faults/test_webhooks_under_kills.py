@@ -18,7 +18,7 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 from holdfast.kit.security.http_client import HttpClient
 from tests.helpers.background_loops import at_work
 from tests.helpers.events_service import eventually
-from tests.helpers.processes import Process, organizer_at, port_that_stays_free, register_all, serving
+from tests.helpers.processes import Process, organizer_at, port_that_stays_free, register_all, running_processes
 from tests.helpers.webhook_receiver import Answer, Received, receiving
 
 SOAK = "HOLDFAST_SOAK" in os.environ
@@ -84,7 +84,7 @@ async def test_webhooks_are_acknowledged_under_kills_and_their_numbers_have_no_g
 ) -> None:
     port, deliveries = port_that_stays_free(), Deliveries()
     monkeypatch.setenv("WEBHOOK_TEST_PORT", str(port))
-    with serving(database_url, tmp_path, 2) as processes:
+    with running_processes(database_url, tmp_path, 2) as processes:
         key, events = await publish(processes[0])
         await make_endpoints(processes[0], key, port, deliveries)
         people = iter([{"event_id": random.choice(events), "email": f"{n}@example.com"} for n in range(PEOPLE)])

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 from tests.helpers.data_directories import wait_until
-from tests.helpers.processes import serving
+from tests.helpers.processes import running_processes
 
 
 def takes_connections(port: int) -> bool:
@@ -18,7 +18,7 @@ def takes_connections(port: int) -> bool:
 
 
 def test_workers_whose_parent_was_killed_end_and_free_the_port(database_url: str, tmp_path: Path) -> None:
-    with serving(database_url, tmp_path, 1, "--workers", "2") as (process,):
+    with running_processes(database_url, tmp_path, 1, "--workers", "2") as (process,):
         port = int(re.split("[:/]", process.url)[-1])
         parent = psutil.Process(process.id)
         wait_until(

@@ -28,7 +28,7 @@ class Server:
 
 
 @asynccontextmanager
-async def serving(script: Script, tls: ssl.SSLContext | None = None) -> AsyncGenerator[Server]:
+async def outside_server(script: Script, tls: ssl.SSLContext | None = None) -> AsyncGenerator[Server]:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             request = (await reader.readuntil(b"\r\n\r\n")).decode()

@@ -141,7 +141,7 @@ def port_that_stays_free() -> int:
 
 
 @contextlib.contextmanager
-def serving(
+def running_processes(
     database_url: str, data_dir: Path, count: int, *options: str, service: str = "events", base_url: str = ""
 ) -> Generator[list[Process]]:
     """So many processes on one database, with one base address if there is one."""

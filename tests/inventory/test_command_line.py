@@ -11,7 +11,7 @@ from psycopg.conninfo import make_conninfo
 
 from tests.helpers.command_line import run_holdfast
 from tests.helpers.inventory_service import SINGLE
-from tests.helpers.processes import Process, serving
+from tests.helpers.processes import Process, running_processes
 from tests.inventory.operators import DOMAIN, Operator
 
 KEY = re.compile(r"hf_[\w-]{43}")
@@ -52,7 +52,9 @@ def test_a_shops_key_is_printed_alone_on_the_last_line_and_works(operator: Opera
 
     assert re.fullmatch(r"Shop \d+, ada\.myshopify\.com, shared inventory \d+\.", lines[0])
     assert KEY.fullmatch(lines[-1])
-    with serving(inventory_url, Path(operator.environment["HOLDFAST_DATA_DIR"]), 1, service="inventory") as (process,):
+    with running_processes(inventory_url, Path(operator.environment["HOLDFAST_DATA_DIR"]), 1, service="inventory") as (
+        process,
+    ):
         assert ask(process, lines[-1]).status_code == 200
 
 
@@ -86,7 +88,7 @@ def test_a_regenerated_key_replaces_the_old_one_at_once_in_a_running_server(
     operator: Operator, inventory_url: str, tmp_path: Path
 ) -> None:
     old = operator.add()
-    with serving(inventory_url, tmp_path, 1, service="inventory") as (process,):
+    with running_processes(inventory_url, tmp_path, 1, service="inventory") as (process,):
         assert ask(process, old).status_code == 200
 
         new = operator.run("shop", "key", DOMAIN, "--regenerate").strip()
@@ -134,7 +136,7 @@ def test_a_signed_address_is_answered_by_the_running_server(
     operator: Operator, inventory_url: str, tmp_path: Path
 ) -> None:
     key = operator.add()
-    with serving(inventory_url, tmp_path, 1, service="inventory") as (process,):
+    with running_processes(inventory_url, tmp_path, 1, service="inventory") as (process,):
         members = [{"variant_gid": SINGLE, "units_per_sale": 1}]
         call(process, key, "create_pool", name="Honey jars", quantity=50, members=members)
 
@@ -156,7 +158,7 @@ def test_a_signed_address_uses_the_configured_secret(operator: Operator) -> None
 
 def test_the_command_check_passes_or_names_the_damage(operator: Operator, inventory_url: str, tmp_path: Path) -> None:
     key = operator.add()
-    with serving(inventory_url, tmp_path, 1, service="inventory") as (process,):
+    with running_processes(inventory_url, tmp_path, 1, service="inventory") as (process,):
         call(process, key, "create_pool", name="Honey jars", quantity=50)
         call(process, key, "adjust_pool_quantity", pool_id=1, delta=-6)
     assert operator.run("check") == "Every pool holds what its ledger says.\n"

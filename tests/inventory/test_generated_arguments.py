@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from tests.helpers.databases import scratch_database
 from tests.helpers.generated import Schema, fits, from_schema
 from tests.helpers.inventory_service import SINGLE, SIX_PACK, TOOLS, TWELVE_PACK, running, unlimited
-from tests.helpers.processes import serving
+from tests.helpers.processes import running_processes
 from tests.inventory.samples import furnish_shop
 
 GIDS = st.sampled_from([SINGLE, SIX_PACK, TWELVE_PACK, "gid://shopify/ProductVariant/99999999999999999999"])
@@ -65,7 +65,7 @@ def served(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) ->
 
         key = asyncio.run(furnish())
         with (
-            serving(url, data, 1, service="inventory") as (process,),
+            running_processes(url, data, 1, service="inventory") as (process,),
             httpx2.Client(base_url=process.url, headers={"authorization": f"Bearer {key}"}, timeout=30) as http,
         ):
             tools = {tool["name"]: tool for tool in rpc(http, "tools/list")["result"]["tools"]}

@@ -12,7 +12,7 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.stock.ledger_audit import audit
 from holdfast.kit.security.http_client import HttpClient
-from tests.helpers.processes import kill_in_turn, serving
+from tests.helpers.processes import kill_in_turn, running_processes
 from tests.helpers.serving import PLAIN
 from tests.inventory.ledger_agent import POOL_COUNT, LedgerAgent
 
@@ -28,7 +28,7 @@ async def test_every_acknowledged_change_is_in_the_ledger_once_and_every_balance
     await database.open()
     shop, key = await database.transact(lambda tx: shops.add(tx, "busy.myshopify.com"))
     turns = iter(range(CHANGES))
-    with serving(inventory_url, tmp_path, 2, service="inventory") as processes:
+    with running_processes(inventory_url, tmp_path, 2, service="inventory") as processes:
         agents = [LedgerAgent(processes, key, number) for number in range(CLIENTS)]
         async with HttpClient(verify=PLAIN, timeout=30, headers={"authorization": f"Bearer {key}"}) as http:
             for number in range(POOL_COUNT):

@@ -15,7 +15,7 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK
-from tests.helpers.processes import Process, serving
+from tests.helpers.processes import Process, running_processes
 
 ERAS: list[tuple[ConnectMode, str]] = [("auto", "2026-07-28"), ("legacy", "2025-11-25")]
 
@@ -32,7 +32,7 @@ async def key(settings: Settings) -> str:
 @pytest.fixture
 async def process(inventory_url: str, key: str, tmp_path: Path) -> AsyncIterator[Process]:
     """The service, in a process of its own."""
-    with serving(inventory_url, tmp_path, 1, service="inventory") as (process,):
+    with running_processes(inventory_url, tmp_path, 1, service="inventory") as (process,):
         yield process
 
 

@@ -16,7 +16,7 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify import signatures
 from holdfast.inventory.shops import operations as shops
 from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, client_secret
-from tests.helpers.processes import Process, serving
+from tests.helpers.processes import Process, running_processes
 
 STATELESS = {"mcp-protocol-version": "2026-07-28", "mcp-method": "subscriptions/listen"}
 
@@ -76,7 +76,7 @@ async def far(inventory_url: str, settings: Settings, tmp_path: Path) -> AsyncIt
     database = INVENTORY.database(settings)
     async with database.pool:
         shop, key = await database.transact(lambda tx: shops.add(tx, "far.myshopify.com"))
-    with serving(inventory_url, tmp_path, 2, service="inventory") as (here, other):
+    with running_processes(inventory_url, tmp_path, 2, service="inventory") as (here, other):
         far = Far(here, other, key, shop.domain, client_secret(settings))
         async with far.http:
             yield far

@@ -107,7 +107,7 @@ class Site:
 
 
 @contextlib.asynccontextmanager
-async def serving(app: ASGIApp, bounds: ConnectionLimits) -> AsyncGenerator[Site]:
+async def serve_site(app: ASGIApp, bounds: ConnectionLimits) -> AsyncGenerator[Site]:
     """Serve an application within bounds, from a thread of its own with the event loop that services have."""
     listener = listen("127.0.0.1", 0)
     protocol: Any = partial(Connection, bounds)

@@ -23,7 +23,7 @@ from tests.events.log.pending import moment
 from tests.events.log.verification import verify
 from tests.helpers.data_directories import migrated_database
 from tests.helpers.events_service import eventually
-from tests.helpers.processes import organizer_at, serving
+from tests.helpers.processes import organizer_at, running_processes
 from tests.helpers.serving import PLAIN
 from tests.models.crowd_client import AnyClient
 from tests.models.history import SOAK, Exchange, History, agree, crash
@@ -151,7 +151,7 @@ async def begin(url: str) -> tuple[dict[str, str], list[int], int]:
 async def test_the_public_logs_alone_reconstruct_the_order_in_the_database(tmp_path: Path) -> None:
     database_url = migrated_database(EVENTS)  # on a server of its own, which crashes
     keep_arrivals(database_url)
-    with serving(database_url, tmp_path, 2, base_url="http://events.example") as processes:
+    with running_processes(database_url, tmp_path, 2, base_url="http://events.example") as processes:
         headers, events, queue = await begin(processes[0].url)
         history = History(processes, database_url, headers)
         guests = Guests(history, events, queue)

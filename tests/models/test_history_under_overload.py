@@ -22,7 +22,7 @@ from tests.faults.stored_order import stored_tickets
 from tests.helpers.data_directories import migrated_database, scratch_directory
 from tests.helpers.events_service import eventually
 from tests.helpers.inventory_service import unlimited
-from tests.helpers.processes import organizer_at, serving
+from tests.helpers.processes import organizer_at, running_processes
 from tests.models import queue_history, registration_history, stock_history
 from tests.models.crowd_client import AnyClient, CrowdClient
 from tests.models.history import History, crash
@@ -145,8 +145,8 @@ async def test_the_histories_explain_every_answer_under_overload(
     events_url, inventory_url = (migrated_database(product, directory) for product in (EVENTS, INVENTORY))
     shop_key = await stock_history.create_shop(unlimited(inventory_url, tmp_path))
     with (
-        serving(events_url, tmp_path, PROCESSES, base_url="http://events.example") as events,
-        serving(inventory_url, tmp_path, PROCESSES, service="inventory") as inventory,
+        running_processes(events_url, tmp_path, PROCESSES, base_url="http://events.example") as events,
+        running_processes(inventory_url, tmp_path, PROCESSES, service="inventory") as inventory,
     ):
         async with organizer_at(events[0].url) as ada:
             ids, path = await registration_history.create_events(ada, 60), await queue_history.create_queue(ada)

@@ -22,7 +22,7 @@ from tests.events.agents.handbook import Handbook
 from tests.events.agents.samples import TOOLS, agent
 from tests.events.refusal_scene import KINDS
 from tests.helpers.events_service import Client, Service, running
-from tests.helpers.processes import Process, serving
+from tests.helpers.processes import Process, running_processes
 
 NEXT = "=== the next block ===\n"
 
@@ -38,7 +38,7 @@ async def handbook(http: httpx2.AsyncClient) -> Handbook:
 @pytest.fixture
 def process(database_url: str, tmp_path: Path) -> Iterator[Process]:
     """The service in a process of its own, with background work."""
-    with serving(database_url, tmp_path, 1) as (process,):
+    with running_processes(database_url, tmp_path, 1) as (process,):
         yield process
 
 

@@ -22,7 +22,7 @@ from tests.helpers.databases import scratch_database
 from tests.helpers.events_service import running, unlimited
 from tests.helpers.generated import Schema, fits, from_schema
 from tests.helpers.photos import key_of
-from tests.helpers.processes import serving
+from tests.helpers.processes import running_processes
 
 # What is cancelled, or has no photos left, is of little use to other tools.
 LAST = ("remove_event_photo", "cancel_event")
@@ -114,7 +114,7 @@ def served(template_url: str, processor_url: str, tmp_path_factory: pytest.TempP
         key = asyncio.run(furnish())
         with (
             processor_in_settings(processor_url),
-            serving(url, data, 1, "--no-background") as (process,),
+            running_processes(url, data, 1, "--no-background") as (process,),
             httpx2.Client(base_url=process.url, headers={"authorization": f"Bearer {key}"}, timeout=30) as http,
             psycopg.connect(url, autocommit=True) as connection,
         ):

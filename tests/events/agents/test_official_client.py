@@ -16,7 +16,7 @@ from mcp_types import CallToolResult
 
 from tests.events.agents.handbook import Handbook
 from tests.helpers.events_service import eventually
-from tests.helpers.processes import serving
+from tests.helpers.processes import running_processes
 
 ERAS: list[tuple[ConnectMode, str]] = [("auto", "2026-07-28"), ("legacy", "2025-11-25")]
 eras = pytest.mark.parametrize(("mode", "version"), ERAS)
@@ -27,7 +27,7 @@ PEOPLE = ("ada", "ben", "cal", "dee", "eva", "fay", "gus", "hal", "ida", "jim")
 @pytest.fixture
 def base_url(database_url: str, tmp_path: Path) -> Iterator[str]:
     """The address of the service, in a process of its own that settles registrations too."""
-    with serving(database_url, tmp_path, 1) as (process,):
+    with running_processes(database_url, tmp_path, 1) as (process,):
         yield process.url
 
 

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 
 from holdfast_verify.formats import beacon
 from tests.events.draws.rounds import ROUNDS
-from tests.helpers.outside_servers import Server, serving
+from tests.helpers.outside_servers import Server, outside_server
 
 
 class BeaconDouble:
@@ -54,6 +54,6 @@ async def serving_beacon(now: dt.datetime) -> AsyncGenerator[BeaconDouble]:
         writer.write((head + body).encode())
         await writer.drain()
 
-    async with serving(script) as server:
+    async with outside_server(script) as server:
         double.server = server
         yield double

@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast.kit.outbound.requests import OutboundClient
 from tests.helpers.certificates import Authority
-from tests.helpers.outside_servers import LOCAL, Script, Server, ok_answer, raw_answer, serving
+from tests.helpers.outside_servers import LOCAL, Script, Server, ok_answer, outside_server, raw_answer
 
 HOST = "app.example"
 
@@ -64,7 +64,7 @@ async def publish_site(directory: Path, host: str = HOST, path: str = "/client.j
     async def look_up(host: str, port: int) -> Sequence[str]:
         return [LOCAL]
 
-    async with serving(answer, authority.issue(host)) as server:
+    async with outside_server(answer, authority.issue(host)) as server:
         trust, exempt = authority.believed(), [(LOCAL, server.port)]
         site = Site(server, OutboundClient(seconds=5, exempt=exempt, trust=trust, look_up=look_up), host, path)
         yield site

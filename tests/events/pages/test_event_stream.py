@@ -17,7 +17,7 @@ from tests.helpers.event_visitor import Visitor
 from tests.helpers.events_service import Service, eventually, running
 from tests.helpers.exchange import Event, Stream, parse_event, read_stream
 from tests.helpers.people import sign_up
-from tests.helpers.processes import serving
+from tests.helpers.processes import running_processes
 
 PRICED: dict[str, Any] = {"pricing_mode": "fixed", "price": 1250, "currency": "EUR"}
 
@@ -309,7 +309,7 @@ async def test_a_registration_in_one_process_is_streamed_by_another_until_that_s
     ada = await own_service.organizer()
     event = await ada.create_event(capacity=2)
     async with httpx2.AsyncClient(timeout=15) as http:
-        with serving(own_service.database.url, tmp_path, 2) as (one, two):
+        with running_processes(own_service.database.url, tmp_path, 2) as (one, two):
             async with http.stream("GET", f"{one.url}/events/{event['id']}/stream") as opened:
                 lines = opened.aiter_lines()
                 assert numbers(await next_event(lines))["left"] == 2

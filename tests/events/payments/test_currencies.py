@@ -9,7 +9,7 @@ from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import Problem
 from holdfast_demo.stripe.currencies import SUPPORTED, require_chargeable
 from holdfast_demo.stripe.errors import StripeRefusal
-from holdfast_demo.stripe.store import Thing
+from holdfast_demo.stripe.store import StripeObject
 from tests.helpers.event_visitor import page_text
 from tests.helpers.events_service import Client
 from tests.helpers.payments import Buyer, PaymentScene
@@ -43,7 +43,7 @@ def test_an_unknown_currency_is_not_payable() -> None:
     assert not is_payable(1000, "XXX")
 
 
-def charge_in(shop: PaymentScene, currency: str) -> Thing:
+def charge_in(shop: PaymentScene, currency: str) -> StripeObject:
     """The only charge in a currency."""
     [charge] = [charge for charge in shop.processor.things("charge") if charge["currency"] == currency.lower()]
     return charge

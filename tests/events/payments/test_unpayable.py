@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from holdfast_demo.stripe.store import Thing
+from holdfast_demo.stripe.store import StripeObject
 from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
 from tests.helpers.events_service import Client
 from tests.helpers.payments import PaymentScene
@@ -56,7 +56,7 @@ async def test_a_registration_by_key_at_a_price_that_cannot_be_charged_is_accept
     assert await shop.counts(event_id) == {"registered": 1}
 
 
-async def another_session(shop: PaymentScene, amount: int, currency: str) -> Thing:
+async def another_session(shop: PaymentScene, amount: int, currency: str) -> StripeObject:
     """A session for another amount than was asked for, which has been paid."""
     [account] = await shop.service.run_sql("select account_id from payout_accounts")
     cost = {"currency": currency, "unit_amount": amount, "product_data": {"name": "Seat"}}

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from tests.helpers.events_service import Service
-from tests.helpers.outside_servers import Script, Server, client_reaching, ok_answer, raw_answer, serving
+from tests.helpers.outside_servers import Script, Server, client_reaching, ok_answer, outside_server, raw_answer
 
 
 class Site:
@@ -35,7 +35,7 @@ class Site:
 async def site_of(service: Service) -> AsyncGenerator[Site]:
     """A site that a service may download from though it is not public."""
     site = Site()
-    async with serving(site.answer) as site.server:
+    async with outside_server(site.answer) as site.server:
         resources = service.database.resources
         service.database.resources = replace(resources, outbound=client_reaching(site.server))
         yield site

@@ -15,7 +15,7 @@ from holdfast.kit.webhooks.sending import DeliveryWork
 from tests.events.webhooks.programs import Program, Programs
 from tests.helpers.certificates import Authority
 from tests.helpers.events_service import Client, Service, eventually
-from tests.helpers.outside_servers import LOCAL, Script, ok_answer, raw_answer, serving
+from tests.helpers.outside_servers import LOCAL, Script, ok_answer, outside_server, raw_answer
 from tests.helpers.webhook_receiver import Answer, fan_all_out
 
 DEFAULT_PORT = "must use the default port, 80 for http or 443 for https"
@@ -98,7 +98,7 @@ async def test_a_status_is_the_answer_and_what_comes_after_it_does_not_count(
     service: Service, ada: Client, program: Program, script: Script, status: str, reason: str | None
 ) -> None:
     await ada.create_event()
-    async with serving(script) as server:
+    async with outside_server(script) as server:
         await move(service, server.url)
         async with client_of(service, OutboundClient(exempt=[(LOCAL, server.port)], seconds=1)):
             await program.deliver()
@@ -158,7 +158,7 @@ async def test_an_attempt_without_an_answer_says_why_and_what_to_do(
     service: Service, ada: Client, program: Program, url: str, reason: str, detail: str
 ) -> None:
     await ada.create_event()
-    async with serving(ok_answer(b"")) as closed:
+    async with outside_server(ok_answer(b"")) as closed:
         pass
     async with await asyncio.start_server(greet, LOCAL, 0) as plain:
         port = plain.sockets[0].getsockname()[1]
@@ -183,7 +183,7 @@ async def test_a_certificate_that_is_not_trusted_is_named(
     async def look_up(host: str, port: int) -> Sequence[str]:
         return [LOCAL]
 
-    async with serving(ok_answer(b""), authority.issue("other.example")) as server:
+    async with outside_server(ok_answer(b""), authority.issue("other.example")) as server:
         await move(service, f"https://shop.example:{server.port}/")
         trust = authority.believed()
         client = OutboundClient(exempt=[(LOCAL, server.port)], seconds=2, look_up=look_up, trust=trust)

@@ -13,7 +13,7 @@ import httpx2
 from holdfast.inventory.availability.cache import MAX_STALENESS_SECONDS
 from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, kill_before_its_notice, start_dying_process
 from tests.helpers.inventory_service import SINGLE, Shop
-from tests.helpers.processes import Process, serving
+from tests.helpers.processes import Process, running_processes
 
 
 class Storefront:
@@ -71,7 +71,7 @@ async def test_a_change_whose_process_died_before_its_notice_is_streamed_after_a
 
 async def test_streams_go_on_while_what_listens_is_cut_off(shop: Shop, inventory_url: str, tmp_path: Path) -> None:
     pool = await shop.golden()
-    with serving(inventory_url, tmp_path, 2, service="inventory") as (one, two):
+    with running_processes(inventory_url, tmp_path, 2, service="inventory") as (one, two):
         async with Storefront.at(one, shop) as storefront:
             async with cut_off_listener(inventory_url):
                 await sell(two, shop, pool["id"])

@@ -9,7 +9,7 @@ from holdfast.inventory.availability.cache import AvailabilityCache
 from holdfast.inventory.settings import Settings
 from tests.helpers.events_service import eventually
 from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running
-from tests.helpers.processes import serving
+from tests.helpers.processes import running_processes
 
 
 async def test_the_answer_of_a_storefront_has_exactly_the_three_members_of_the_contract(
@@ -201,7 +201,7 @@ async def test_storefront_availability_through_a_real_server_is_the_same(
     shop: Shop, inventory_url: str, tmp_path: Path
 ) -> None:
     pool = await shop.golden()
-    with serving(inventory_url, tmp_path, 1, service="inventory") as (process,):
+    with running_processes(inventory_url, tmp_path, 1, service="inventory") as (process,):
         url = f"{process.url}/storefront/availability?{shop.signed()}"
         async with httpx2.AsyncClient() as http:
             got, head = await http.get(url), await http.head(url)

@@ -15,7 +15,7 @@ from holdfast.kit.http.event_streams import MAX_RETRY_MS, MIN_RETRY_MS
 from tests.helpers.events_service import eventually
 from tests.helpers.exchange import Event, parse_event, read_stream
 from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running
-from tests.helpers.processes import serving
+from tests.helpers.processes import running_processes
 
 
 async def stream_url(shop: Shop) -> str:
@@ -252,7 +252,7 @@ async def test_a_change_in_one_process_is_streamed_by_another_until_that_stops(
 ) -> None:
     pool = await shop.golden()
     async with httpx2.AsyncClient(timeout=15) as http:
-        with serving(inventory_url, tmp_path, 2, service="inventory") as (one, two):
+        with running_processes(inventory_url, tmp_path, 2, service="inventory") as (one, two):
             availability = (await http.get(f"{one.url}/storefront/availability?{shop.signed()}")).json()
             async with http.stream("GET", availability["stream_url"]) as stream:
                 assert stream.headers["content-type"] == "text/event-stream"

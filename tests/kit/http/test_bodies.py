@@ -14,7 +14,7 @@ from holdfast.kit.http.connection_limits import ConnectionLimits
 from holdfast.kit.http.handler import Request
 from tests.helpers.any_bound import ANY_BOUND
 from tests.helpers.events_service import eventually
-from tests.kit.sockets import Client, Site, serving
+from tests.kit.sockets import Client, Site, serve_site
 
 HEAD = b"POST / HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 LARGE = 4 * 1024 * 1024
@@ -35,7 +35,7 @@ async def test_a_body_that_stops_halfway_is_refused_also_after_a_complete_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(body, "BODY_TIMEOUT_SECONDS", 0.3)
-    async with serving(body_length, ConnectionLimits(1000, 500)) as site:
+    async with serve_site(body_length, ConnectionLimits(1000, 500)) as site:
         client = await site.client()
         await client.send(HEAD % 4 + b"1234" + HEAD % 4 + b"12")
 
@@ -44,7 +44,7 @@ async def test_a_body_that_stops_halfway_is_refused_also_after_a_complete_one(
 
 
 async def test_a_body_is_read_whole_however_it_arrives() -> None:
-    async with serving(body_length, ConnectionLimits(1000, 500)) as site:
+    async with serve_site(body_length, ConnectionLimits(1000, 500)) as site:
         client = await site.client()
         for size in (0, 1, 1000, 100_000, LARGE):
             await client.send(HEAD % size + b"x" * size)
@@ -63,7 +63,7 @@ async def small(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Site, Ar
     """A server with room for three parts of bodies that have not arrived whole."""
     bodies = ArrivingBodies(ANY_BOUND, 3 * PART)
     monkeypatch.setattr(body, "BODIES", bodies)
-    async with serving(body_length, ConnectionLimits(1000, 500)) as site:
+    async with serve_site(body_length, ConnectionLimits(1000, 500)) as site:
         yield site, bodies
 
 

@@ -20,7 +20,7 @@ from holdfast.kit.http.connection_limits import ConnectionLimits
 from holdfast.kit.running.slots import Slots
 from tests.helpers.any_bound import ANY_BOUND
 from tests.helpers.events_service import eventually
-from tests.kit.sockets import REQUEST, Site, serving
+from tests.kit.sockets import REQUEST, Site, serve_site
 
 HUGE = 16 * 1024 * 1024
 """Bytes of an answer that no buffer of the system can hold."""
@@ -46,14 +46,14 @@ def padded(size: int) -> bytes:
 @pytest.fixture
 async def site() -> AsyncIterator[Site]:
     """A server with the usual bounds."""
-    async with serving(answer, ConnectionLimits(1000, 500)) as site:
+    async with serve_site(answer, ConnectionLimits(1000, 500)) as site:
         yield site
 
 
 @pytest.fixture
 async def hasty() -> AsyncIterator[Site]:
     """A server that does not wait long."""
-    async with serving(answer, ConnectionLimits(1000, 500, header_seconds=SOON, write_seconds=SOON)) as site:
+    async with serve_site(answer, ConnectionLimits(1000, 500, header_seconds=SOON, write_seconds=SOON)) as site:
         yield site
 
 
@@ -226,7 +226,7 @@ async def until_left(site: Site, connections: int) -> None:
 
 async def test_the_oldest_unread_answer_is_dropped_when_too_much_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counts, "MAX_UNREAD_BYTES", 2 * HUGE)
-    async with serving(answer, ConnectionLimits(1000, 500)) as site:
+    async with serve_site(answer, ConnectionLimits(1000, 500)) as site:
         clients = [await site.client(receive_buffer=4096) for _ in range(3)]
         for client in clients:
             await client.send(b"GET /huge HTTP/1.1\r\nHost: here\r\n\r\n")
@@ -238,7 +238,7 @@ async def test_the_oldest_unread_answer_is_dropped_when_too_much_waits(monkeypat
 
 async def test_an_address_with_little_unread_loses_nothing_when_too_much_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counts, "MAX_UNREAD_BYTES", 2 * HUGE)
-    async with serving(answer, ConnectionLimits(1000, 500)) as site:
+    async with serve_site(answer, ConnectionLimits(1000, 500)) as site:
         patient = await site.client("127.0.0.2", receive_buffer=4096)
         crowd = [await site.client(receive_buffer=4096) for _ in range(2)]
         for client in (patient, *crowd):
@@ -266,7 +266,7 @@ async def test_a_request_whose_client_has_gone_while_it_waited_is_not_begun() ->
                 await asyncio.to_thread(end.wait)
         await Response(b"here")(scope, receive, send)
 
-    async with serving(wait_for_slot, ConnectionLimits(10, 10)) as site:
+    async with serve_site(wait_for_slot, ConnectionLimits(10, 10)) as site:
         first, gone, last = [await site.client() for _ in range(3)]
         for client, path in ((first, b"/first"), (gone, b"/gone"), (last, b"/last")):
             await client.send(b"GET %s HTTP/1.1\r\nHost: here\r\n\r\n" % path)
@@ -309,7 +309,7 @@ def test_connections_from_one_wide_network_of_ipv6_are_limited() -> None:
 
 
 async def test_connections_from_one_address_are_limited_and_others_served() -> None:
-    async with serving(answer, ConnectionLimits(100, 3)) as site:
+    async with serve_site(answer, ConnectionLimits(100, 3)) as site:
         first = [await site.client() for _ in range(3)]
         for client in first:
             assert await client.is_served()
@@ -326,13 +326,13 @@ async def test_connections_from_one_address_are_limited_and_others_served() -> N
 
 
 async def test_connections_of_a_trusted_proxy_are_not_limited_by_its_address() -> None:
-    async with serving(answer, ConnectionLimits(100, 3, "127.0.0.1, 10.0.0.0/8")) as site:
+    async with serve_site(answer, ConnectionLimits(100, 3, "127.0.0.1, 10.0.0.0/8")) as site:
         for _ in range(10):
             assert await (await site.client()).is_served()
 
 
 async def test_above_the_limit_of_all_connections_the_answer_is_503() -> None:
-    async with serving(answer, ConnectionLimits(3, 3)) as site:
+    async with serve_site(answer, ConnectionLimits(3, 3)) as site:
         clients = [await site.client(f"127.0.0.{number}") for number in (1, 2, 3)]
         for client in clients:
             assert await client.is_served()
@@ -347,7 +347,7 @@ async def test_above_the_limit_of_all_connections_the_answer_is_503() -> None:
 
 
 async def test_an_address_with_many_connections_gives_room_to_others() -> None:
-    async with serving(answer, ConnectionLimits(9, 8)) as site:
+    async with serve_site(answer, ConnectionLimits(9, 8)) as site:
         crowd = [await site.client() for _ in range(8)]
         for client in crowd:
             assert await client.is_served()
@@ -367,7 +367,7 @@ async def test_an_address_with_many_connections_gives_room_to_others() -> None:
 
 
 async def test_a_connection_with_a_request_is_not_closed_for_others_while_there_is_an_idle_one() -> None:
-    async with serving(answer, ConnectionLimits(3, 3)) as site:
+    async with serve_site(answer, ConnectionLimits(3, 3)) as site:
         idle, first, second = [await site.client() for _ in range(3)]
         assert await idle.is_served()
         for busy in (first, second):
@@ -382,7 +382,7 @@ async def test_a_connection_with_a_request_is_not_closed_for_others_while_there_
 
 
 async def test_connections_that_are_refused_do_not_take_the_places_of_others() -> None:
-    async with serving(answer, ConnectionLimits(400, 10)) as site:
+    async with serve_site(answer, ConnectionLimits(400, 10)) as site:
         for _ in range(600):
             await site.client()
 
@@ -393,7 +393,7 @@ async def test_a_refused_connection_gets_the_envelope_of_its_service() -> None:
     def brief(problem: Any) -> dict[str, str]:
         return {"error": problem.code, "message": problem.message}
 
-    async with serving(answer, ConnectionLimits(1, 1, error_body=brief)) as site:
+    async with serve_site(answer, ConnectionLimits(1, 1, error_body=brief)) as site:
         assert await (await site.client()).is_served()
         refused = await site.client()
         await refused.send(REQUEST)

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from tests.helpers.data_directories import wait_until
-from tests.helpers.processes import Process, serving
+from tests.helpers.processes import Process, running_processes
 from tests.helpers.serving import PLAIN
 
 LONG = 60
@@ -29,7 +29,7 @@ def ready_to_drain(database_url: str, data_dir: Path, *options: str, seconds: fl
     """A process that serves, and will drain."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("DRAIN_SECONDS", str(seconds))
-        with serving(database_url, data_dir, 1, *options) as (process,):
+        with running_processes(database_url, data_dir, 1, *options) as (process,):
             assert get(process, "/readyz").status_code == 200
             yield process
 

@@ -20,7 +20,7 @@ from holdfast.kit.http.connection_limits import (
     Pace,
 )
 from tests.helpers.events_service import eventually
-from tests.kit.sockets import REQUEST, Site, serving
+from tests.kit.sockets import REQUEST, Site, serve_site
 
 HEALTH = REQUEST.replace(b"GET / ", b"GET /healthz ")
 
@@ -197,7 +197,7 @@ async def site(pace: Held, begun: list[str]) -> AsyncIterator[Site]:
         begun.append(scope["path"])
         await Response(str(len(await Request(scope, receive).body())))(scope, receive, send)
 
-    async with serving(answer, ConnectionLimits(1000, 500, pace=pace)) as site:
+    async with serve_site(answer, ConnectionLimits(1000, 500, pace=pace)) as site:
         yield site
 
 
@@ -261,7 +261,7 @@ async def test_requests_that_were_sent_together_are_begun_in_turns(site: Site, p
 
 
 async def test_a_connection_with_very_many_pipelined_requests_gets_the_first_answered() -> None:
-    async with serving(Response("here"), ConnectionLimits(1000, 500)) as site:
+    async with serve_site(Response("here"), ConnectionLimits(1000, 500)) as site:
         client = await site.client()
         await client.send(1_000 * REQUEST)
         answers = (await client.closed()).split(b"HTTP/1.1 200 OK")[1:]

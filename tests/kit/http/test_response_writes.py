@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.kit.http.connection_limits import ConnectionLimits
 from holdfast.kit.http.handler import Header, Reply, Request
-from tests.kit.sockets import REQUEST, Client, serving
+from tests.kit.sockets import REQUEST, Client, serve_site
 
 BOUNDS = ConnectionLimits(10, 10)
 
@@ -32,7 +32,7 @@ async def text(client: Client, request: bytes) -> str:
 
 
 async def test_a_complete_answer_has_its_status_headers_and_content() -> None:
-    async with serving(Answering([(b"x-made-by", b"us")]), BOUNDS) as site:
+    async with serve_site(Answering([(b"x-made-by", b"us")]), BOUNDS) as site:
         answer = await text(await site.client(), REQUEST.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
 
     head, content = answer.split("\r\n\r\n")
@@ -43,7 +43,7 @@ async def test_a_complete_answer_has_its_status_headers_and_content() -> None:
 
 
 async def test_a_head_request_is_answered_without_content() -> None:
-    async with serving(Answering(), BOUNDS) as site:
+    async with serve_site(Answering(), BOUNDS) as site:
         client = await site.client()
         await client.send(REQUEST.replace(b"GET", b"HEAD"))
 
@@ -52,7 +52,7 @@ async def test_a_head_request_is_answered_without_content() -> None:
 
 
 async def test_a_connection_over_http_1_0_ends_with_its_answer() -> None:
-    async with serving(Answering(), BOUNDS) as site:
+    async with serve_site(Answering(), BOUNDS) as site:
         answer = await text(await site.client(), b"GET / HTTP/1.0\r\n\r\n")
 
     assert answer.endswith("\r\nconnection: close\r\n\r\n/")
@@ -60,7 +60,7 @@ async def test_a_connection_over_http_1_0_ends_with_its_answer() -> None:
 
 @pytest.mark.parametrize("value", [b"a\r\nset-cookie: b", b"a\nb", b"a\0"])
 async def test_a_header_with_a_line_break_is_not_sent(value: bytes) -> None:
-    async with serving(Answering([(b"location", value)]), BOUNDS) as site:
+    async with serve_site(Answering([(b"location", value)]), BOUNDS) as site:
         answer = await text(await site.client(), REQUEST)
 
     assert answer.startswith("HTTP/1.1 500 ")
@@ -68,7 +68,7 @@ async def test_a_header_with_a_line_break_is_not_sent(value: bytes) -> None:
 
 
 async def test_a_client_that_expects_100_continue_is_refused_before_it_sends_its_body() -> None:
-    async with serving(Answering(), BOUNDS) as site:
+    async with serve_site(Answering(), BOUNDS) as site:
         client = await site.client()
         await client.send(b"POST / HTTP/1.1\r\nHost: here\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n")
 
@@ -83,7 +83,7 @@ async def test_a_client_reads_the_head_of_a_stream_before_anything_is_sent_on_it
         await to_thread(head_was_read.wait, 20)
         await send({"type": "http.response.body", "body": b"event"})
 
-    async with serving(stream, BOUNDS) as site:
+    async with serve_site(stream, BOUNDS) as site:
         client = await site.client()
         await client.send(REQUEST)
         assert await client.head() == (200, 5)
@@ -101,7 +101,7 @@ async def test_answers_to_requests_that_came_together_stay_in_order() -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
         await send({"type": "http.response.body", "body": body})
 
-    async with serving(parts, BOUNDS) as site:
+    async with serve_site(parts, BOUNDS) as site:
         client = await site.client()
         await client.send(b"".join(REQUEST.replace(b"/ ", b"/%d " % number, 1) for number in range(10)))
 

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.kit.outbound.requests import OutboundClient, is_public
-from tests.helpers.outside_servers import LOCAL, client_reaching, fetch_refusal, ok_answer, redirecting_script, serving
+from tests.helpers.outside_servers import (
+    LOCAL,
+    client_reaching,
+    fetch_refusal,
+    ok_answer,
+    outside_server,
+    redirecting_script,
+)
 
 OWNER = ("tests", 1)
 
@@ -28,9 +35,9 @@ HOSTILE = (
 @pytest.mark.parametrize("host", HOSTILE)
 @pytest.mark.parametrize("redirected", [False, True], ids=["at once", "by a redirect"])
 async def test_no_connection_is_made_to_an_address_that_is_not_public(host: str, redirected: bool) -> None:
-    async with serving(ok_answer(b"secret")) as inside:
+    async with outside_server(ok_answer(b"secret")) as inside:
         target = f"http://{host}:{inside.port}/"
-        async with serving(redirecting_script(target)) as outside:
+        async with outside_server(redirecting_script(target)) as outside:
             # The port of the server inside is let through, so that its address alone can keep it from being reached.
             client = OutboundClient(exempt=[(LOCAL, outside.port), ("192.0.2.7", inside.port)])
             message = await fetch_refusal(client, outside.url if redirected else target)
@@ -60,7 +67,7 @@ async def test_a_name_is_looked_up_once_and_the_connection_goes_to_what_was_chec
     async def look_up(host: str, port: int) -> Sequence[str]:
         return answers.pop(0)
 
-    async with serving(ok_answer(b"checked")) as server:
+    async with outside_server(ok_answer(b"checked")) as server:
         client = OutboundClient(exempt=[(LOCAL, server.port)], look_up=look_up)
         fetched = await client.get(f"http://changing.example:{server.port}/", owner=OWNER, limit=10)
 
@@ -73,13 +80,13 @@ async def test_the_next_address_of_a_name_is_tried_when_one_does_not_answer() ->
     async def look_up(host: str, port: int) -> Sequence[str]:
         return ["127.0.0.3", LOCAL]
 
-    async with serving(ok_answer(b"second")) as server:
+    async with outside_server(ok_answer(b"second")) as server:
         client = OutboundClient(exempt=[("127.0.0.3", server.port), (LOCAL, server.port)], look_up=look_up)
         assert (await client.get(f"http://two.example:{server.port}/", owner=OWNER, limit=10)).content == b"second"
 
 
 async def test_an_exemption_is_valid_for_its_own_port_only() -> None:
-    async with serving(ok_answer(b"")) as one, serving(ok_answer(b"")) as other:
+    async with outside_server(ok_answer(b"")) as one, outside_server(ok_answer(b"")) as other:
         client = OutboundClient(exempt=[(LOCAL, one.port), ("192.0.2.7", other.port)])
         assert await fetch_refusal(client, other.url) == NOT_PUBLIC
         assert other.requests == []
@@ -122,15 +129,15 @@ async def test_an_unknown_name_is_refused_in_the_same_words_as_an_internal_one()
 
 
 async def test_three_redirects_are_followed_and_a_fourth_is_not() -> None:
-    async with serving(redirecting_script("/a", "/b", "/c")) as server:
+    async with outside_server(redirecting_script("/a", "/b", "/c")) as server:
         assert (await client_reaching(server).get(server.url, owner=OWNER, limit=10)).content == b"there"
-    async with serving(redirecting_script("/a", "/b", "/c", "/d")) as server:
+    async with outside_server(redirecting_script("/a", "/b", "/c", "/d")) as server:
         assert await fetch_refusal(client_reaching(server), server.url) == "redirects more than 3 times"
         assert len(server.requests) == 4
 
 
 async def test_no_cookie_is_carried_along_a_redirect() -> None:
-    async with serving(redirecting_script("/again")) as server:
+    async with outside_server(redirecting_script("/again")) as server:
         await client_reaching(server).get(server.url, owner=OWNER, limit=10)
 
     assert "cookie" not in server.requests[1].lower()
@@ -141,7 +148,7 @@ async def test_no_cookie_is_carried_along_a_redirect() -> None:
     ["http://user:secret@example.com/", "ftp://example.com/", "http://example.com:81/", "http://[::1", "file:///etc"],
 )
 async def test_a_redirect_to_a_forbidden_address_is_refused(location: str) -> None:
-    async with serving(redirecting_script(location)) as server:
+    async with outside_server(redirecting_script(location)) as server:
         assert await fetch_refusal(client_reaching(server), server.url)
 
 

@@ -9,7 +9,7 @@ import pytest
 from holdfast.kit.outbound.refusals import FetchRefusal
 from holdfast.kit.outbound.requests import OutboundClient
 from tests.helpers.certificates import Authority
-from tests.helpers.outside_servers import LOCAL, client_reaching, fetch_refusal, ok_answer, serving
+from tests.helpers.outside_servers import LOCAL, client_reaching, fetch_refusal, ok_answer, outside_server
 
 OWNER = ("tests", 1)
 
@@ -18,7 +18,7 @@ async def fetch_securely(tls: ssl.SSLContext, trust: ssl.SSLContext, host: str) 
     async def look_up(host: str, port: int) -> Sequence[str]:
         return [LOCAL]
 
-    async with serving(ok_answer(b"secure"), tls) as server:
+    async with outside_server(ok_answer(b"secure"), tls) as server:
         client = OutboundClient(exempt=[(LOCAL, server.port)], trust=trust, look_up=look_up)
         return (await client.get(f"https://{host}:{server.port}/", owner=OWNER, limit=10)).content
 
@@ -43,5 +43,5 @@ async def test_a_certificate_for_another_name_or_of_an_unknown_authority_is_refu
 
 
 async def test_a_certificate_that_the_system_does_not_trust_is_refused(tmp_path: Path) -> None:
-    async with serving(ok_answer(b"secure"), Authority(tmp_path).issue("127.0.0.1")) as server:
+    async with outside_server(ok_answer(b"secure"), Authority(tmp_path).issue("127.0.0.1")) as server:
         assert "certificate" in await fetch_refusal(client_reaching(server), f"https://{LOCAL}:{server.port}/")

@@ -21,16 +21,18 @@ from tests.helpers.outside_servers import (
     client_reaching,
     fetch_refusal,
     ok_answer,
+    outside_server,
     raw_answer,
     redirecting_script,
-    serving,
 )
 
 OWNER = ("tests", 1)
 
 
 async def test_a_url_is_fetched_with_its_content_type() -> None:
-    async with serving(raw_answer("200 OK\r\nContent-Type: IMAGE/PNG; q=1\r\nContent-Length: 3", b"png")) as server:
+    async with outside_server(
+        raw_answer("200 OK\r\nContent-Type: IMAGE/PNG; q=1\r\nContent-Length: 3", b"png")
+    ) as server:
         headers = {"content-type": "IMAGE/PNG; q=1", "content-length": "3"}
         assert await client_reaching(server).get(server.url, owner=OWNER, limit=3) == FetchedContent(
             b"png", "image/png", headers
@@ -38,7 +40,7 @@ async def test_a_url_is_fetched_with_its_content_type() -> None:
 
 
 async def test_an_answer_without_a_type_or_a_length_is_accepted() -> None:
-    async with serving(raw_answer("200 OK\r\nConnection: close", b"something")) as server:
+    async with outside_server(raw_answer("200 OK\r\nConnection: close", b"something")) as server:
         fetched = await client_reaching(server).get(server.url, owner=OWNER, limit=9)
 
     assert (fetched.content, fetched.content_type) == (b"something", "")
@@ -48,7 +50,7 @@ async def test_the_request_names_the_host_and_gives_nothing_else_away() -> None:
     async def look_up(host: str, port: int) -> Sequence[str]:
         return [LOCAL]
 
-    async with serving(ok_answer(b"")) as server:
+    async with outside_server(ok_answer(b"")) as server:
         client = OutboundClient(exempt=[(LOCAL, server.port)], look_up=look_up)
         await client.get(f"http://Photos.Example:{server.port}/a%20b?c=d#e", owner=OWNER, limit=1, accept="image/png")
 
@@ -65,12 +67,12 @@ async def test_the_request_names_the_host_and_gives_nothing_else_away() -> None:
 
 @pytest.mark.parametrize("status", ["201 Created", "204 No Content", "206 Partial", "300 Choices", "404 No", "500 No"])
 async def test_an_answer_with_a_status_other_than_200_is_refused_with_it(status: str) -> None:
-    async with serving(raw_answer(f"{status}\r\nContent-Length: 0")) as server:
+    async with outside_server(raw_answer(f"{status}\r\nContent-Length: 0")) as server:
         assert await fetch_refusal(client_reaching(server), server.url) == f"is answered with status {status[:3]}"
 
 
 async def test_a_body_is_refused_by_the_length_it_says_it_has() -> None:
-    async with serving(raw_answer("200 OK\r\nContent-Length: 1001")) as server:
+    async with outside_server(raw_answer("200 OK\r\nContent-Length: 1001")) as server:
         assert await fetch_refusal(client_reaching(server), server.url) == "holds more than 1000 bytes"
 
 
@@ -82,7 +84,7 @@ async def test_a_body_without_end_is_refused_once_it_is_too_large(head: str) -> 
             writer.write(b"64\r\n" + b"x" * 100 + b"\r\n")
             await writer.drain()
 
-    async with serving(endless) as server:
+    async with outside_server(endless) as server:
         assert await fetch_refusal(client_reaching(server), server.url) == "holds more than 1000 bytes"
 
 
@@ -100,14 +102,14 @@ async def test_a_body_without_end_is_refused_once_it_is_too_large(head: str) -> 
     ids=["shorter than said", "half a chunk", "no number", "negative", "a huge header", "no status", "nothing"],
 )
 async def test_an_answer_that_breaks_off_or_is_no_http_is_refused(answer: Script) -> None:
-    async with serving(answer) as server:
+    async with outside_server(answer) as server:
         assert (
             await fetch_refusal(client_reaching(server), server.url) == "broke off, or is not answered as HTTP has it"
         )
 
 
 async def test_bytes_beyond_the_content_length_are_not_read() -> None:
-    async with serving(
+    async with outside_server(
         raw_answer("200 OK\r\nContent-Length: 3", b"png and something that was not announced")
     ) as server:
         assert (await client_reaching(server).get(server.url, owner=OWNER, limit=10)).content == b"png"
@@ -115,7 +117,7 @@ async def test_bytes_beyond_the_content_length_are_not_read() -> None:
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "identity, gzip", "unheard-of"])
 async def test_a_compressed_answer_is_refused(encoding: str) -> None:
-    async with serving(ok_answer(b"\x1f\x8b", f"Content-Encoding: {encoding}")) as server:
+    async with outside_server(ok_answer(b"\x1f\x8b", f"Content-Encoding: {encoding}")) as server:
         assert "compressed" in await fetch_refusal(client_reaching(server), server.url)
 
 
@@ -127,7 +129,7 @@ async def test_an_answer_that_does_not_end_is_refused_after_the_timeout(until: s
         await gone.wait()
 
     gone = asyncio.Event()
-    async with serving(stalls) as server:
+    async with outside_server(stalls) as server:
         assert await fetch_refusal(client_reaching(server, seconds=0.1), server.url) == "took longer than 0.1 seconds"
         gone.set()
 
@@ -148,7 +150,7 @@ async def test_all_redirects_together_have_the_time_of_one_request() -> None:
 
     requests: list[str] = []
     gone = asyncio.Event()
-    async with serving(slowly) as server:
+    async with outside_server(slowly) as server:
         assert "took longer" in await fetch_refusal(client_reaching(server, seconds=0.5), server.url)
         gone.set()
 
@@ -201,7 +203,7 @@ async def test_one_owner_with_slow_servers_does_not_use_up_all_requests() -> Non
         await end.wait()
         await ok_answer(b"late")(writer, request)
 
-    async with serving(slowly) as slow, serving(ok_answer(b"soon")) as fast:
+    async with outside_server(slowly) as slow, outside_server(ok_answer(b"soon")) as fast:
         client = OutboundClient(exempt=[(LOCAL, slow.port), (LOCAL, fast.port)])
         requests = [
             asyncio.create_task(client.get(slow.url, owner=("tests", "eve"), limit=10))
@@ -243,7 +245,7 @@ async def test_an_abandoned_look_up_keeps_its_slot_until_it_ends() -> None:
 
 
 async def test_a_proxy_named_in_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with serving(ok_answer(b"proxied")) as proxy, serving(ok_answer(b"direct")) as server:
+    async with outside_server(ok_answer(b"proxied")) as proxy, outside_server(ok_answer(b"direct")) as server:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url)
         assert (await client_reaching(server).get(server.url, owner=OWNER, limit=10)).content == b"direct"
@@ -251,7 +253,7 @@ async def test_a_proxy_named_in_the_environment_is_not_used(monkeypatch: pytest.
 
 
 async def test_a_redirect_is_refused_if_the_caller_allows_none() -> None:
-    async with serving(redirecting_script("/elsewhere")) as server:
+    async with outside_server(redirecting_script("/elsewhere")) as server:
         with pytest.raises(FetchRefusal, match="redirects to another address"):
             await client_reaching(server).get(server.url, owner=OWNER, limit=9, redirects=0)
 

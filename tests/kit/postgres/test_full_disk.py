@@ -26,7 +26,7 @@ from tests.helpers.data_directories import (
     wait_until,
 )
 from tests.helpers.forking import forks
-from tests.helpers.processes import serving
+from tests.helpers.processes import running_processes
 from tests.helpers.small_disks import SmallDisk, small_disk
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
@@ -103,7 +103,11 @@ def test_a_disk_that_fills_at_the_first_start_is_named_and_the_next_start_works_
 def test_a_service_recovers_from_a_full_disk_without_loss_and_logs_one_line(
     empty: Path,
 ) -> None:
-    with small_disk(empty, "300m"), serving("", empty, 1) as (process,), httpx2.Client(base_url=process.url) as http:
+    with (
+        small_disk(empty, "300m"),
+        running_processes("", empty, 1) as (process,),
+        httpx2.Client(base_url=process.url) as http,
+    ):
         assert add_organizer(http, "before").status_code == 201
         filling = empty / "filling"
         with contextlib.suppress(OSError), filling.open("wb", buffering=0) as file:

@@ -12,7 +12,7 @@ FIRST_SCOPES = ("read_products", "write_inventory", "read_orders", "read_locatio
 _SHOP_TIME = dt.timezone(dt.timedelta(hours=-5))
 
 
-class Thing(Struct, kw_only=True):
+class StoredRecord(Struct, kw_only=True):
     """An object with an id. `parent` is the id of the object that it belongs to, `words` the text for searches."""
 
     kind: ClassVar[str]
@@ -33,7 +33,7 @@ class Thing(Struct, kw_only=True):
         return ""
 
 
-class Shop(Thing):
+class Shop(StoredRecord):
     """A shop.
 
     installed   whether it has the app; `scopes` are what the app may do there
@@ -49,7 +49,7 @@ class Shop(Thing):
     orders: int = 0
 
 
-class Location(Thing):
+class Location(StoredRecord):
     """A place with stock. `service`: a fulfillment service counts its stock."""
 
     kind = "Location"
@@ -63,7 +63,7 @@ class Location(Thing):
         return self.name.lower()
 
 
-class Product(Thing):
+class Product(StoredRecord):
     kind = "Product"
     title: str
     status: str = "ACTIVE"
@@ -77,7 +77,7 @@ class Product(Thing):
         return self.title.lower()
 
 
-class Variant(Thing):
+class Variant(StoredRecord):
     """A variant, with the data of its inventory item, whose id is `item`.
 
     bundle   whether it is put together from others, so that its levels cannot be set
@@ -136,7 +136,7 @@ class Refund(Struct, kw_only=True):
     note: str = ""
 
 
-class Order(Thing):
+class Order(StoredRecord):
     """An order. `retail` is the location of the till that it was made at."""
 
     kind = "Order"
@@ -157,7 +157,7 @@ class Order(Thing):
         return self.name
 
 
-class Subscription(Thing):
+class Subscription(StoredRecord):
     """A subscription to a topic. `topic` has the form of the API: ORDERS_CREATE."""
 
     kind = "WebhookSubscription"
@@ -168,7 +168,7 @@ class Subscription(Thing):
     name: str | None = None
 
 
-class Bulk(Thing):
+class Bulk(StoredRecord):
     """A bulk operation. `file` is the name of its result."""
 
     kind = "BulkOperation"
@@ -183,7 +183,7 @@ class Bulk(Thing):
     file: str = ""
 
 
-class Metafield(Thing):
+class Metafield(StoredRecord):
     kind = "Metafield"
     owner: str
     namespace: str
@@ -192,7 +192,7 @@ class Metafield(Thing):
     value: str
 
 
-class Adjustment(Thing):
+class Adjustment(StoredRecord):
     """The changes that one request made to levels: item, location, name, difference, quantity afterwards."""
 
     kind = "InventoryAdjustmentGroup"

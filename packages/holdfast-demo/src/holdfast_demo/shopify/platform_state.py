@@ -12,7 +12,7 @@ from holdfast_demo.shared.store import Clock
 from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.levels import Levels
 from holdfast_demo.shopify.model import Shop
-from holdfast_demo.shopify.store import Store, ThingQuery
+from holdfast_demo.shopify.store import RecordQuery, Store
 
 SCOPES = frozenset(
     {"read_products", "write_products", "read_inventory", "write_inventory"}
@@ -126,6 +126,6 @@ class PlatformState:
         return f"{self.address}/{domain}"
 
 
-def matching(*conditions: tuple[str, Any]) -> ThingQuery:
+def matching(*conditions: tuple[str, Any]) -> RecordQuery:
     """The query for all things that meet conditions."""
-    return ThingQuery(conditions)
+    return RecordQuery(conditions)

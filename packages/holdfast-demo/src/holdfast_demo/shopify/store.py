@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from holdfast_demo.shared.store import SQLiteStore
-from holdfast_demo.shopify.model import Thing
+from holdfast_demo.shopify.model import StoredRecord
 
-T = TypeVar("T", bound=Thing)
+T = TypeVar("T", bound=StoredRecord)
 
 _TABLES = """
 create table if not exists things (
@@ -31,7 +31,7 @@ insert into numbers select 1000000000 where not exists (select 1 from numbers);
 """
 
 
-class ThingQuery(NamedTuple):
+class RecordQuery(NamedTuple):
     """A query for things: conditions, order and limit.
 
     where    conditions on columns, with their values
@@ -70,14 +70,14 @@ class Store(SQLiteStore):
         )
         return thing
 
-    def remove(self, shop: str, thing: Thing) -> None:
+    def remove(self, shop: str, thing: StoredRecord) -> None:
         self.db.execute("delete from things where shop = ? and kind = ? and id = ?", (shop, thing.kind, thing.id))
 
     def find(self, type: type[T], shop: str, id: int | None) -> T | None:
-        things = self.select(type, shop, ThingQuery([("id = ?", id)]))
+        things = self.select(type, shop, RecordQuery([("id = ?", id)]))
         return things[0] if things else None
 
-    def select(self, type: type[T], shop: str, query: ThingQuery = ThingQuery()) -> list[T]:  # noqa: B008 - it never changes
+    def select(self, type: type[T], shop: str, query: RecordQuery = RecordQuery()) -> list[T]:  # noqa: B008 - it never changes
         """Things of a kind, in order."""
         where = ["shop = ?", "kind = ?", *(condition for condition, _ in query.where)]
         values: list[Any] = [shop, type.kind, *(value for _, value in query.where)]
@@ -93,7 +93,7 @@ class Store(SQLiteStore):
         )
         return [msgspec.json.decode(body, type=type) for (body,) in rows]
 
-    def count(self, type: type[Thing], shop: str, where: Sequence[tuple[str, Any]] = ()) -> int:
+    def count(self, type: type[StoredRecord], shop: str, where: Sequence[tuple[str, Any]] = ()) -> int:
         """How many things of a kind there are."""
         conditions = " and ".join(["shop = ?", "kind = ?", *(condition for condition, _ in where)])
         values = (shop, type.kind, *(value for _, value in where))

@@ -7,7 +7,7 @@ import stripe
 
 from holdfast_demo.stripe.errors import StripeRefusal, missing
 from holdfast_demo.stripe.platform_state import LINK_SECONDS, ProcessorState, moment, with_nulls
-from holdfast_demo.stripe.store import Thing, new_id
+from holdfast_demo.stripe.store import StripeObject, new_id
 
 KIND = "account"
 LINK = "account_link"
@@ -15,7 +15,7 @@ COUNTRY = "DE"
 """The country of the platform, and of accounts that name none."""
 
 
-def create_v1(processor: ProcessorState, params: Thing) -> Thing:
+def create_v1(processor: ProcessorState, params: StripeObject) -> StripeObject:
     """Create an account of version 1."""
     if "type" in params and "controller" in params:
         raise StripeRefusal("You may only specify one of these parameters: type, controller.", param="controller")
@@ -34,7 +34,7 @@ def create_v1(processor: ProcessorState, params: Thing) -> Thing:
     return v1(processor.store.put(account))
 
 
-def create_v2(processor: ProcessorState, params: Thing) -> Thing:
+def create_v2(processor: ProcessorState, params: StripeObject) -> StripeObject:
     """Create an account of version 2."""
     if not processor.accounts_v2:
         raise StripeRefusal("Accounts v2 is not enabled for your platform.", code="accounts_v2_access_blocked")
@@ -68,19 +68,26 @@ def create_v2(processor: ProcessorState, params: Thing) -> Thing:
     return v2(account, params.get("include", ()))
 
 
-def _requested(configuration: Thing | None, *path: str) -> bool:
+def _requested(configuration: StripeObject | None, *path: str) -> bool:
     node: Any = (configuration or {}).get("capabilities", {})
     for name in path:
         node = node.get(name, {})
     return bool(node.get("requested"))
 
 
-def _new(processor: ProcessorState, version: int, email: str | None, country: str | None, metadata: Thing) -> Thing:
-    account: Thing = {"id": new_id("acct"), "object": KIND, "created": processor.clock.now(), "metadata": metadata}
+def _new(
+    processor: ProcessorState, version: int, email: str | None, country: str | None, metadata: StripeObject
+) -> StripeObject:
+    account: StripeObject = {
+        "id": new_id("acct"),
+        "object": KIND,
+        "created": processor.clock.now(),
+        "metadata": metadata,
+    }
     return {**account, "email": email, "_country": (country or COUNTRY).upper(), "_version": version, "_done": False}
 
 
-def find(processor: ProcessorState, id: str) -> Thing:
+def find(processor: ProcessorState, id: str) -> StripeObject:
     """The account with an id, of either version. Raises `StripeRefusal`."""
     account = processor.store.find(KIND, id)
     if account is None:
@@ -89,7 +96,7 @@ def find(processor: ProcessorState, id: str) -> Thing:
     return account
 
 
-def find_v2(processor: ProcessorState, id: str) -> Thing:
+def find_v2(processor: ProcessorState, id: str) -> StripeObject:
     """The account of version 2 with an id. Raises `StripeRefusal`."""
     account = processor.store.find(KIND, id)
     if account is None:
@@ -99,11 +106,11 @@ def find_v2(processor: ProcessorState, id: str) -> Thing:
     return account
 
 
-def v1(account: Thing) -> Thing:
+def v1(account: StripeObject) -> StripeObject:
     """An account as version 1 shows it."""
     done, requested = account["_done"], account["_wanted"]
     due = [] if done else ["external_account", "tos_acceptance.date", "tos_acceptance.ip"]
-    requirements: Thing = {
+    requirements: StripeObject = {
         "alternatives": [],
         "current_deadline": None,
         "currently_due": due,
@@ -113,7 +120,7 @@ def v1(account: Thing) -> Thing:
         "past_due": due,
         "pending_verification": [],
     }
-    body: Thing = {
+    body: StripeObject = {
         **{name: value for name, value in account.items() if not name.startswith("_")},
         "capabilities": dict.fromkeys(requested, "active" if done else "inactive"),
         "charges_enabled": done and not account.get("_recipient_only", False),
@@ -135,13 +142,13 @@ def v1(account: Thing) -> Thing:
     return with_nulls(stripe.Account, body)
 
 
-def v2(account: Thing, include: Collection[str]) -> Thing:
+def v2(account: StripeObject, include: Collection[str]) -> StripeObject:
     """An account as version 2 shows it: members that are not requested are null."""
     done = account["_done"]
-    recipient: Thing = {"applied": "recipient" in account["_configurations"]}
+    recipient: StripeObject = {"applied": "recipient" in account["_configurations"]}
     if "transfers" in account["_wanted"]:
         recipient["capabilities"] = {"stripe_balance": {"stripe_transfers": _status(done)}}
-    merchant: Thing = {"applied": "merchant" in account["_configurations"]}
+    merchant: StripeObject = {"applied": "merchant" in account["_configurations"]}
     if "card_payments" in account["_wanted"]:
         merchant["capabilities"] = {"card_payments": _status(done)}
     configuration = {
@@ -149,7 +156,7 @@ def v2(account: Thing, include: Collection[str]) -> Thing:
         for name, value in {"recipient": recipient, "merchant": merchant}.items()
         if f"configuration.{name}" in include and value["applied"]
     }
-    body: Thing = {
+    body: StripeObject = {
         "id": account["id"],
         "object": "v2.core.account",
         "applied_configurations": account["_configurations"],
@@ -171,12 +178,12 @@ def v2(account: Thing, include: Collection[str]) -> Thing:
     return with_nulls(stripe.v2.core.Account, body)
 
 
-def _status(done: bool) -> Thing:
-    details: list[Thing] = [] if done else [{"code": "requirements_past_due", "resolution": "provide_info"}]
+def _status(done: bool) -> StripeObject:
+    details: list[StripeObject] = [] if done else [{"code": "requirements_past_due", "resolution": "provide_info"}]
     return {"status": "active" if done else "restricted", "status_details": details}
 
 
-def link_v1(processor: ProcessorState, params: Thing) -> Thing:
+def link_v1(processor: ProcessorState, params: StripeObject) -> StripeObject:
     """A new link to the page on which an account is finished."""
     account = find(processor, params["account"])
     if params["type"] != "account_onboarding":
@@ -186,7 +193,7 @@ def link_v1(processor: ProcessorState, params: Thing) -> Thing:
     return with_nulls(stripe.AccountLink, members)
 
 
-def link_v2(processor: ProcessorState, params: Thing) -> Thing:
+def link_v2(processor: ProcessorState, params: StripeObject) -> StripeObject:
     """A new link to the page on which an account of version 2 is finished."""
     account = find_v2(processor, params["account"])
     case = params["use_case"]
@@ -195,7 +202,7 @@ def link_v2(processor: ProcessorState, params: Thing) -> Thing:
         raise StripeRefusal("use_case.account_onboarding is required.", param="use_case.account_onboarding")
     at = "use_case.account_onboarding."
     link = new_link(processor, account["id"], _url(options, "refresh_url", at), options.get("return_url", ""))
-    body: Thing = {
+    body: StripeObject = {
         "object": "v2.core.account_link",
         "account": account["id"],
         "created": moment(link["created"]),
@@ -207,7 +214,7 @@ def link_v2(processor: ProcessorState, params: Thing) -> Thing:
     return body
 
 
-def _url(params: Thing, name: str, at: str) -> str:
+def _url(params: StripeObject, name: str, at: str) -> str:
     if name not in params:
         raise StripeRefusal(f"Missing required param: {at}{name}.", code="parameter_missing", param=f"{at}{name}")
     return require_url(params[name], f"{at}{name}")
@@ -222,7 +229,7 @@ def require_url(url: Any, param: str) -> str:
     return url
 
 
-def new_link(processor: ProcessorState, account: str, refresh: str, back: str) -> Thing:
+def new_link(processor: ProcessorState, account: str, refresh: str, back: str) -> StripeObject:
     """A new link to the page on which an account is finished."""
     now = processor.clock.now()
     id = new_id("alink")
@@ -241,7 +248,7 @@ def new_link(processor: ProcessorState, account: str, refresh: str, back: str) -
     )
 
 
-def finish(processor: ProcessorState, link: Thing) -> None:
+def finish(processor: ProcessorState, link: StripeObject) -> None:
     """Finish an account, as a person does on its page."""
     account = find(processor, link["_account"])
     processor.store.put({**link, "_state": "used"})
@@ -260,7 +267,7 @@ def restrict(processor: ProcessorState, id: str) -> None:
     _store_events_of_change(processor, processor.store.put({**find(processor, id), "_done": False}))
 
 
-def _store_events_of_change(processor: ProcessorState, account: Thing) -> None:
+def _store_events_of_change(processor: ProcessorState, account: StripeObject) -> None:
     id = account["id"]
     if account["_version"] == 2:
         processor.store_thin_event("v2.core.account[requirements].updated", id, {})
@@ -269,7 +276,7 @@ def _store_events_of_change(processor: ProcessorState, account: Thing) -> None:
     processor.store_event("account.updated", v1(account), account=id)
 
 
-def require_destination(processor: ProcessorState, id: str, param: str) -> Thing:
+def require_destination(processor: ProcessorState, id: str, param: str) -> StripeObject:
     """The account that a payment is transferred to. Raises `StripeRefusal` if it cannot get payments."""
     account = processor.store.find(KIND, id)
     if account is None:

@@ -12,7 +12,7 @@ from stripe.params import checkout
 from holdfast_demo.stripe import accounts, disputes, payments, refunds, sessions
 from holdfast_demo.stripe.errors import StripeRefusal, missing
 from holdfast_demo.stripe.platform_state import ProcessorState, list_object, moment
-from holdfast_demo.stripe.store import Thing
+from holdfast_demo.stripe.store import StripeObject
 
 MAX_EXPAND_DEPTH = 4
 
@@ -32,7 +32,7 @@ KINDS = {
 PAGING = frozenset("limit starting_after ending_before expand".split())
 
 
-def list_page(processor: ProcessorState, kind: str, path: str, params: Thing) -> Thing:
+def list_page(processor: ProcessorState, kind: str, path: str, params: StripeObject) -> StripeObject:
     """A page of the list of a kind, newest first. Raises `StripeRefusal`.
 
     params    the position and size of the page, and the values that members must have
@@ -51,7 +51,7 @@ def list_page(processor: ProcessorState, kind: str, path: str, params: Thing) ->
     return with_expansions(processor, answer, params.get("expand", ()))
 
 
-def with_expansions(processor: ProcessorState, thing: Thing, paths: Sequence[str]) -> Thing:
+def with_expansions(processor: ProcessorState, thing: StripeObject, paths: Sequence[str]) -> StripeObject:
     """An object with some members expanded, such as `payment_intent.latest_charge`. Raises `StripeRefusal`."""
     for path in paths:
         parts = path.split(".")
@@ -61,10 +61,10 @@ def with_expansions(processor: ProcessorState, thing: Thing, paths: Sequence[str
     return thing
 
 
-def _expand(processor: ProcessorState, thing: Thing, parts: Sequence[str], path: str) -> None:
+def _expand(processor: ProcessorState, thing: StripeObject, parts: Sequence[str], path: str) -> None:
     name, *deeper = parts
     if thing["object"] == "list" and name == "data":
-        for item in cast(Sequence[Thing], thing["data"]):
+        for item in cast(Sequence[StripeObject], thing["data"]):
             _expand(processor, item, deeper, path)
         return
     if thing["object"] == "checkout.session" and name == "line_items":
@@ -93,7 +93,7 @@ class Call:
 
     path: str
     id: str
-    params: Thing
+    params: StripeObject
     account: str = ""
 
 
@@ -112,7 +112,7 @@ class Operation:
     path: str
     params: type
     modelled: frozenset[str]
-    action: Callable[[ProcessorState, Call], Thing]
+    action: Callable[[ProcessorState, Call], StripeObject]
     scoped: bool = False
 
     @property
@@ -120,32 +120,34 @@ class Operation:
         return self.path.startswith("/v2/")
 
 
-def _get(kind: str) -> Callable[[ProcessorState, Call], Thing]:
+def _get(kind: str) -> Callable[[ProcessorState, Call], StripeObject]:
     return lambda processor, call: _expanded(processor, processor.store.get(kind, call.id), call)
 
 
-def _list(kind: str) -> Callable[[ProcessorState, Call], Thing]:
+def _list(kind: str) -> Callable[[ProcessorState, Call], StripeObject]:
     return lambda processor, call: list_page(processor, kind, call.path, call.params)
 
 
-def _do(action: Callable[[ProcessorState, Thing], Thing]) -> Callable[[ProcessorState, Call], Thing]:
+def _do(
+    action: Callable[[ProcessorState, StripeObject], StripeObject],
+) -> Callable[[ProcessorState, Call], StripeObject]:
     return lambda processor, call: _expanded(processor, action(processor, call.params), call)
 
 
-def _expanded(processor: ProcessorState, thing: Thing, call: Call) -> Thing:
+def _expanded(processor: ProcessorState, thing: StripeObject, call: Call) -> StripeObject:
     return with_expansions(processor, thing, call.params.get("expand", ()))
 
 
-def _expire(processor: ProcessorState, call: Call) -> Thing:
+def _expire(processor: ProcessorState, call: Call) -> StripeObject:
     return _expanded(processor, sessions.expire(processor, call.id), call)
 
 
-def _reversals(processor: ProcessorState, call: Call) -> Thing:
+def _reversals(processor: ProcessorState, call: Call) -> StripeObject:
     processor.store.get(payments.TRANSFER, call.id)
     return list_page(processor, refunds.REVERSAL, call.path, {**call.params, "transfer": call.id})
 
 
-def _event_v2(processor: ProcessorState, call: Call) -> Thing:
+def _event_v2(processor: ProcessorState, call: Call) -> StripeObject:
     event = processor.store.get("v2.core.event", call.id)
     return {**event, "created": moment(event["created"]), "data": event["_data"]}
 

@@ -12,7 +12,7 @@ from holdfast_demo.stripe.books import CARDHOLDERS, PLATFORM, PROCESSOR
 from holdfast_demo.stripe.currencies import minor_unit_digits
 from holdfast_demo.stripe.errors import StripeRefusal, unmodelled
 from holdfast_demo.stripe.platform_state import ProcessorState, with_nulls
-from holdfast_demo.stripe.store import Thing, new_id
+from holdfast_demo.stripe.store import StripeObject, new_id
 
 DecidedStatus = Literal["won", "lost"]
 
@@ -29,13 +29,13 @@ DECIDED_STATUSES = {"winning_evidence": "won", "losing_evidence": "lost"}
 """The decision for each text of the evidence, as in Stripe's test mode."""
 
 
-def open_one(processor: ProcessorState, charge_id: str, reason: str = "fraudulent") -> Thing:
+def open_one(processor: ProcessorState, charge_id: str, reason: str = "fraudulent") -> StripeObject:
     """Dispute a charge. Raises `StripeRefusal` if it is already disputed or refunded."""
     charge = processor.store.get(CHARGE, charge_id)
     if charge["disputed"] or charge["refunded"]:
         raise StripeRefusal(f"Charge {charge_id} cannot be disputed.", param="charge")
     now, amount = processor.clock.now(), charge["amount"] - charge["amount_refunded"]
-    dispute: Thing = {
+    dispute: StripeObject = {
         "id": new_id("du"),
         "object": KIND,
         "amount": amount,
@@ -74,7 +74,7 @@ def open_one(processor: ProcessorState, charge_id: str, reason: str = "fraudulen
     return dispute
 
 
-def answer(processor: ProcessorState, id: str, params: Thing) -> Thing:
+def answer(processor: ProcessorState, id: str, params: StripeObject) -> StripeObject:
     """Store evidence. A text in `DECIDED_STATUSES` decides the dispute at once; with any other text it stays open."""
     dispute = _undecided(processor, id)
     evidence = params.get("evidence", {})
@@ -96,7 +96,7 @@ def answer(processor: ProcessorState, id: str, params: Thing) -> Thing:
     return decide(processor, id, "lost") if status else dispute
 
 
-def decide(processor: ProcessorState, id: str, status: DecidedStatus) -> Thing:
+def decide(processor: ProcessorState, id: str, status: DecidedStatus) -> StripeObject:
     """End a dispute, as the bank does. Raises `StripeRefusal` if it has ended."""
     dispute = processor.store.put({**_undecided(processor, id), "status": status})
     if status == "won":
@@ -109,7 +109,7 @@ def decide(processor: ProcessorState, id: str, status: DecidedStatus) -> Thing:
     return dispute
 
 
-def require_refundable(processor: ProcessorState, charge: Thing) -> None:
+def require_refundable(processor: ProcessorState, charge: StripeObject) -> None:
     """Raises `StripeRefusal` while a charge is disputed, and after a lost dispute."""
     disputes = processor.store.page(KIND, {"charge": charge["id"]}, {}, max_count=1).things
     if any(dispute["status"] != "won" for dispute in disputes):
@@ -117,7 +117,7 @@ def require_refundable(processor: ProcessorState, charge: Thing) -> None:
         raise StripeRefusal(message, code="charge_disputed", param="charge")
 
 
-def _undecided(processor: ProcessorState, id: str) -> Thing:
+def _undecided(processor: ProcessorState, id: str) -> StripeObject:
     dispute = processor.store.get(KIND, id)
     if dispute["status"] in DECIDED_STATUSES.values():
         raise StripeRefusal("This dispute is already closed", param="dispute")

@@ -17,7 +17,7 @@ from holdfast_demo.stripe import api, params, sessions
 from holdfast_demo.stripe.api import Call, Operation
 from holdfast_demo.stripe.errors import Fault, StripeRefusal, failure, too_many
 from holdfast_demo.stripe.platform_state import VERSION, ProcessorState, without_private
-from holdfast_demo.stripe.store import Store, Thing, new_id
+from holdfast_demo.stripe.store import Store, StripeObject, new_id
 
 KEY_SECONDS = 24 * 3600
 """Seconds for which Stripe stores an answer."""
@@ -41,14 +41,14 @@ class ApiAnswer:
     replayed   whether it is the stored answer of that request
     """
 
-    def __init__(self, id: str, status: int, body: Thing, replayed: bool = False) -> None:
+    def __init__(self, id: str, status: int, body: StripeObject, replayed: bool = False) -> None:
         self.id = id
         self.status = status
         self.body = body
         self.replayed = replayed
 
 
-def fingerprint(method: str, path: str, params: Thing) -> str:
+def fingerprint(method: str, path: str, params: StripeObject) -> str:
     """A hash of a request."""
     return sha256(json.dumps([method, path, params], sort_keys=True).encode()).hexdigest()
 
@@ -236,7 +236,7 @@ def _is_json(request: Request, operation: Operation) -> bool:
     return operation.is_v2 and request.method == "POST"
 
 
-def _params(request: Request, body: bytes, operation: Operation) -> Thing:
+def _params(request: Request, body: bytes, operation: Operation) -> StripeObject:
     """The parameters of a request, before their types are checked."""
     if request.method == "GET":
         return params.decode(request.url.query)
@@ -251,4 +251,4 @@ def _params(request: Request, body: bytes, operation: Operation) -> Thing:
         raise StripeRefusal("The body of the request cannot be read.", checked=True) from error
     if not isinstance(read, dict):
         raise StripeRefusal("The body of the request has to be an object.", checked=True)
-    return cast(Thing, read)
+    return cast(StripeObject, read)

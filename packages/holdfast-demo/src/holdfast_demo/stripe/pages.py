@@ -19,7 +19,7 @@ from holdfast_demo.stripe.books import PLATFORM
 from holdfast_demo.stripe.currencies import minor_unit_digits
 from holdfast_demo.stripe.errors import StripeRefusal
 from holdfast_demo.stripe.platform_state import ProcessorState
-from holdfast_demo.stripe.store import Thing
+from holdfast_demo.stripe.store import StripeObject
 
 SITE = Site("Demo payments", Path(__file__).parent)
 
@@ -81,12 +81,12 @@ class _PaymentPages:
             return self._session_page(session, form, refusal.message)
         return to_response(redirect(_success_url(session)))
 
-    def _session(self, request: Request) -> Thing | None:
+    def _session(self, request: Request) -> StripeObject | None:
         with self._processor.store.change():
             sessions.expire_due(self._processor)
         return self._processor.store.find(sessions.KIND, request.path_params["id"])
 
-    def _session_page(self, session: Thing, form: Thing | None = None, error: str = "") -> Response:
+    def _session_page(self, session: StripeObject, form: StripeObject | None = None, error: str = "") -> Response:
         status = 410 if session["status"] == "expired" else 402 if error else 200
         values = {
             "session": session,
@@ -120,7 +120,7 @@ class _PaymentPages:
 
     async def overview(self, _: Request) -> Response:
         store, books = self._processor.store, self._processor.books
-        people: list[Thing] = [
+        people: list[StripeObject] = [
             {"id": PLATFORM, "name": "The platform", "done": True},
             *(
                 {"id": account["id"], "name": account["email"] or account["id"], "done": account["_done"]}
@@ -146,7 +146,7 @@ class _PaymentPages:
         return _page("overview.html", accounts=people, payments=rows, open=len(open), refunds=count)
 
 
-def _success_url(session: Thing) -> str:
+def _success_url(session: StripeObject) -> str:
     """The address to which a payer is sent after paying."""
     return session["success_url"].replace("{CHECKOUT_SESSION_ID}", session["id"])
 

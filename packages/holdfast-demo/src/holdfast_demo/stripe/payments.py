@@ -7,7 +7,7 @@ from holdfast_demo.stripe.books import CARDHOLDERS, PLATFORM, PROCESSOR
 from holdfast_demo.stripe.currencies import minor_unit_digits
 from holdfast_demo.stripe.errors import StripeRefusal
 from holdfast_demo.stripe.platform_state import PLATFORM_ID, ProcessorState, list_object, with_nulls
-from holdfast_demo.stripe.store import Thing, new_id
+from holdfast_demo.stripe.store import StripeObject, new_id
 
 INTENT = "payment_intent"
 CHARGE = disputes.CHARGE
@@ -20,12 +20,12 @@ DECLINED = {
 }
 """Card numbers that are declined, as in Stripe's test mode."""
 
-_CARD: Thing = {"brand": "visa", "country": "DE", "exp_month": 12, "exp_year": 2035, "funding": "credit"}
+_CARD: StripeObject = {"brand": "visa", "country": "DE", "exp_month": 12, "exp_year": 2035, "funding": "credit"}
 
 
 def pay(
     processor: ProcessorState, session_id: str, card: str = "4242424242424242", name: str = "", email: str = ""
-) -> Thing:
+) -> StripeObject:
     """Pay a session, and return it completed. Raises `StripeRefusal` if it is not open or the card is declined."""
     session = sessions.find(processor, session_id)
     if session["status"] != "open":
@@ -34,7 +34,7 @@ def pay(
         code, message = DECLINED[card]
         raise StripeRefusal(message, status=402, type="card_error", code="card_declined", param=code)
     charge = _charge(processor, session, card, name, email or session["customer_email"])
-    details: Thing = {"address": None, "email": email or session["customer_email"], "name": name or None}
+    details: StripeObject = {"address": None, "email": email or session["customer_email"], "name": name or None}
     session = processor.store.put(
         {
             **session,
@@ -57,10 +57,10 @@ def processing_fee(amount: int, currency: str) -> int:
     return min(amount, amount * 15 // 1000 + fixed)
 
 
-def _charge(processor: ProcessorState, session: Thing, card: str, name: str, email: str | None) -> Thing:
+def _charge(processor: ProcessorState, session: StripeObject, card: str, name: str, email: str | None) -> StripeObject:
     now, currency, amount = processor.clock.now(), session["currency"], session["amount_total"]
-    plan: Thing = session["_plan"]
-    shared: Thing = {
+    plan: StripeObject = session["_plan"]
+    shared: StripeObject = {
         "created": now,
         "amount": amount,
         "currency": currency,
@@ -73,7 +73,7 @@ def _charge(processor: ProcessorState, session: Thing, card: str, name: str, ema
     if plan["destination"]:
         shared["transfer_data"] = {"amount": None, "destination": plan["destination"]}
     intent_id, charge_id = new_id("pi"), new_id("ch")
-    intent: Thing = {
+    intent: StripeObject = {
         **shared,
         "id": intent_id,
         "object": INTENT,
@@ -85,7 +85,7 @@ def _charge(processor: ProcessorState, session: Thing, card: str, name: str, ema
         "payment_method_types": ["card"],
         "status": "succeeded",
     }
-    charge: Thing = {
+    charge: StripeObject = {
         **shared,
         "id": charge_id,
         "object": CHARGE,
@@ -130,12 +130,12 @@ def _charge(processor: ProcessorState, session: Thing, card: str, name: str, ema
     return charge
 
 
-def _transfer(processor: ProcessorState, charge: Thing, destination: str) -> Thing:
+def _transfer(processor: ProcessorState, charge: StripeObject, destination: str) -> StripeObject:
     """Transfer the whole amount to the connected account; `_fee` moves the fee back."""
     amount, currency, now = charge["amount"], charge["currency"], charge["created"]
     id = new_id("tr")
     processor.books.move("transfer", id, now, currency, amount, from_account=PLATFORM, to_account=destination)
-    transfer: Thing = {
+    transfer: StripeObject = {
         "id": id,
         "object": TRANSFER,
         "amount": amount,
@@ -153,12 +153,12 @@ def _transfer(processor: ProcessorState, charge: Thing, destination: str) -> Thi
     return processor.store.put(with_nulls(stripe.Transfer, transfer))
 
 
-def _fee(processor: ProcessorState, charge: Thing, account: str, amount: int) -> Thing:
+def _fee(processor: ProcessorState, charge: StripeObject, account: str, amount: int) -> StripeObject:
     id = new_id("fee")
     processor.books.move(
         "application_fee", id, charge["created"], charge["currency"], amount, from_account=account, to_account=PLATFORM
     )
-    fee: Thing = {
+    fee: StripeObject = {
         "id": id,
         "object": FEE,
         "account": account,
@@ -176,10 +176,10 @@ def _fee(processor: ProcessorState, charge: Thing, account: str, amount: int) ->
     return processor.store.put(with_nulls(stripe.ApplicationFee, fee))
 
 
-def balance(processor: ProcessorState, account: str) -> Thing:
+def balance(processor: ProcessorState, account: str) -> StripeObject:
     """The balance of the platform or a connected account."""
     amounts = processor.books.balance(account or PLATFORM)
-    available: list[Thing] = [
+    available: list[StripeObject] = [
         {"amount": amount, "currency": currency, "source_types": {"card": amount}}
         for currency, amount in amounts.items()
     ] or [{"amount": 0, "currency": "eur", "source_types": {"card": 0}}]

@@ -7,7 +7,7 @@ from typing import Any, Union, get_args, get_origin
 
 from holdfast_demo.shared.store import Clock
 from holdfast_demo.stripe.books import Books
-from holdfast_demo.stripe.store import Store, Thing, new_id
+from holdfast_demo.stripe.store import Store, StripeObject, new_id
 
 VERSION = "2026-10-28.endive"
 
@@ -33,16 +33,16 @@ class ProcessorState:
         self.key = key
         self.accounts_v2 = True
         self.refunds_settle = True
-        self.request: Thing | None = None
-        self.on_event: list[Callable[[Thing], None]] = []
+        self.request: StripeObject | None = None
+        self.on_event: list[Callable[[StripeObject], None]] = []
         self.on_deadline: list[Callable[[], None]] = []
 
-    def store_event(self, type: str, thing: Thing, account: str = "") -> None:
+    def store_event(self, type: str, thing: StripeObject, account: str = "") -> None:
         """Store an event of the first API, which contains the object as it is now.
 
         account    the connected account that it is about; empty: the platform
         """
-        event: Thing = {
+        event: StripeObject = {
             "id": new_id("evt"),
             "object": "event",
             "api_version": VERSION,
@@ -57,7 +57,7 @@ class ProcessorState:
 
     def store_thin_event(self, type: str, account: str, data: Mapping[str, Any], related: bool = True) -> None:
         """Store a thin event of the second API: it names an account; only a request for the event returns `data`."""
-        event: Thing = {
+        event: StripeObject = {
             "id": new_id("evt_test"),
             "object": "v2.core.event",
             "type": type,
@@ -74,7 +74,7 @@ class ProcessorState:
             event["related_object"] = {"id": account, "type": "v2.core.account", "url": url}
         self._keep(event)
 
-    def _keep(self, event: Thing) -> None:
+    def _keep(self, event: StripeObject) -> None:
         self.store.put(event)
         for listener in self.on_event:
             listener(event)
@@ -94,7 +94,7 @@ def without_private(value: Any) -> Any:
     return value
 
 
-def with_nulls(kind: type, thing: Thing) -> Thing:
+def with_nulls(kind: type, thing: StripeObject) -> StripeObject:
     """An object with null for every missing member of its stripe-python class."""
     return {**dict.fromkeys(_nullable(kind)), **thing}
 
@@ -116,6 +116,6 @@ def moment(seconds: int) -> str:
     return dt.datetime.fromtimestamp(seconds, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
 
 
-def list_object(things: list[Thing], url: str, has_more: bool = False) -> Thing:
+def list_object(things: list[StripeObject], url: str, has_more: bool = False) -> StripeObject:
     """A list in the form of the first API."""
     return {"object": "list", "data": things, "has_more": has_more, "url": url}

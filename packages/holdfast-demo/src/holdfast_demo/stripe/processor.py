@@ -23,7 +23,7 @@ from holdfast_demo.stripe.errors import Fault
 from holdfast_demo.stripe.handler import ApiHandler
 from holdfast_demo.stripe.params import check_params
 from holdfast_demo.stripe.platform_state import ProcessorState, without_private
-from holdfast_demo.stripe.store import Store, Thing
+from holdfast_demo.stripe.store import Store, StripeObject
 from holdfast_demo.stripe.webhooks import Endpoint, StripeWebhooks
 
 
@@ -117,18 +117,18 @@ class StripeDouble:
             if amounts != self.books.moved(movement):
                 raise Unbalanced(f"The objects of the kind {kind} are not those that the books have.")
 
-    def things(self, kind: str) -> list[Thing]:
+    def things(self, kind: str) -> list[StripeObject]:
         """All objects of a kind, oldest first: `checkout.session`, `charge`, `refund`, `transfer`, `event` …"""
         return self._store.every(kind)
 
-    def ask(self, method: str, path: str, params: Thing) -> Thing:
+    def ask(self, method: str, path: str, params: StripeObject) -> StripeObject:
         """Execute a request without HTTP and its faults. Raises `StripeRefusal`."""
         operation, id = api.find(method, path)
         call = api.Call(path, id, check_params(params, operation.params, operation.modelled, json=True))
         with self._store.change():
             return without_private(operation.action(self._state, call))
 
-    def pay(self, session_id: str, card: str = "4242424242424242") -> Thing:
+    def pay(self, session_id: str, card: str = "4242424242424242") -> StripeObject:
         """Pay a session, as a payer does on its page.
 
         Raises `StripeRefusal` if it is not open or the card is declined.
@@ -143,7 +143,7 @@ class StripeDouble:
         for account in self._store.every(accounts.KIND):
             if account["email"] == email and account["_done"]:
                 return account["id"]
-        account: Thing = {
+        account: StripeObject = {
             "display_name": name,
             "contact_email": email,
             "dashboard": "express",
@@ -181,17 +181,17 @@ class StripeDouble:
         """Set whether refunds wait for `settle_refund`."""
         self._state.refunds_settle = not pending
 
-    def settle_refund(self, refund_id: str, failure: str = "") -> Thing:
+    def settle_refund(self, refund_id: str, failure: str = "") -> StripeObject:
         """Settle a refund: it has succeeded, or failed for a reason."""
         with self._store.change():
             return refunds.settle(self._state, refund_id, failure)
 
-    def dispute(self, charge_id: str) -> Thing:
+    def dispute(self, charge_id: str) -> StripeObject:
         """Dispute a charge, as its cardholder does at the bank."""
         with self._store.change():
             return disputes.open_one(self._state, charge_id)
 
-    def decide(self, dispute_id: str, status: disputes.DecidedStatus) -> Thing:
+    def decide(self, dispute_id: str, status: disputes.DecidedStatus) -> StripeObject:
         """End a dispute, as the bank does. It is won if the platform keeps the money."""
         with self._store.change():
             return disputes.decide(self._state, dispute_id, status)

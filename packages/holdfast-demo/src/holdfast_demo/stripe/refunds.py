@@ -8,13 +8,13 @@ from holdfast_demo.stripe.currencies import require_divisible
 from holdfast_demo.stripe.errors import StripeRefusal
 from holdfast_demo.stripe.payments import CHARGE, FEE, INTENT, TRANSFER
 from holdfast_demo.stripe.platform_state import ProcessorState, with_nulls
-from holdfast_demo.stripe.store import Thing, new_id
+from holdfast_demo.stripe.store import StripeObject, new_id
 
 KIND = "refund"
 REVERSAL = "transfer_reversal"
 
 
-def create(processor: ProcessorState, params: Thing) -> Thing:
+def create(processor: ProcessorState, params: StripeObject) -> StripeObject:
     """Refund a payment or a part of it. Raises `StripeRefusal` if the amount exceeds the rest of the payment."""
     charge = _charge(processor, params)
     left = charge["amount"] - charge["amount_refunded"]
@@ -41,7 +41,7 @@ def create(processor: ProcessorState, params: Thing) -> Thing:
     reversal = _reverse(processor, charge, id, amount) if params.get("reverse_transfer") else None
     if params.get("refund_application_fee"):
         _return_fee(processor, charge, amount)
-    refund: Thing = {
+    refund: StripeObject = {
         "id": id,
         "object": KIND,
         "amount": amount,
@@ -61,7 +61,7 @@ def create(processor: ProcessorState, params: Thing) -> Thing:
     return refund
 
 
-def settle(processor: ProcessorState, id: str, failure: str = "") -> Thing:
+def settle(processor: ProcessorState, id: str, failure: str = "") -> StripeObject:
     """Settle a refund that is pending, or that the bank has sent back.
 
     failure    why it failed, such as `expired_or_canceled_card`; empty: it has succeeded
@@ -93,7 +93,7 @@ def settle(processor: ProcessorState, id: str, failure: str = "") -> Thing:
     return refund
 
 
-def _charge(processor: ProcessorState, params: Thing) -> Thing:
+def _charge(processor: ProcessorState, params: StripeObject) -> StripeObject:
     if ("charge" in params) == ("payment_intent" in params):
         raise StripeRefusal(
             "Exactly one of the parameters charge and payment_intent has to be given.", param="payment_intent"
@@ -104,7 +104,7 @@ def _charge(processor: ProcessorState, params: Thing) -> Thing:
     return processor.store.get(CHARGE, intent["latest_charge"])
 
 
-def _share(thing: Thing, payment_amount: int, amount: int, before: int) -> tuple[int, int]:
+def _share(thing: StripeObject, payment_amount: int, amount: int, before: int) -> tuple[int, int]:
     """The part of a transfer or fee that goes back with an amount, and the refunded amount that is then covered.
 
     The parts add up: the whole transfer or fee has gone back when the whole payment has.
@@ -115,14 +115,14 @@ def _share(thing: Thing, payment_amount: int, amount: int, before: int) -> tuple
     return (2 * thing["amount"] * covered + payment_amount) // (2 * payment_amount) - before, covered
 
 
-def _reverse(processor: ProcessorState, charge: Thing, refund: str, amount: int) -> Thing:
+def _reverse(processor: ProcessorState, charge: StripeObject, refund: str, amount: int) -> StripeObject:
     transfer = processor.store.get(TRANSFER, charge["transfer"])
     part, covered = _share(transfer, charge["amount"], amount, transfer["amount_reversed"])
     now, id = processor.clock.now(), new_id("trr")
     processor.books.move(
         REVERSAL, id, now, charge["currency"], part, from_account=transfer["destination"], to_account=PLATFORM
     )
-    reversal: Thing = {
+    reversal: StripeObject = {
         "id": id,
         "object": REVERSAL,
         "amount": part,
@@ -141,7 +141,7 @@ def _reverse(processor: ProcessorState, charge: Thing, refund: str, amount: int)
     return reversal
 
 
-def _return_fee(processor: ProcessorState, charge: Thing, amount: int) -> None:
+def _return_fee(processor: ProcessorState, charge: StripeObject, amount: int) -> None:
     fee = processor.store.get(FEE, charge["application_fee"])
     part, covered = _share(fee, charge["amount"], amount, fee["amount_refunded"])
     if part == 0:
@@ -151,7 +151,7 @@ def _return_fee(processor: ProcessorState, charge: Thing, amount: int) -> None:
     processor.books.move(
         "application_fee_refund", id, now, charge["currency"], part, from_account=PLATFORM, to_account=fee["account"]
     )
-    fee_refund: Thing = {
+    fee_refund: StripeObject = {
         "id": id,
         "object": "fee_refund",
         "amount": part,

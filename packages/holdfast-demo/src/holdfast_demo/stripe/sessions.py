@@ -8,7 +8,7 @@ from holdfast_demo.stripe import accounts
 from holdfast_demo.stripe.currencies import require_chargeable, require_divisible, require_supported
 from holdfast_demo.stripe.errors import StripeRefusal, unmodelled
 from holdfast_demo.stripe.platform_state import ProcessorState, list_object, with_nulls
-from holdfast_demo.stripe.store import Thing, new_id
+from holdfast_demo.stripe.store import StripeObject, new_id
 
 KIND = "checkout.session"
 MIN_SESSION_SECONDS = 30 * 60
@@ -17,7 +17,7 @@ MAX_SESSION_SECONDS = 24 * 3600
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s.]+")
 
 
-def create(processor: ProcessorState, params: Thing) -> Thing:
+def create(processor: ProcessorState, params: StripeObject) -> StripeObject:
     """Create a session for one payment. Raises `StripeRefusal`."""
     if params.get("mode", "payment") != "payment":
         raise unmodelled("mode")
@@ -51,7 +51,7 @@ def create(processor: ProcessorState, params: Thing) -> Thing:
     require_chargeable(total, currency, "line_items")
     plan = _plan(processor, params.get("payment_intent_data", {}), total, currency)
     id = new_id("cs_test")
-    session: Thing = {
+    session: StripeObject = {
         "id": id,
         "object": KIND,
         "amount_subtotal": total,
@@ -88,12 +88,12 @@ def create(processor: ProcessorState, params: Thing) -> Thing:
     return find(processor, id)
 
 
-def _items(params: Thing) -> tuple[list[Thing], str]:
+def _items(params: StripeObject) -> tuple[list[StripeObject], str]:
     """The line items of a payment, and its currency."""
-    lines: list[Thing] = params.get("line_items", [])
+    lines: list[StripeObject] = params.get("line_items", [])
     if not lines:
         raise StripeRefusal("You must provide `line_items`.", code="parameter_missing", param="line_items")
-    items: list[Thing] = []
+    items: list[StripeObject] = []
     for index, line in enumerate(lines):
         at = f"line_items[{index}]"
         if "price_data" not in line:
@@ -115,7 +115,7 @@ def _items(params: Thing) -> tuple[list[Thing], str]:
         currency = require_supported(price["currency"], f"{at}[price_data][currency]")
         if items and currency != items[0]["currency"]:
             raise StripeRefusal("All line items must have the same currency.", param=f"{at}[price_data][currency]")
-        line_item: Thing = {
+        line_item: StripeObject = {
             "id": new_id("li"),
             "object": "item",
             "amount_discount": 0,
@@ -130,7 +130,7 @@ def _items(params: Thing) -> tuple[list[Thing], str]:
     return items, items[0]["currency"]
 
 
-def _plan(processor: ProcessorState, data: Thing, total: int, currency: str) -> Thing:
+def _plan(processor: ProcessorState, data: StripeObject, total: int, currency: str) -> StripeObject:
     """Where the money goes once the session is paid: destination, fee and metadata."""
     at = "payment_intent_data"
     for name in data.keys() - {"application_fee_amount", "transfer_data", "metadata", "on_behalf_of", "description"}:
@@ -164,17 +164,17 @@ def _plan(processor: ProcessorState, data: Thing, total: int, currency: str) -> 
     }
 
 
-def find(processor: ProcessorState, id: str) -> Thing:
+def find(processor: ProcessorState, id: str) -> StripeObject:
     """The session with an id. Raises `StripeRefusal`."""
     return processor.store.get(KIND, id)
 
 
-def line_items(processor: ProcessorState, id: str) -> Thing:
+def line_items(processor: ProcessorState, id: str) -> StripeObject:
     """The line items of a session."""
     return list_object(find(processor, id)["_items"], f"/v1/checkout/sessions/{id}/line_items")
 
 
-def expire(processor: ProcessorState, id: str) -> Thing:
+def expire(processor: ProcessorState, id: str) -> StripeObject:
     """Expire a session before its end time. Raises `StripeRefusal` unless it is open."""
     session = find(processor, id)
     if session["status"] != "open":
@@ -206,7 +206,7 @@ def next_end(processor: ProcessorState) -> int | None:
     return end
 
 
-def _end(processor: ProcessorState, session: Thing) -> Thing:
+def _end(processor: ProcessorState, session: StripeObject) -> StripeObject:
     session = processor.store.put({**session, "status": "expired", "url": None})
     processor.store_event("checkout.session.expired", session)
     return session

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from holdfast_demo.shared.store import SQLiteStore
 from holdfast_demo.stripe.errors import missing
 
-Thing = dict[str, Any]
+StripeObject = dict[str, Any]
 """An object of the API. Members that begin with `_` are private; no answer contains them."""
 
 _TABLES = """
@@ -30,7 +30,7 @@ create index if not exists sessions_by_end on things (json_extract(body, '$.expi
 class ObjectPage(NamedTuple):
     """A part of a list, newest first, and whether there is more of it."""
 
-    things: list[Thing]
+    things: list[StripeObject]
     has_more: bool
 
 
@@ -40,7 +40,7 @@ class Store(SQLiteStore):
     def __init__(self, path: Path | None = None) -> None:
         super().__init__(path, _TABLES)
 
-    def put(self, thing: Thing, kind: str = "") -> Thing:
+    def put(self, thing: StripeObject, kind: str = "") -> StripeObject:
         """Store an object, new or changed."""
         self.db.execute(
             "insert into things (kind, id, created, body) values (?, ?, ?, ?)"
@@ -49,11 +49,11 @@ class Store(SQLiteStore):
         )
         return thing
 
-    def find(self, kind: str, id: str) -> Thing | None:
+    def find(self, kind: str, id: str) -> StripeObject | None:
         row = self.db.execute("select body from things where kind = ? and id = ?", (kind, id)).fetchone()
         return json.loads(row[0]) if row else None
 
-    def get(self, kind: str, id: str, param: str = "id", status: int = 404) -> Thing:
+    def get(self, kind: str, id: str, param: str = "id", status: int = 404) -> StripeObject:
         """The object with an id. Raises `StripeRefusal` if there is none."""
         thing = self.find(kind, id)
         if thing is None:
@@ -95,7 +95,7 @@ class Store(SQLiteStore):
         part = things[:max_count]
         return ObjectPage(part[::-1] if before else part, len(things) > max_count)
 
-    def every(self, kind: str) -> list[Thing]:
+    def every(self, kind: str) -> list[StripeObject]:
         """All objects of a kind, oldest first."""
         rows = self.db.execute("select body from things where kind = ? order by position", (kind,))
         return [json.loads(row[0]) for row in rows]

@@ -12,7 +12,7 @@ import httpx2
 from holdfast.kit.security.http_client import HttpClient, trusted_certificates
 from holdfast_demo.shared import webhooks
 from holdfast_demo.stripe.platform_state import ProcessorState, moment, without_private
-from holdfast_demo.stripe.store import Thing
+from holdfast_demo.stripe.store import StripeObject
 
 ANSWER_TIMEOUT_SECONDS = 10
 MAX_RETRY_SECONDS = 3600
@@ -72,12 +72,12 @@ class StripeWebhooks(webhooks.WebhookSender):
         self._enter(event, 1, self._clock.time())
         self.wake()
 
-    def _plan(self, event: Thing) -> None:
+    def _plan(self, event: StripeObject) -> None:
         if event["type"] not in self.dropped:
             self._enter(event, self.copies, self._clock.time() + self.delay)
             self.wake()
 
-    def _enter(self, event: Thing, copies: int, due: float) -> None:
+    def _enter(self, event: StripeObject, copies: int, due: float) -> None:
         now = self._clock.time()
         self._db.executemany(
             "insert into deliveries (event, endpoint, made, due) values (?, ?, ?, ?)",
@@ -89,7 +89,7 @@ class StripeWebhooks(webhooks.WebhookSender):
             ],
         )
 
-    def _event(self, id: str) -> Thing:
+    def _event(self, id: str) -> StripeObject:
         event = self._processor.store.find("event", id) or self._processor.store.find("v2.core.event", id)
         assert event, f"there is no event {id}"
         return event

@@ -54,7 +54,7 @@ class SessionGate:
         """How the answer to a request is shown."""
         return PageContext(language_of(request))
 
-    async def arrive(self, request: Request) -> Reply | None:
+    async def answer_proof(self, request: Request) -> Reply | None:
         """The answer to a request that proves the identity of its sender; None for all other requests."""
         return None
 
@@ -62,7 +62,7 @@ class SessionGate:
         """The session of the browser that sent a request; None if it has none."""
         return await self.sessions.of(request)
 
-    async def ask(self, request: Request) -> Reply:
+    async def answer_stranger(self, request: Request) -> Reply:
         """The answer for a visitor who is not signed in."""
         return redirect(address_with_return(SIGN_IN, request, self.site))
 
@@ -137,22 +137,28 @@ class SignedInPages:
         self._scripts = scripts
 
     def route(
-        self, path: str, name: str, answer: Answer, *methods: str, limit: str | None = None, at_once: bool = False
+        self,
+        path: str,
+        name: str,
+        answer: Answer,
+        *methods: str,
+        limit: str | None = None,
+        skips_first_page: bool = False,
     ) -> Route:
         """The route of a page. `answer` answers GET and `methods`.
 
-        limit      the rate limit of what a person sends; of GET only if the page answers nothing else: a page that is
-                   looked at fetches itself again and again
-        at_once    whether the page opens even for a session that has to visit another page first
+        limit               the rate limit of what a person sends; of GET only if the page answers nothing else: a page
+                            that is looked at fetches itself again and again
+        skips_first_page    whether the page opens even for a session that has to visit another page first
         """
 
         async def respond(_: Caller, request: Request) -> Reply:
-            if reply := await self.gate.arrive(request):
+            if reply := await self.gate.answer_proof(request):
                 return reply
             session = await self.gate.find(request)
             if session is None:
-                return await self.gate.ask(request)
-            if not at_once and (first := self._first(session)):
+                return await self.gate.answer_stranger(request)
+            if not skips_first_page and (first := self._first(session)):
                 return self.redirect(request, address_with_return(first, request, self.site))
             return await answer(session, request)
 

@@ -28,8 +28,8 @@ _PUT_ASIDE_CODE = len(_STATUSES)
 
 SEATED = ("registered", "held")
 
-MAX_GAP = 100_000
-"""The numbers in all gaps, which are frauds, across which the replay goes on."""
+MAX_MISSING_NUMBERS = 100_000
+"""How many numbers may be missing in all gaps together. A gap is a fraud; the replay goes on after it."""
 
 
 class BrokenRule(NamedTuple):
@@ -65,7 +65,7 @@ class PlaceReplay:
         self.name_draw(entry.draw)
         self._first = entry.first_number
         self._codes = bytearray()
-        self._gap_left = MAX_GAP
+        self._gap_left = MAX_MISSING_NUMBERS
         self._seated_before, self._waiting_before = entry.seated, entry.waiting
         self._line: list[tuple[int, int]] = []
         self._promoted: list[int] = []
@@ -93,7 +93,7 @@ class PlaceReplay:
             if not self.is_by_draw:
                 yield BrokenRule("form", f"Number {number} has no outcome.", number)
             self._count("in_draw", 1)
-            self._store(number, _CODES["in_draw"])
+            self._store_code(number, _CODES["in_draw"])
             return
         if self.awaits_draw and not self.is_cancelled:
             yield BrokenRule("outcome", f"Number {number} was {outcome} before the draw.", number)
@@ -105,8 +105,8 @@ class PlaceReplay:
         else:
             yield from self._mismatches(number, outcome)
         self._count(outcome, 1)
-        if self._store(number, _CODES[outcome]) and outcome == "waitlisted":
-            self._wait(number)
+        if self._store_code(number, _CODES[outcome]) and outcome == "waitlisted":
+            self._join_line(number)
 
     def place(self, number: int, outcome: RegistrationOutcome) -> Iterator[BrokenRule]:
         """Replay an outcome after a draw. `holdfast_verify/audit/draw.py` judges whose turn it was."""
@@ -156,7 +156,7 @@ class PlaceReplay:
             yield BrokenRule("capacity", f"{self.seated} seats are taken of {self.capacity}.")
         self._has_changes = False
 
-    def _store(self, number: int, code: int) -> bool:
+    def _store_code(self, number: int, code: int) -> bool:
         """Keep what a number has. False if the number is far from those before it: the audit has said so."""
         index, gap = number - self._first, number - self._first - len(self._codes)
         if index < 0 or gap > self._gap_left:
@@ -237,7 +237,7 @@ class PlaceReplay:
         is_put_aside = after == "waitlisted" and by == "organizer"
         self._codes[number - self._first] = _PUT_ASIDE_CODE if is_put_aside else _CODES.get(after, _CODES["removed"])
         if after == "waitlisted" and not is_put_aside:
-            self._wait(number)
+            self._join_line(number)
 
     def _end_promotions(self) -> Iterator[BrokenRule]:
         """The people who moved up are the first who waited. The order in which one statement has logged them is any."""
@@ -255,7 +255,7 @@ class PlaceReplay:
             heapq.heappop(self._line)
         return self._line[0][1] if self._line else None
 
-    def _wait(self, number: int) -> None:
+    def _join_line(self, number: int) -> None:
         heapq.heappush(self._line, (self._rank(number), number))
 
     def _rank(self, number: int) -> int:

@@ -27,7 +27,7 @@ from holdfast_demo.shopify.admin_api.cost import execute, schema
 from holdfast_demo.shopify.errors import UserErrors, user_error
 from holdfast_demo.shopify.model import Bulk, Shop, parse_gid
 from holdfast_demo.shopify.platform_state import PlatformState
-from holdfast_demo.shopify.store import ThingQuery
+from holdfast_demo.shopify.store import RecordQuery
 
 MAX_CONCURRENT_OPERATIONS = 5
 MAX_CONNECTIONS = 5
@@ -97,7 +97,7 @@ class Bulks:
         while True:
             self._changed.clear()
             for shop in self._platform.shops():
-                for bulk in self._platform.store.select(Bulk, shop.domain, ThingQuery(by="id")):
+                for bulk in self._platform.store.select(Bulk, shop.domain, RecordQuery(by="id")):
                     if bulk.status in UNFINISHED and not self._held:
                         await self._do(shop.domain, bulk)
             await self._changed.wait()

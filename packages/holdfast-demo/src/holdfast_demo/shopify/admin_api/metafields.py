@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast_demo.shopify.admin_api.connections import Fields
 from holdfast_demo.shopify.errors import UserErrors, user_error
-from holdfast_demo.shopify.model import Metafield, Product, Shop, Thing, Variant, gid, parse_gid
+from holdfast_demo.shopify.model import Metafield, Product, Shop, StoredRecord, Variant, gid, parse_gid
 from holdfast_demo.shopify.platform_state import PlatformState, matching
 
 MAX_METAFIELDS = 25
@@ -103,7 +103,7 @@ def _is_value(type: str, value: str) -> bool:
 def _is_owner(platform: PlatformState, shop: Shop, owner: str) -> bool:
     if owner in (shop.gid, gid("AppInstallation", shop.id)):
         return True
-    kinds: tuple[type[Thing], ...] = (Product, Variant)
+    kinds: tuple[type[StoredRecord], ...] = (Product, Variant)
     return any(platform.store.find(kind, shop.domain, parse_gid(owner, kind.kind)) for kind in kinds)
 
 

@@ -6,7 +6,7 @@ from holdfast_demo.shopify.admin_api.connections import Fields, Info, field, laz
 from holdfast_demo.shopify.admin_api.views import Views, identity_view
 from holdfast_demo.shopify.errors import graphql_error
 from holdfast_demo.shopify.model import LineItem, Order, Refund, RefundLineItem, format_time, gid
-from holdfast_demo.shopify.store import ThingQuery
+from holdfast_demo.shopify.store import RecordQuery
 
 REACH_SECONDS = 60 * 86_400
 """Seconds after which an app without the scope for all orders cannot read an order."""
@@ -36,7 +36,7 @@ class OrderViews:
     def refund_with_id(self, id: int | None) -> Fields | None:
         """A refund of an order that the app may read."""
         having = ("exists (select 1 from json_each(body, '$.refunds') where value ->> 'id' = ?)", id)
-        for order in self._views.platform.store.select(Order, self._views.domain, ThingQuery([*self.reach, having])):
+        for order in self._views.platform.store.select(Order, self._views.domain, RecordQuery([*self.reach, having])):
             for refund in order.refunds:
                 if refund.id == id:
                     return self._refund(order, refund)

@@ -15,17 +15,17 @@ from holdfast_demo.shopify.model import (
     Order,
     Product,
     Shop,
+    StoredRecord,
     Subscription,
-    Thing,
     Variant,
     format_time,
     gid,
     parse_gid,
 )
 from holdfast_demo.shopify.platform_state import PlatformState
-from holdfast_demo.shopify.store import ThingQuery
+from holdfast_demo.shopify.store import RecordQuery
 
-T = TypeVar("T", bound=Thing)
+T = TypeVar("T", bound=StoredRecord)
 
 MAX_IDS = 250
 
@@ -132,7 +132,7 @@ class _Root:
         ]
         if arguments.get("query"):
             raise graphql_error("The double does not search locations.", "BAD_REQUEST")
-        locations = self._platform.store.select(Location, self._shop.domain, ThingQuery(conditions))
+        locations = self._platform.store.select(Location, self._shop.domain, RecordQuery(conditions))
         by_name = arguments.get("sortKey") == "NAME"
         source = list_source(locations, lambda location: (location.name if by_name else location.id, location.id))
         return self._paging.connection(source, self._views.location)(info, **arguments)
@@ -167,7 +167,7 @@ class _Root:
         return bulk and bulk_view(bulk)
 
     def _current_bulk(self, _: Info, type: str = "QUERY") -> Fields | None:
-        bulks = self._platform.store.select(Bulk, self._shop.domain, ThingQuery(reverse=True, max_count=1))
+        bulks = self._platform.store.select(Bulk, self._shop.domain, RecordQuery(reverse=True, max_count=1))
         return bulk_view(bulks[0]) if bulks and type == "QUERY" else None
 
     def _subscription(self, id: str) -> Fields | None:

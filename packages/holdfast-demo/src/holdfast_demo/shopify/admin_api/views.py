@@ -21,11 +21,11 @@ from holdfast_demo.shopify.admin_api.connections import (
 )
 from holdfast_demo.shopify.errors import graphql_error
 from holdfast_demo.shopify.levels import Level
-from holdfast_demo.shopify.model import Location, Product, Shop, Thing, Variant, format_time, gid, parse_gid
+from holdfast_demo.shopify.model import Location, Product, Shop, StoredRecord, Variant, format_time, gid, parse_gid
 from holdfast_demo.shopify.platform_state import PlatformState
-from holdfast_demo.shopify.store import ThingQuery
+from holdfast_demo.shopify.store import RecordQuery
 
-T = TypeVar("T", bound=Thing)
+T = TypeVar("T", bound=StoredRecord)
 
 QUANTITIES = ("available", "committed", "on_hand", "reserved", "incoming", "damaged", "quality_control", "safety_stock")
 
@@ -72,7 +72,7 @@ class Views:
         conditions = [*where, *_conditions(arguments.get("query"))]
 
         def source(part: Slice) -> Sequence[tuple[Key, Any]]:
-            query = ThingQuery(conditions, by, part.reverse, part.after, part.max_count)
+            query = RecordQuery(conditions, by, part.reverse, part.after, part.max_count)
             things = self.platform.store.select(type, self.domain, query)
             return [((thing.id if by == "id" else getattr(thing, by), thing.id), thing) for thing in things]
 
@@ -253,7 +253,7 @@ class Views:
         return resolve
 
 
-def identity_view(thing: Thing, kind: str = "", id: int = 0) -> Fields:
+def identity_view(thing: StoredRecord, kind: str = "", id: int = 0) -> Fields:
     return {
         "__typename": kind or thing.kind,
         "id": gid(kind or thing.kind, id or thing.id),

@@ -14,7 +14,7 @@ from holdfast_demo.shopify.model import Variant
 from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.pages import order_page, storefront
 from holdfast_demo.shopify.platform_state import PlatformState
-from holdfast_demo.shopify.store import ThingQuery
+from holdfast_demo.shopify.store import RecordQuery
 
 MAX_VARIANTS = 18
 """A form has at most twenty fields."""
@@ -45,7 +45,7 @@ def _cart_page(platform: PlatformState, request: Request, form: dict[str, str], 
     shop = platform.find_shop(domain)
     if shop is None:
         return site.page(request, "gone.html", 404, why=f"There is no shop {domain}.")
-    variants = platform.store.select(Variant, domain, ThingQuery(max_count=MAX_VARIANTS))
+    variants = platform.store.select(Variant, domain, RecordQuery(max_count=MAX_VARIANTS))
     products: dict[int, dict[str, Any]] = {}
     chosen: list[tuple[Variant, int]] = []
     for variant in variants:

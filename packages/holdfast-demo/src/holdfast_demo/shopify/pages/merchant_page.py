@@ -20,7 +20,7 @@ from holdfast_demo.shopify.oauth import OAuth
 from holdfast_demo.shopify.orders import LineReturn, SaleLine
 from holdfast_demo.shopify.pages import order_page, storefront
 from holdfast_demo.shopify.platform_state import PlatformState
-from holdfast_demo.shopify.store import ThingQuery
+from holdfast_demo.shopify.store import RecordQuery
 from holdfast_demo.shopify.webhooks import ShopifyWebhooks
 
 MAX_ROWS = 50
@@ -81,7 +81,7 @@ class _MerchantPages:
     async def theme(self, request: Request) -> Response:
         """Lead to the page of a product, whose theme has the block already."""
         domain = request.path_params["shop"]
-        variants = self._platform.store.select(Variant, domain, ThingQuery(max_count=1))
+        variants = self._platform.store.select(Variant, domain, RecordQuery(max_count=1))
         if not variants:
             return site.page(request, "gone.html", 404, why=f"The shop {domain} has no product.")
         return serving.to_response(redirect(storefront.of_variant(domain, variants[0])))
@@ -144,14 +144,14 @@ class _MerchantPages:
 
     def _newest_orders(self, domain: str, search: str, language: Language) -> list[Order]:
         """The newest orders whose number, or a product or variant of which, has a text."""
-        newest = self._platform.store.select(Order, domain, ThingQuery(reverse=True))
+        newest = self._platform.store.select(Order, domain, RecordQuery(reverse=True))
         return [order for order in newest if search.casefold() in order_page.search_text(order, language).casefold()][
             :MAX_ROWS
         ]
 
     def _products(self, domain: str, language: Language) -> list[dict[str, Any]]:
         """The products of a shop, each with a row for each of its variants."""
-        variants = self._platform.store.select(Variant, domain, ThingQuery(max_count=MAX_ROWS))
+        variants = self._platform.store.select(Variant, domain, RecordQuery(max_count=MAX_ROWS))
         products: dict[int, dict[str, Any]] = {}
         for variant in variants:
             address = storefront.of_variant(domain, variant)

@@ -18,7 +18,7 @@ from holdfast_demo.shopify.oauth import OAuth
 from holdfast_demo.shopify.pages import storefront
 from holdfast_demo.shopify.pictures import Picture
 from holdfast_demo.shopify.platform_state import PlatformState
-from holdfast_demo.shopify.store import ThingQuery
+from holdfast_demo.shopify.store import RecordQuery
 
 MAX_PACKS = 3
 MAX_FOLLOW_SECONDS = 5
@@ -140,7 +140,7 @@ def stage_stock(
     Without the app, the number of the smallest pack is what was on the shelf, less what was sold of that pack alone; so
     what was sold in other packs is taken from it here. The app takes it from that number itself.
     """
-    first = platform.store.select(Variant, domain, ThingQuery(max_count=1))
+    first = platform.store.select(Variant, domain, RecordQuery(max_count=1))
     variants = [variant for one in first for variant in shops.variants_of(platform, domain, one.product)]
     packs = [
         StagePack(
@@ -166,5 +166,5 @@ def stage_stock(
 
 def sold_of(platform: PlatformState, domain: str, variant: Variant) -> int:
     """How many of a variant were sold and have not come back."""
-    orders = platform.store.select(Order, domain, ThingQuery(reverse=True, max_count=MAX_ORDERS))
+    orders = platform.store.select(Order, domain, RecordQuery(reverse=True, max_count=MAX_ORDERS))
     return sum(line.current for order in orders for line in order.lines if line.variant == variant.id)

@@ -127,8 +127,8 @@ class SignInPages:
             Route(f"{SIGN_IN}/sent", Handler(Access("sign_in_sent"), self._limits, self.mail_sent, self._site.refuse)),
             page(f"{SIGN_IN}/{{link}}", "sign_in_link", self.link),
             *self._site.assets(TIMES_SCRIPT, FILE_FIELD_SCRIPT),
-            self._signed_in.route("/sign-out", "sign_out", self.sign_out, "POST", at_once=True),
-            self._signed_in.route(ACCOUNT, "account", self.account, "POST", at_once=True),
+            self._signed_in.route("/sign-out", "sign_out", self.sign_out, "POST", skips_first_page=True),
+            self._signed_in.route(ACCOUNT, "account", self.account, "POST", skips_first_page=True),
         ]
 
     async def sign_in(self, caller: Caller, request: Request) -> Reply:

@@ -71,7 +71,7 @@ class ReleaseTokenReader:
 
 
 async def store_released(
-    tx: Tx, requests: Sequence[IntakeRequest], tokens: Sequence[str | None], *, waits: bool, may_commit_early: bool
+    tx: Tx, requests: Sequence[IntakeRequest], tokens: Sequence[str | None], *, waits: bool, can_commit_early: bool
 ) -> list[IntakeResult]:
     """Store registrations as `intake.store_pending` does, and use up the releases of those that are stored.
 
@@ -79,7 +79,7 @@ async def store_released(
               waiting room before the event, or if the organizer itself asks (`IntakeRequest.released_from`)
     """
     if not any(tokens):
-        return await intake.store_pending(tx, requests, waits=waits, may_commit_early=may_commit_early)
+        return await intake.store_pending(tx, requests, waits=waits, can_commit_early=can_commit_early)
     releases = await _read_releases(tx, tokens)
     unused, locked = await _lock_releases(tx, {release for release in releases if release}, waits=waits)
     first_people: dict[Release, tuple[int, str | None, str | None]] = {}

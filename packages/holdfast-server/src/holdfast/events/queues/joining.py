@@ -221,27 +221,27 @@ STORED_TICKETS: LiteralString = """
 
 
 async def join(
-    tx: Tx, visitors: Sequence[Visitor], *, waits: bool = True, may_commit_early: bool = False
+    tx: Tx, visitors: Sequence[Visitor], *, waits: bool = True, can_commit_early: bool = False
 ) -> list[JoinResult]:
     """Give a place to every visitor who may have one, in the order of `visitors`.
 
     waits               whether to wait for queues and visitors that other transactions have locked
-    may_commit_early    whether each statement may commit by itself: what follows is in another transaction
+    can_commit_early    whether each statement may commit by itself: what follows is in another transaction
     """
     if waits:
         await tx.run(WAIT_FOR_VISITORS, {"visitors": msgspec.json.encode(visitors).decode()})
-        results = await _run(tx, LOCKED_QUEUES, JOIN, visitors, may_commit_early)
+        results = await _run(tx, LOCKED_QUEUES, JOIN, visitors, can_commit_early)
     else:
-        results = await _run(tx, QUEUES_SKIP_LOCKED, JOIN_NEW, visitors, may_commit_early)
+        results = await _run(tx, QUEUES_SKIP_LOCKED, JOIN_NEW, visitors, can_commit_early)
         known = [index for index, result in enumerate(results) if result.code == "known"]
         if known:
             again = [replace(visitors[index], index=position) for position, index in enumerate(known)]
             for index, result in zip(
-                known, await _run(tx, QUEUES_SKIP_LOCKED, JOIN, again, may_commit_early), strict=True
+                known, await _run(tx, QUEUES_SKIP_LOCKED, JOIN, again, can_commit_early), strict=True
             ):
                 results[index] = result
     if before := [visitors[index] for index, result in enumerate(results) if result.is_earlier]:
-        find = tx.tuples_and_commit if may_commit_early else tx.tuples
+        find = tx.tuples_and_commit if can_commit_early else tx.tuples
         stored = iter(await find(STORED_TICKETS, {"visitors": msgspec.json.encode(before).decode()}))
         results = [JoinResult(*result[:-3], *next(stored)) if result.is_earlier else result for result in results]
     JOINED.inc(sum(result.is_new for result in results))
@@ -251,7 +251,7 @@ async def join(
 
 
 async def _run(
-    tx: Tx, lock: LiteralString, statement: LiteralString, visitors: Sequence[Visitor], may_commit_early: bool
+    tx: Tx, lock: LiteralString, statement: LiteralString, visitors: Sequence[Visitor], can_commit_early: bool
 ) -> list[JoinResult]:
     queues = {(visitor.queue_id, visitor.tenant_id) for visitor in visitors}
     params = {
@@ -263,7 +263,7 @@ async def _run(
     }
     # The lock is a separate statement, so that the next one sees all commits before the lock was granted.
     await tx.run(lock, params)
-    rows = await (tx.tuples_and_commit if may_commit_early else tx.tuples)(statement, params)
+    rows = await (tx.tuples_and_commit if can_commit_early else tx.tuples)(statement, params)
     return [JoinResult(*row) for row in rows]
 
 

@@ -75,7 +75,8 @@ async def list_queues(reader: Reader, caller: Caller, command: OffsetPage) -> Pa
 async def get(reader: Reader, caller: Caller, command: GetQueue) -> Queue:
     """Read one queue, with how many wait in it now."""
     return public_queue(
-        _accessible(caller, command.queue_id, await sql.find_queue(reader, command.queue_id)), reader.resources.settings
+        _require_access(caller, command.queue_id, await sql.find_queue(reader, command.queue_id)),
+        reader.resources.settings,
     )
 
 
@@ -105,7 +106,7 @@ async def create(tx: Tx, caller: Caller, command: CreateQueue) -> Queue:
 @refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED)
 async def update(tx: Tx, caller: Caller, command: UpdateQueue) -> Queue:
     """Change a queue. Visitors keep their places."""
-    before = _accessible(caller, command.queue_id, await sql.lock_queue(tx, command.queue_id))
+    before = _require_access(caller, command.queue_id, await sql.lock_queue(tx, command.queue_id))
     after = msgspec.structs.replace(before, **sent_fields(command, *EDITABLE))
     if not is_in_order(after.starts_at, after.ends_at):
         raise invalid({"ends_at": [OUT_OF_ORDER]})
@@ -129,7 +130,7 @@ async def update(tx: Tx, caller: Caller, command: UpdateQueue) -> Queue:
 @refuses(NOT_FOUND, FORBIDDEN)
 async def delete(tx: Tx, caller: Caller, command: DeleteQueue) -> None:
     """Delete a queue, for good. Releases and its tokens end."""
-    row = _accessible(caller, command.queue_id, await sql.lock_queue(tx, command.queue_id))
+    row = _require_access(caller, command.queue_id, await sql.lock_queue(tx, command.queue_id))
     await sql.delete_queue(tx, row.id)
     await tx.notify(QUEUES_CHANNEL)
 
@@ -153,7 +154,7 @@ async def join(tx: Tx, batch: Batch[JoinQueue]) -> Sequence[Joined | Problem | L
         for index, call in enumerate(batch.calls)
     ]
     settings = tx.resources.settings
-    results = await joining.join(tx, visitors, waits=batch.waits, may_commit_early=not batch.waits)
+    results = await joining.join(tx, visitors, waits=batch.waits, can_commit_early=not batch.waits)
     return [
         joining.refusal(result, visitor, settings) or _joined(visitor, result, settings.base_url)
         for visitor, result in zip(visitors, results, strict=True)
@@ -168,8 +169,8 @@ async def status(tx: Tx, batch: Batch[GetStatus]) -> Sequence[Status | Problem |
     valid for as long again. Neither position nor wait ever rises, unless the organizer changes or pauses the queue.
     """
     keys = [(call.command.queue_id, call.command.visitor_id) for call in batch.calls]
-    visitors = await sql.find_visitor_statuses(tx, keys, may_commit_early=not batch.waits)
-    results = [_visible(call, visitor) for call, visitor in zip(batch.calls, visitors, strict=True)]
+    visitors = await sql.find_visitor_statuses(tx, keys, can_commit_early=not batch.waits)
+    results = [_visitor_or_problem(call, visitor) for call, visitor in zip(batch.calls, visitors, strict=True)]
     issued = await release_tokens.issue(
         tx, [result for result in results if isinstance(result, VisitorStatus)], waits=batch.waits
     )
@@ -209,7 +210,7 @@ def _joined(visitor: Visitor, result: joining.JoinResult, base_url: str) -> Join
     return joined
 
 
-def _accessible(caller: Caller, queue_id: int, row: QueueRow | None) -> QueueRow:
+def _require_access(caller: Caller, queue_id: int, row: QueueRow | None) -> QueueRow:
     if row is None:
         raise NOT_FOUND(f"No queue has the id {queue_id}.")
     if not caller.may_access(row.organizer_id):
@@ -217,7 +218,7 @@ def _accessible(caller: Caller, queue_id: int, row: QueueRow | None) -> QueueRow
     return row
 
 
-def _visible(call: Call[GetStatus], visitor: VisitorStatus | None) -> VisitorStatus | Problem:
+def _visitor_or_problem(call: Call[GetStatus], visitor: VisitorStatus | None) -> VisitorStatus | Problem:
     if visitor is None:
         return NOT_FOUND(f"No queue has the id {call.command.queue_id}.")
     if not call.caller.may_access(visitor.organizer_id):

@@ -62,7 +62,7 @@ async def visit(tx: Tx, batch: Batch[RoomVisit]) -> Sequence[RoomSnapshot | Prob
     """Read the status of visitors of waiting rooms. A released visitor gets a release token."""
     visits = [(call.command.queue_id, call.command.visitor_id) for call in batch.calls]
     queues = await sql.find_rooms(tx, sorted({queue_id for queue_id, _ in visits}))
-    visitors = await sql.find_visitor_statuses(tx, visits, may_commit_early=not batch.waits)
+    visitors = await sql.find_visitor_statuses(tx, visits, can_commit_early=not batch.waits)
     now = datetime.now(UTC)
     issued = await release_tokens.issue(tx, [visitor for visitor in visitors if visitor], waits=batch.waits)
 
@@ -81,7 +81,7 @@ async def join(tx: Tx, batch: Batch[RoomVisit]) -> Sequence[joining.JoinResult |
     visitors = [
         Visitor(index, None, call.command.queue_id, call.command.visitor_id) for index, call in enumerate(batch.calls)
     ]
-    results = await joining.join(tx, visitors, waits=batch.waits, may_commit_early=not batch.waits)
+    results = await joining.join(tx, visitors, waits=batch.waits, can_commit_early=not batch.waits)
     return [
         joining.refusal(result, visitor, tx.resources.settings) or result
         for visitor, result in zip(visitors, results, strict=True)

@@ -265,14 +265,14 @@ async def find_logged_place(reader: Reader, queue_id: int, visitor_id: str) -> L
 
 
 async def find_visitor_statuses(
-    tx: Tx, keys: Sequence[tuple[int, str]], *, may_commit_early: bool
+    tx: Tx, keys: Sequence[tuple[int, str]], *, can_commit_early: bool
 ) -> list[VisitorStatus | None]:
     """The status of each (queue, visitor), in the order of `keys`; None if the queue does not exist.
 
-    may_commit_early    whether this statement may commit: most visitors get no token, so nothing follows
+    can_commit_early    whether this statement may commit: most visitors get no token, so nothing follows
     """
     requests = [{"index": index, "queue_id": queue, "visitor_id": name} for index, (queue, name) in enumerate(keys)]
-    read = tx.tuples_and_commit if may_commit_early else tx.tuples
+    read = tx.tuples_and_commit if can_commit_early else tx.tuples
     rows = await read(VISITOR_STATUSES, {"requests": msgspec.json.encode(requests).decode()})
     return [None if row[0] is None else VisitorStatus(*pair, *row) for pair, row in zip(keys, rows, strict=True)]
 

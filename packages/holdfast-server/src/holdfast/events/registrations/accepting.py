@@ -86,7 +86,7 @@ LOCKED_CODES = ("event_locked", "person_locked", event_releases.RELEASE_LOCKED_C
 
 LIMIT_SENTENCE = "This API key or app may register {limit} people a day, and {used} are registered today."
 
-Limits = Mapping[int, LockedLimit | None]
+LockedLimits = Mapping[int, LockedLimit | None]
 """The locked daily limits of callers by their ids. None: the credential has no limit any more."""
 
 
@@ -117,16 +117,18 @@ async def _accept_within_limits(
     """
     ids = {request.limit_id for request in requests if request.limit_id}
     limits = await (agent_limits.lock(tx, ids) if waits else agent_limits.lock_skip_locked(tx, ids))
-    free: list[intake.IntakeRequest] = []
-    free_tokens: list[str | None] = []
+    ready_requests: list[intake.IntakeRequest] = []
+    ready_tokens: list[str | None] = []
     for request, token in zip(requests, tokens, strict=True):
         if request.limit_id is None or request.limit_id in limits:
             if request.limit_id and limits[request.limit_id] is None:
                 request.limit_id = None
-            free.append(request)
-            free_tokens.append(token)
+            ready_requests.append(request)
+            ready_tokens.append(token)
     stored = iter(
-        await _store_and_answer(tx, free, free_tokens, waits=waits, with_receipts=with_receipts, limits=limits)
+        await _store_and_answer(
+            tx, ready_requests, ready_tokens, waits=waits, with_receipts=with_receipts, limits=limits
+        )
     )
     return [
         next(stored)
@@ -143,11 +145,11 @@ async def _store_and_answer(
     *,
     waits: bool,
     with_receipts: bool,
-    limits: Limits | None = None,
+    limits: LockedLimits | None = None,
 ) -> Sequence[Accepted | Problem | LockedRow]:
     if not requests:
         return []
-    results = await event_releases.store_released(tx, requests, tokens, waits=waits, may_commit_early=not waits)
+    results = await event_releases.store_released(tx, requests, tokens, waits=waits, can_commit_early=not waits)
     rooms = await find_required_rooms(tx, requests, results)
     if any(result.stored for result in results):
         await tx.notify(settlement.CHANNEL)
@@ -164,7 +166,7 @@ def _limit_refusal(
     request: intake.IntakeRequest,
     requests: Sequence[intake.IntakeRequest],
     results: Sequence[intake.IntakeResult],
-    limits: Limits,
+    limits: LockedLimits,
 ) -> Problem | LockedRow:
     """The refusal of a call beyond a limit.
 

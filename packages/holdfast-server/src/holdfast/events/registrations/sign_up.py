@@ -112,7 +112,7 @@ async def _store(tx: Tx, commands: Sequence[SignUp], *, waits: bool) -> list[Sig
         for command in commands
     ]
     tokens = [command.queue_token for command in commands]
-    outcomes = await event_releases.store_released(tx, requests, tokens, waits=waits, may_commit_early=not waits)
+    outcomes = await event_releases.store_released(tx, requests, tokens, waits=waits, can_commit_early=not waits)
     rooms = await find_required_rooms(tx, requests, outcomes)
     if any(outcome.stored for outcome in outcomes):
         await tx.notify(settlement.CHANNEL)

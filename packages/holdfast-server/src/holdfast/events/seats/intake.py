@@ -57,12 +57,12 @@ STAMPS: LiteralString = f"""
 """
 
 
-async def find_stamps(tx: Tx, people: Sequence[tuple[int, str | None]], may_commit_early: bool) -> list[Stamp]:
+async def find_stamps(tx: Tx, people: Sequence[tuple[int, str | None]], can_commit_early: bool) -> list[Stamp]:
     """One stamp for each pair of event and public id of a person, in their order.
 
-    may_commit_early    whether the transaction may be committed with this statement
+    can_commit_early    whether the transaction may be committed with this statement
     """
-    find = tx.tuples_and_commit if may_commit_early else tx.tuples
+    find = tx.tuples_and_commit if can_commit_early else tx.tuples
     return [Stamp(*stamp) for stamp in await find(STAMPS, _people_parameters(people))]
 
 
@@ -183,34 +183,34 @@ class IntakeResult(NamedTuple):
 
 
 async def store_pending(
-    tx: Tx, requests: Sequence[IntakeRequest], *, waits: bool = True, may_commit_early: bool = False
+    tx: Tx, requests: Sequence[IntakeRequest], *, waits: bool = True, can_commit_early: bool = False
 ) -> list[IntakeResult]:
     """Store the acceptable registrations as pending, in the order of the requests.
 
     waits               whether to wait for events and people that others have locked
-    may_commit_early    whether each statement may commit by itself: what follows is in another transaction
+    can_commit_early    whether each statement may commit by itself: what follows is in another transaction
     """
     for index, request in enumerate(requests):
         request.index = index
     if waits:
         # Before the intake lock: a transaction that waits while it has that lock delays the settlement of all events.
         await _lock(tx, requests)
-    results = await _store(tx, requests, may_commit_early)
-    await _add_stamps(tx, requests, results, may_commit_early)
+    results = await _store(tx, requests, can_commit_early)
+    await _add_stamps(tx, requests, results, can_commit_early)
     for _ in range(MAX_ATTEMPTS - 1):
         again = [index for index, result in enumerate(results) if result.code in OVERTAKEN_CODES]
         if not again:
             break
         for index, result in zip(
-            again, await _store(tx, [requests[index] for index in again], may_commit_early), strict=True
+            again, await _store(tx, [requests[index] for index in again], can_commit_early), strict=True
         ):
             results[index] = result
-        await _add_stamps(tx, requests, results, may_commit_early)
+        await _add_stamps(tx, requests, results, can_commit_early)
     return results
 
 
 async def _add_stamps(
-    tx: Tx, requests: Sequence[IntakeRequest], results: list[IntakeResult], may_commit_early: bool
+    tx: Tx, requests: Sequence[IntakeRequest], results: list[IntakeResult], can_commit_early: bool
 ) -> None:
     """Add their stamps to the results of registrations that existed before. One that has none was removed.
 
@@ -223,7 +223,7 @@ async def _add_stamps(
         # A caller is told that the registration is stored, which another transaction has done.
         await tx.confirm()
     people = [(requests[index].event_id, results[index].public_id) for index in earlier]
-    stamps = await find_stamps(tx, people, may_commit_early)
+    stamps = await find_stamps(tx, people, can_commit_early)
     cancelling = [position for position, stamp in enumerate(stamps) if stamp.is_cancelling]
     still_there = (
         await undo_cancellations(tx, [people[position] for position in cancelling]) if cancelling else set[int]()
@@ -246,7 +246,7 @@ async def _lock(tx: Tx, requests: Sequence[IntakeRequest]) -> None:
         await tx.run(statement, rows)
 
 
-async def _store(tx: Tx, requests: Sequence[IntakeRequest], may_commit_early: bool) -> list[IntakeResult]:
+async def _store(tx: Tx, requests: Sequence[IntakeRequest], can_commit_early: bool) -> list[IntakeResult]:
     for request, new_public_id in zip(requests, new_public_ids(len(requests)), strict=True):
         request.new_public_id = new_public_id
     # Those that are tried again keep their indexes.
@@ -257,15 +257,15 @@ async def _store(tx: Tx, requests: Sequence[IntakeRequest], may_commit_early: bo
         "nonces": nonces,
     }
     if any(request.limit_id for request in requests):
-        return await _run(tx, ACCEPT_WITHIN_LIMITS, parameters, may_commit_early)
-    results = await _run(tx, ACCEPT, parameters, may_commit_early)
+        return await _run(tx, ACCEPT_WITHIN_LIMITS, parameters, can_commit_early)
+    results = await _run(tx, ACCEPT, parameters, can_commit_early)
     if any(result.code == "rejected_before" for result in results):
-        results = await _run(tx, ACCEPT_AND_RENEW, parameters, may_commit_early)
+        results = await _run(tx, ACCEPT_AND_RENEW, parameters, can_commit_early)
     return results
 
 
 async def _run(
-    tx: Tx, statement: LiteralString, parameters: Mapping[str, Any], may_commit_early: bool
+    tx: Tx, statement: LiteralString, parameters: Mapping[str, Any], can_commit_early: bool
 ) -> list[IntakeResult]:
     # A separate statement takes the lock, so that every registration that is stamped under it is committed before
     # settlement reads the clock the next time. Later the transaction may still wait for a person whom another
@@ -274,7 +274,7 @@ async def _run(
         "select pg_advisory_xact_lock_shared(%(lock)s), set_config('lock_timeout', %(lock_timeout)s, true)",
         {"lock": ADVISORY_LOCK_ID, "lock_timeout": LOCK_TIMEOUT},
     )
-    rows = await (tx.tuples_and_commit if may_commit_early else tx.tuples)(statement, parameters)
+    rows = await (tx.tuples_and_commit if can_commit_early else tx.tuples)(statement, parameters)
     return [IntakeResult(*row) for row in rows]
 
 

@@ -55,12 +55,12 @@ async def import_products(tx: Tx, caller: Caller, command: ImportProducts) -> No
 async def import_all(steps: Steps) -> int:
     """Import every shop that has the app again, to find changes whose webhooks did not come. Returns how many."""
     total, after = 0, 0
-    while ids := await steps.transact(partial(_begin_some, after=after)):
+    while ids := await steps.transact(partial(_begin_batch, after=after)):
         total, after = total + len(ids), ids[-1]
     return total
 
 
-async def _begin_some(tx: Tx, *, after: int) -> Sequence[int]:
+async def _begin_batch(tx: Tx, *, after: int) -> Sequence[int]:
     ids = await import_sql.list_connected(tx, after, 100)
     for shop_id in ids:
         await begin(tx, shop_id)
@@ -99,7 +99,7 @@ async def _advance(steps: Steps, task: ImportTask, running_import: Import) -> No
     if bulk and bulk.status in {"CREATED", "RUNNING", "CANCELING"}:
         await steps.transact(partial(_poll_later, task=task, objects=int(bulk.object_count)))
     elif bulk and bulk.status == "COMPLETED":
-        await _store(steps, task, running_import, bulk.url)
+        await _store_result(steps, task, running_import, bulk.url)
         await steps.transact(partial(_finish_and_request_sync, task=task))
     else:
         await steps.transact(partial(import_sql.drop_operation, shop_id=task.shop_id, import_id=task.import_id))
@@ -127,7 +127,7 @@ async def _store_locations(steps: Steps, task: ImportTask) -> None:
         after = page.page_info.end_cursor
 
 
-async def _store(steps: Steps, task: ImportTask, running_import: Import, url: str | None) -> None:
+async def _store_result(steps: Steps, task: ImportTask, running_import: Import, url: str | None) -> None:
     """Store the lines of a result that are not stored yet. Without an address there are none."""
     if url is None:
         return

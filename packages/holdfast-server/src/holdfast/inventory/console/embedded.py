@@ -78,7 +78,7 @@ class EmbeddedSessionGate(SessionGate):
             },
         )
 
-    async def arrive(self, request: Request) -> Reply | None:
+    async def answer_proof(self, request: Request) -> Reply | None:
         """Remove the session token from the address, and begin a session if it is valid."""
         query = _query(request)
         token = dict(query).get("id_token")
@@ -103,11 +103,11 @@ class EmbeddedSessionGate(SessionGate):
         is_own = isinstance(account, Merchant) and account.staff_id is not None and account.shop == shop
         return session if is_own else None
 
-    async def ask(self, request: Request) -> Reply:
+    async def answer_stranger(self, request: Request) -> Reply:
         """Show a page whose script sends a session token, unless the browser has just kept no cookie."""
         shop = self._shop(request)
         if not shop:
-            return await super().ask(request)
+            return await super().answer_stranger(request)
         query = _query(request)
         context = self.page_context(request)
         return SITE.page(

@@ -172,7 +172,7 @@ async def _end(tx: Tx, install: Install) -> None:
     if install.uninstalled_at:
         return
     await sql.end_install(tx, install.shop_id)
-    await inbox.drop_pending(tx, install.shop_id)
+    await inbox.delete_unhandled(tx, install.shop_id)
     # The programs are the shop's, which may be of another owner when it installs the app again.
     await pause_webhooks(tx, install.shop_id)
     await shops.end(tx, install.shop_id, install.domain)

@@ -97,7 +97,7 @@ log = structlog.get_logger()
 # Other nouns and the jobs use these two statements; they import only `inbox`.
 
 
-async def drop_pending(tx: Tx, shop_id: int) -> None:
+async def delete_unhandled(tx: Tx, shop_id: int) -> None:
     """Delete the deliveries of a shop that has uninstalled the app, unless they are handled."""
     await tx.run(
         """

@@ -152,7 +152,7 @@ class Batcher(Generic[C, A]):
                     is_small = len(batch) < SMALL_BATCH_SIZE
                     self._collects_until = clock() + SUCCESSION_SECONDS if is_small else 0.0
         except asyncio.CancelledError:
-            _fail(self._calls, SHUTTING_DOWN)
+            _fail(self._calls, _shutting_down())
             self._calls = []
             raise
         finally:
@@ -168,14 +168,14 @@ class Batcher(Generic[C, A]):
             if len(answers) != len(batch):
                 raise RuntimeError(f"{self.name} answered {len(answers)} of {len(batch)} calls")
         except Exception as error:
-            if len(batch) > 1 and self._may_be_one_call(error):
+            if len(batch) > 1 and self._can_be_split(error):
                 half = len(batch) // 2
                 await self._run_batch(batch[:half])
                 await self._run_batch(batch[half:])
             else:
                 self._fail_batch(batch, error)
         except asyncio.CancelledError:
-            _fail(batch, SHUTTING_DOWN)
+            _fail(batch, _shutting_down())
             raise
         else:
             if self._complete is None:
@@ -194,7 +194,7 @@ class Batcher(Generic[C, A]):
         except Exception as error:
             _fail(batch, error)
         except asyncio.CancelledError:
-            _fail(batch, SHUTTING_DOWN)
+            _fail(batch, _shutting_down())
             raise
         else:
             self._answer(batch, answers)
@@ -210,7 +210,7 @@ class Batcher(Generic[C, A]):
             else:
                 future.set_result(answer)
 
-    def _may_be_one_call(self, error: Exception) -> bool:
+    def _can_be_split(self, error: Exception) -> bool:
         """Whether a single call of the batch may have caused the error."""
         return isinstance(error, DataError | IntegrityError) or isinstance(error.__cause__, LockNotAvailable)
 
@@ -218,7 +218,7 @@ class Batcher(Generic[C, A]):
 class _RowBatcher(Batcher[C, A]):
     """Calls that wait for the same row. If the row is not unlocked in time, calls that came meanwhile fail too."""
 
-    def _may_be_one_call(self, error: Exception) -> bool:
+    def _can_be_split(self, error: Exception) -> bool:
         return isinstance(error, DataError | IntegrityError)
 
     def _fail_batch(self, batch: list[tuple[C, asyncio.Future[A]]], error: Exception) -> None:
@@ -228,7 +228,9 @@ class _RowBatcher(Batcher[C, A]):
             self._calls = []
 
 
-SHUTTING_DOWN = SERVICE_UNAVAILABLE("The service is shutting down.", retry_after=1)
+def _shutting_down() -> Problem:
+    # A new one for each batch: an exception that is raised keeps the frames of its caller.
+    return SERVICE_UNAVAILABLE("The service is shutting down.", retry_after=1)
 
 
 def _fail(batch: list[tuple[C, asyncio.Future[A]]], error: Exception) -> None:

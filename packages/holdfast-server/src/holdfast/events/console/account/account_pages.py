@@ -37,8 +37,8 @@ class AccountPages:
 
     def routes(self) -> list[Route]:
         return [
-            self._signed_in.route("/account/secure", "secure_account", self.secure, "POST", at_once=True),
-            self._signed_in.route("/account/data", "account_data", self.data, "POST", at_once=True),
+            self._signed_in.route("/account/secure", "secure_account", self.secure, "POST", skips_first_page=True),
+            self._signed_in.route("/account/data", "account_data", self.data, "POST", skips_first_page=True),
         ]
 
     async def secure(self, session: Session, request: Request) -> Reply:

@@ -52,8 +52,8 @@ class StartPages:
 
     def routes(self) -> list[Route]:
         return [
-            self._console.signed_in.route(BEFORE, "console_before", self.before, "POST", at_once=True),
-            self._console.signed_in.route(START, "console_start", self.start, "POST", at_once=True),
+            self._console.signed_in.route(BEFORE, "console_before", self.before, "POST", skips_first_page=True),
+            self._console.signed_in.route(START, "console_start", self.start, "POST", skips_first_page=True),
         ]
 
     async def before(self, session: Session, request: Request) -> Reply:

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, EventStatus, is_public
 from holdfast.events.pages.model import PlaceCounts
-from holdfast.events.pages.registration.form import ReleaseCookie, form_of, period
+from holdfast.events.pages.registration.form import ReleaseCookie, form_of, half_hour_number
 from holdfast.events.pages.sql import DETAILS, NUMBERED_COUNT, OPENING, QUEUE, read_opening, read_queue
 from holdfast.events.paths import id_of
 from holdfast.events.pricing.model import PricingMode
@@ -133,7 +133,7 @@ class WatchedEvent:
         self.read_at = float("-inf")
         self.used_at = time.monotonic()
         self.numbers: EventNumbers | None = None
-        self.period = 0
+        self.half_hour_number = 0
         self._parts: dict[str, tuple[str, str]] = {}
 
     @property
@@ -254,8 +254,8 @@ class LiveEvents:
                 if numbers is None:
                     event.withdraw()
                 # The form is valid for two hours, so it is rendered again from time to time.
-                elif numbers != event.numbers or event.period != period():
-                    event.period = period()
+                elif numbers != event.numbers or event.half_hour_number != half_hour_number():
+                    event.half_hour_number = half_hour_number()
                     event.show(numbers, self._parts(numbers, event))
 
     def _parts(self, numbers: EventNumbers, watched: WatchedEvent) -> dict[str, tuple[str, str]]:

@@ -24,7 +24,7 @@ from holdfast.events.pages.cover import cover_path, cover_svg, title_cover
 from holdfast.events.pages.event.cache import LinkedEvent
 from holdfast.events.pages.model import EventContent, PricePoint, ReadEvent
 from holdfast.events.pages.organizer import OrganizerCache, VersionedOrganizer, card_photo
-from holdfast.events.pages.registration.form import form_of, period
+from holdfast.events.pages.registration.form import form_of, half_hour_number
 from holdfast.events.paths import event_path, id_of, organizer_path, released_path
 from holdfast.events.photos.model import image_attributes, urls
 from holdfast.events.processor.currencies import digits
@@ -128,7 +128,7 @@ class EventPage:
             raise NOT_FOUND()
         following = await self._find_following(linked_event)
         version = (linked_event.version, following.version if following else b"")
-        key = (linked_event.event.id, version, linked_event.is_own_event, language, period())
+        key = (linked_event.event.id, version, linked_event.is_own_event, language, half_hour_number())
 
         async def render() -> CachedPage:
             content = await self._read_content(caller, linked_event)
@@ -182,7 +182,7 @@ class EventPage:
 
     async def _read_content(self, caller: Caller, linked_event: LinkedEvent) -> EventContent:
         """The content of the page, read once for all languages. It has the keys of pages, so it lasts as long."""
-        key = (linked_event.event.id, linked_event.version, period())
+        key = (linked_event.event.id, linked_event.version, half_hour_number())
         content = self._contents.get(key)
         if content is None:
             content = await self._read(caller, ReadEvent(event_id=linked_event.event.id))

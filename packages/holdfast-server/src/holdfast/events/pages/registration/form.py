@@ -192,7 +192,7 @@ def status_of(event: FormEvent, *, takes_payments: bool) -> FormStatus:
     return "waiting_list" if event.takes_registrations else "full"
 
 
-def period() -> int:
+def half_hour_number() -> int:
     """The number of the half hour. A page with a form is cached for so long, since the form is valid for two hours."""
     return int(time.time()) // 1800
 

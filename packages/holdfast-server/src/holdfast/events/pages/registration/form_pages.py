@@ -268,7 +268,7 @@ class FormPage:
             reply = self._page(linked_event.event, language)
             return cached_page(reply.content.decode(), reply.headers)
 
-        key = (linked_event.event.id, linked_event.version, language, form.period())
+        key = (linked_event.event.id, linked_event.version, language, form.half_hour_number())
         return (await self._pages.get(key, render)).reply(request)
 
     def _page(

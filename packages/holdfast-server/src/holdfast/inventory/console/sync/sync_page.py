@@ -44,14 +44,14 @@ from holdfast.kit.pages.language import language_of
 
 SYNC = "/console/sync"
 
-RULES = {
+LOCATION_RULE_TEXTS = {
     "all": translatable("Each location of your shop shows the whole stock."),
     "one": translatable("One location of your shop shows the whole stock."),
     "shares": translatable("Each location of your shop shows its share of the stock."),
 }
 
 
-EXPLAINED = (SHOP_NOT_CONNECTED, SERVICE_UNAVAILABLE, NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE)
+FORM_PROBLEMS = (SHOP_NOT_CONNECTED, SERVICE_UNAVAILABLE, NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE)
 
 
 class SyncPage:
@@ -74,15 +74,15 @@ class SyncPage:
             return await self._status_page(session, request)
         fields = await self._console.signed_in.read(session, request)
         action_by_name = {
-            "reconcile": self._compare,
-            "resync": self._set_again,
-            "keep": self._keep,
+            "reconcile": self._reconcile_pool,
+            "resync": self._resync_pool,
+            "keep": self._keep_platform_number,
             "import": self._import,
         }
         action = action_by_name.get(fields.get("do", ""))
         if action is None:
             raise BAD_REQUEST("The form names nothing to do.", hint="Open the page again.")
-        outcome = await try_form(lambda: action(session, request, fields), *EXPLAINED)
+        outcome = await try_form(lambda: action(session, request, fields), *FORM_PROBLEMS)
         if isinstance(outcome, FormRefusal):
             return await self._status_page(session, request, outcome)
         return outcome
@@ -92,7 +92,7 @@ class SyncPage:
         await self._import_products(merchant(session), ImportProducts())
         return self._console.redirect(request, SYNC)
 
-    async def _compare(self, session: Session, request: Request, fields: Mapping[str, str]) -> Reply:
+    async def _reconcile_pool(self, session: Session, request: Request, fields: Mapping[str, str]) -> Reply:
         """Compare a pool with the platform; after confirmation, have its policy handle the differences."""
         pool_id = chosen_pool_id(fields)
         if "sure" in fields:
@@ -120,7 +120,7 @@ class SyncPage:
             waits_for=comparison.waits_for,
         )
 
-    async def _set_again(self, session: Session, request: Request, fields: Mapping[str, str]) -> Reply:
+    async def _resync_pool(self, session: Session, request: Request, fields: Mapping[str, str]) -> Reply:
         """Show how many levels would be set again; after confirmation, set them."""
         pool_id = chosen_pool_id(fields)
         command = Resync(pool_id=pool_id, dry_run="sure" not in fields)
@@ -143,7 +143,7 @@ class SyncPage:
             count=preview.levels,
         )
 
-    async def _keep(self, session: Session, request: Request, fields: Mapping[str, str]) -> Reply:
+    async def _keep_platform_number(self, session: Session, request: Request, fields: Mapping[str, str]) -> Reply:
         """Show what a pool has if the number of the shop is right; after confirmation, correct the pool.
 
         The numbers of the pool are set again with it, so that the number no longer waits.
@@ -201,7 +201,7 @@ class SyncPage:
     async def _page(
         self, session: Session, request: Request, template: str, status_code: int, gids: Sequence[str], **values: Any
     ) -> Reply:
-        more = {"causes": CAUSES, "rules": RULES, **values}
+        more = {"causes": CAUSES, "rules": LOCATION_RULE_TEXTS, **values}
         names = await names_of(self._console, session, request, gids)
         return self._console.page(session, request, template, status_code, here=SYNC, names=names, **more)
 
