@@ -12,7 +12,7 @@ from tests.browser.looking import submit
 from tests.browser.registering import Stage, Watch, serve_stage
 from tests.events.check_in.check_in_scene import link_of
 from tests.events.console.organizing import sign_in_organizer
-from tests.helpers.events_service import Client
+from tests.helpers.events_service import Client, eventually
 from tests.helpers.people import handle_of, sign_up
 
 
@@ -139,7 +139,7 @@ async def test_a_page_whose_event_is_cancelled_says_so_and_asks_no_more(chromium
     await stage.ada.delete(f"/api/events/{stage.event['id']}")
 
     await expect(page.get_by_text("This event is cancelled. It does not take place.")).to_be_visible()
-    await page.wait_for_function("hasEnded && !events")
+    await eventually(lambda: page.evaluate("hasEnded && !events"))
     assert loads == []
 
 

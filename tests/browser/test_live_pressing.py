@@ -14,6 +14,7 @@ from tests.browser.looking import open_context
 from tests.browser.merchants import enter, serve_merchant_console
 from tests.browser.registering import serve_stage
 from tests.events.queues.guarded import guard
+from tests.helpers.events_service import eventually
 from tests.helpers.inventory_service import Shop
 from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.console.signing_in import add_merchant
@@ -46,7 +47,7 @@ class Suggestions(NamedTuple):
                 members=[{"variant_gid": await self.gid_of("Lavender soap"), "units_per_sale": 1}],
             )
         await (await fetched.value).finished()
-        await self.page.wait_for_function("!isFetching")
+        await eventually(lambda: self.page.evaluate("!isFetching"))
 
     async def gid_of(self, name: str) -> str:
         form = self.page.locator("form", has=self.page.get_by_role("button", name=f"Make this pool {name}"))
@@ -66,7 +67,7 @@ async def open_suggestions(chromium: Browser, inventory_template: str, tmp_path:
         await enter(page, scene, base_url)
         async with page.expect_response(lambda response: "/console/stream" in response.url):
             await page.goto(f"{base_url}{SUGGESTIONS}")
-        await page.wait_for_function("events?.readyState === EventSource.OPEN")
+        await eventually(lambda: page.evaluate("events?.readyState === EventSource.OPEN"))
         yield Suggestions(page, shop)
 
 

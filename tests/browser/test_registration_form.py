@@ -15,6 +15,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.running.admission import MIN_IN_PROGRESS
 from tests.browser.looking import LOOKS, open_context, too_wide, violations, with_and_without_scripts
 from tests.browser.registering import DOCUMENT, Stage, Watch, serve_stage
+from tests.helpers.events_service import eventually
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -65,11 +66,11 @@ async def test_a_frame_that_follows_its_content_needs_no_scroll_bar(
     frame = await framed(page)
     fits = "innerHeight === Math.ceil(document.documentElement.getBoundingClientRect().height)"
 
-    await frame.wait_for_function(fits)
+    await eventually(lambda: frame.evaluate(fits))
     high = await frame.evaluate("innerHeight")
     await frame.get_by_role("button", name="Register").click()
     await expect(frame.locator("#email-error")).to_be_visible()
-    await frame.wait_for_function(fits)
+    await eventually(lambda: frame.evaluate(fits))
 
     assert await frame.evaluate("innerHeight") > high
     assert await frame.evaluate("document.documentElement.scrollHeight <= innerHeight")
