@@ -184,7 +184,7 @@ async def test_workers_share_a_port_and_their_metrics(database_url: str, tmp_pat
 
 def test_a_terminal_that_is_closed_ends_a_server_with_workers(database_url: str, tmp_path: Path) -> None:
     with running_processes(database_url, tmp_path, 1, "--workers", "2") as (process,):
-        assert httpx2.get(f"{process.url}/readyz").status_code == 200
+        assert httpx2.get(f"{process.url}/readyz", timeout=30).status_code == 200
         os.kill(process.id, signal.SIGHUP)
         assert process.wait() == 0
 
@@ -192,7 +192,7 @@ def test_a_terminal_that_is_closed_ends_a_server_with_workers(database_url: str,
 def test_sigterm_ends_a_server_in_order(database_url: str, tmp_path: Path) -> None:
     # Not forked: all that a process does at its end belongs to this.
     with running_processes(database_url, tmp_path, 1, "--workers", "1") as (process,):
-        assert httpx2.get(f"{process.url}/readyz").status_code == 200
+        assert httpx2.get(f"{process.url}/readyz", timeout=30).status_code == 200
         assert process.stop() == 143
 
 

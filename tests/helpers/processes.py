@@ -100,7 +100,7 @@ class Process:
 
     def wait(self) -> int:
         """Wait until it has ended, and leave nothing of it. Returns its exit status."""
-        status = self._process.wait(timeout=30)
+        status = self._process.wait(timeout=60)
         self._output.close()
         return status
 
