@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +183,15 @@ async def test_workers_share_a_port_and_their_metrics(database_url: str, tmp_pat
     assert answer["data"]["status"] == "registered"
 
 
+@pytest.fixture
+def terminal() -> Iterator[None]:
+    """Processes are started as in a terminal: those of `nohup` ignore its end, and so does all that they start."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("terminal")
 def test_a_terminal_that_is_closed_ends_a_server_with_workers(database_url: str, tmp_path: Path) -> None:
     with running_processes(database_url, tmp_path, 1, "--workers", "2") as (process,):
         assert httpx2.get(f"{process.url}/readyz", timeout=30).status_code == 200
