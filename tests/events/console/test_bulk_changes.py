@@ -119,7 +119,7 @@ async def test_a_bulk_change_leaves_an_event_that_was_handed_over_meanwhile(serv
     for action in ("in", "wait", "remove"):
         await service.run_sql("update events set organizer_id = %(id)s", id=ada.id)
         async with service.database.transaction() as tx:
-            await tx.run("update events set organizer_id = %(id)s", {"id": bob.id})
+            await tx.tuples("update events set organizer_id = %(id)s returning 1", {"id": bob.id})
             request = browser.http.post(path, data={"token": form, "people": people, "do": action})
             meanwhile = asyncio.create_task(request)
             await eventually(lambda: service.run_sql("select from pg_locks where not granted"))

@@ -61,7 +61,7 @@ async def test_a_locked_endpoint_delays_its_own_tenant_only(service: Service, pr
         await organizer.create_event()
 
     async with service.database.transaction() as tx:
-        await tx.run("select from webhook_endpoints where id = %(id)s for update", {"id": locked.endpoint["id"]})
+        await tx.tuples("select from webhook_endpoints where id = %(id)s for update", {"id": locked.endpoint["id"]})
         batch = await service.database.transact(fan_out)
         assert (batch.tenants, batch.unlocked) == (2, 1)
         assert (await waiting(service, locked), await waiting(service, other)) == (1, 0)

@@ -198,7 +198,10 @@ class Tx(Reader[R_co]):
         self._tenant = tenant
 
     async def run(self, sql: LiteralString, params: Params | None = None) -> None:
-        """Run a statement without waiting for its result. An error is raised by a later statement or by the commit."""
+        """Run a statement without waiting for its result: it may not have taken its locks when this returns.
+
+        An error is raised by a later statement or by the commit.
+        """
         await self._execute(tuple_row, sql, params)
 
     async def tuples_and_commit(self, sql: LiteralString, params: Params | None = None) -> list[tuple[Any, ...]]:
