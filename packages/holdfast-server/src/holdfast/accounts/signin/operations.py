@@ -100,7 +100,7 @@ async def password_turn(caller: Caller) -> AsyncGenerator[None]:
 
     Raises `service_unavailable` if too many wait, and `client_gone`.
     """
-    async with _slots.of(_owner(caller)):
+    async with _slots.slot_of(_owner(caller)):
         with _admission.work():
             yield
 

@@ -177,7 +177,7 @@ class OutboundClient:
         Raises `FetchRefusal`, or `service_unavailable` if too many requests wait.
         """
         at = self.checked(url)
-        async with self._slots.of(owner):
+        async with self._slots.slot_of(owner):
             try:
                 async with asyncio.timeout(self._seconds):
                     return await self._follow(owner, at, limit, accept, redirects)
@@ -192,7 +192,7 @@ class OutboundClient:
         Raises `FetchRefusal`, or `service_unavailable` if too many requests wait.
         """
         at = self.checked(url)
-        async with self._slots.of(owner):
+        async with self._slots.slot_of(owner):
             try:
                 async with asyncio.timeout(self._seconds), self._answer(owner, at, "*/*", content, headers) as answer:
                     return PostAnswer(answer.status_code, dict(answer.headers))
@@ -208,7 +208,7 @@ class OutboundClient:
         Raises `FetchRefusal`, or `service_unavailable` if too many requests wait.
         """
         at = self.checked(url)
-        async with self._slots.of(owner):
+        async with self._slots.slot_of(owner):
             try:
                 async with asyncio.timeout(self._seconds):
                     addresses = await self._addresses(owner, at)

@@ -130,12 +130,12 @@ class OperationBatches:
             return await batcher.submit(call)
 
     async def _transact_of_tenant(self, tenant: int, calls: Sequence[Any]) -> Sequence[Any]:
-        async with self._slots.of((tenant,)):
+        async with self._slots.slot_of((tenant,)):
             with self._admission.work():
                 return await self._transact(tenant, calls)
 
     async def _transact_waiting(self, locked: LockedRow, calls: Sequence[Any]) -> Sequence[Any]:
-        async with self._lock_waits.of((locked.tenant,)):
+        async with self._lock_waits.slot_of((locked.tenant,)):
             answers = [*await self._transact(None, calls)]
             for _ in range(MAX_LOCK_WAITS - 1):
                 # The awaited row may be gone, and another row in its place may be locked again.

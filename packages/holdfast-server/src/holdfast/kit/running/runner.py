@@ -204,7 +204,7 @@ class Runner:
                 raise SERVICE_UNAVAILABLE("Another caller is still changing the same thing.", retry_after=1)
             return _answer_or_raise(answer)
 
-        async with self._writes.of(lane_owner(operation.lane, caller)):
+        async with self._writes.slot_of(lane_owner(operation.lane, caller)):
             with self.admission.work():
                 return await self._database.transact(work, tenant)
 
@@ -221,13 +221,13 @@ class Runner:
 
     async def read(self, caller: Caller, work: Callable[[Reader[Any]], Awaitable[T]]) -> T:
         """Run a read that is no operation, in the share of its caller."""
-        async with self._reads.of(caller.owner):
+        async with self._reads.slot_of(caller.owner):
             with self.admission.work():
                 return await self._database.read(work, self._isolated_tenant(caller))
 
     async def transact(self, caller: Caller, work: Callable[[Tx[Any]], Awaitable[T]], lane: str = "") -> T:
         """Run a transaction that is no operation, in the share of its caller in a lane."""
-        async with self._writes.of(lane_owner(lane, caller)):
+        async with self._writes.slot_of(lane_owner(lane, caller)):
             with self.admission.work():
                 return await self._database.transact(work, self._isolated_tenant(caller))
 
@@ -257,7 +257,7 @@ class Runner:
                 return await submit(caller, Call(caller, command))
             request = self.idempotency.request(operation.name, caller, command, key)
             # Of two equal concurrent requests, the second one waits here, without a connection.
-            async with self._repeats.of((request.id,)):
+            async with self._repeats.slot_of((request.id,)):
                 return await submit_keyed(caller, KeyedCall(Call(caller, command), request))
 
         return run
@@ -274,7 +274,7 @@ class Runner:
             return self._build_batches(operation, slots, transact, complete, mode.collect_seconds).submit
 
         async def submit_alone(caller: Caller, call: Any) -> Any:
-            async with slots.of(lane_owner(operation.lane, caller)):
+            async with slots.slot_of(lane_owner(operation.lane, caller)):
                 with self.admission.work():
                     [answer] = await transact(self._isolated_tenant(caller), [call])
             return _answer_or_raise(answer)
@@ -319,7 +319,7 @@ class Runner:
                     operation, mode, self._build_steps(operation, caller, command), caller, command
                 )
             request = self.idempotency.request(operation.name, caller, command, key)
-            async with self._repeats.of((request.id,)):
+            async with self._repeats.slot_of((request.id,)):
                 steps = self._build_steps(operation, caller, command, request)
                 answer = await steps.read(lambda reader: self.idempotency.find_answer(reader, request))
                 if answer is not None:

@@ -91,7 +91,7 @@ class Slots:
         self._retry_after = retry_after
         self._owners: dict[Hashable, OwnerNode] = {}
 
-    def of(self, owner: Owner) -> "Slot":
+    def slot_of(self, owner: Owner) -> "Slot":
         """A slot, for as long as an `async with` block lasts.
 
         Entering it raises `service_unavailable` if too much work of the owner waits, or if it waits too long.

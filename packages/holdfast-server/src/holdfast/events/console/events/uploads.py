@@ -170,7 +170,7 @@ class Uploads:
                     return
             form.refused.append(FileRefusal(file.name, reason))
 
-        async with self._slots.of(session.person.owner):
+        async with self._slots.slot_of(session.person.owner):
             fields = await signed_in.read_files(session, request, FileLimits(MAX_PHOTOS, MAX_PHOTO_BYTES), take)
         return form._replace(fields=fields)
 
