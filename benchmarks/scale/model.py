@@ -236,7 +236,7 @@ class Process:
         for call in calls:
             try:
                 if kind.priority:
-                    self._admission.require_room(kind.priority)
+                    self._admission.require_capacity(kind.priority)
             except Problem as problem:
                 self.refused += 1
                 pause = int(problem.retry_after or 1)

@@ -49,7 +49,7 @@ class AdmissionScene:
 
     def retry_after(self, priority: Priority, tenant: int | None = None) -> int | None:
         try:
-            self.admission.require_room(priority, tenant)
+            self.admission.require_capacity(priority, tenant)
         except Problem as problem:
             return problem.retry_after
         return None

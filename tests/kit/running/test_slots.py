@@ -246,24 +246,24 @@ def test_slots_are_never_exceeded_lost_or_left_free_while_work_waits(
     asking=st.integers(0, len(OWNERS) - 1),
 )
 @example(holders=[2, 2, 2, 2, 3, 5, 5, 5], asking=4)
-def test_a_check_for_room_refuses_exactly_when_taking_a_slot_would(holders: list[int], asking: int) -> None:
+def test_a_check_of_capacity_refuses_exactly_when_taking_a_slot_would(holders: list[int], asking: int) -> None:
     async def run() -> None:
         slots, end = Slots(ANY_BOUND, 2, max_waiting=3, max_waiting_together=6), asyncio.Event()
         tasks = [asyncio.create_task(hold(slots, OWNERS[index], end, [])) for index in holders]
         await turns()
 
         try:
-            slots.require_room(OWNERS[asking])
+            slots.require_capacity(OWNERS[asking])
         except Problem:
-            has_room = False
+            has_capacity = False
         else:
-            has_room = True
+            has_capacity = True
         tasks.append(asyncio.create_task(hold(slots, OWNERS[asking], end, [])))
         await turns()
 
         is_refused = tasks[-1].done()
         end.set()
         await asyncio.gather(*tasks, return_exceptions=True)
-        assert has_room == (not is_refused)
+        assert has_capacity == (not is_refused)
 
     asyncio.run(run())

@@ -105,9 +105,9 @@ async def password_turn(caller: Caller) -> AsyncGenerator[None]:
             yield
 
 
-def require_room(caller: Caller) -> None:
+def require_capacity(caller: Caller) -> None:
     """Raise `service_unavailable` if too many passwords wait for one more of this caller."""
-    _slots.require_room(_owner(caller))
+    _slots.require_capacity(_owner(caller))
 
 
 def _owner(caller: Caller) -> Owner:

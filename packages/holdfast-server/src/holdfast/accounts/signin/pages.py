@@ -151,7 +151,7 @@ class SignInPages:
         try:
             if password:
                 # First, so that a try that is refused for this does not count.
-                operations.require_room(caller)
+                operations.require_capacity(caller)
             await self._limits.hit(SIGN_INS_OF_CLIENT, caller.name)
             # A password belongs to one address. Links to all tagged forms of an address reach the same person.
             limit, tried = (PASSWORDS_OF_ADDRESS, email) if password else (LINKS_TO_ADDRESS, mailbox(email))
