@@ -175,7 +175,7 @@ class AgentRequests:
     def covers(self, operation: Operation) -> bool:
         return operation.name in self._covered
 
-    async def ask(
+    async def request_approval(
         self, tx: Tx[Any], operation: Operation, caller: Caller, command: Command, key: str | None
     ) -> Problem | ApprovedCall:
         """Store the call of an agent, so that a person can approve it. The same call is stored once.

@@ -28,8 +28,8 @@ LinkStatus = Literal["good", "used", "expired", "other_browser", "no_account"]
 """`other_browser`: another browser asked for the link; `no_account`: no account has the e-mail address."""
 
 
-class AskLink(Command):
-    """Asks for a link to sign in.
+class SendSignInLink(Command):
+    """Asks for a mail with a link to sign in.
 
     browser      the digest of the cookie of the browser that asks
     return_to    the path where the person wants to go
@@ -92,7 +92,7 @@ class LinkSignInResult(Struct):
     is_unbound: bool = False
 
 
-async def ask(tx: Tx[Any], caller: Caller, command: AskLink) -> None:
+async def send_sign_in_link(tx: Tx[Any], caller: Caller, command: SendSignInLink) -> None:
     """Store a link, and put the mail with it into the outbox, even if no account has the e-mail address."""
     await tx.run(
         """

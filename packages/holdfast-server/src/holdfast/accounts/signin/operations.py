@@ -198,13 +198,13 @@ class ListSessions(Command):
     account_id: int
 
 
-async def end(tx: Tx[Any], caller: Caller, command: EndSessions) -> None:
-    """End sessions."""
+async def end_sessions(tx: Tx[Any], caller: Caller, command: EndSessions) -> None:
+    """End one session of an account, or all of them."""
     await sessions.end(tx, command.account_id, command.id)
 
 
-async def list_open(reader: Reader[Any], caller: Caller, command: ListSessions) -> list[sessions.SessionRow]:
-    """The sessions of an account."""
+async def list_sessions(reader: Reader[Any], caller: Caller, command: ListSessions) -> list[sessions.SessionRow]:
+    """The open sessions of an account."""
     return await sessions.list_open(reader, command.account_id)
 
 
@@ -213,13 +213,21 @@ class SignInOperations:
 
     def __init__(self, directory: Directory) -> None:
         operation = partial(Operation, lane=SIGN_IN_LANE)
-        self.ask = operation("ask_sign_in_link", None, single(links.ask))
+        self.send_link = operation("ask_sign_in_link", None, single(links.send_sign_in_link))
         self.get_link = operation("get_sign_in_link", None, read(links.get))
-        self.use = operation("sign_in_by_link", None, single(SignInByLink(directory).use))
+        self.use_link = operation("sign_in_by_link", None, single(SignInByLink(directory).use))
         self.by_password = Operation(
             "sign_in_by_password", None, steps(SignInByPassword(directory).sign_in), lane=SIGN_IN_LANE
         )
-        self.known = operation("get_known_browser", None, read(sessions.is_known_browser))
-        self.list = operation("list_sessions", None, read(list_open))
-        self.end = operation("end_sessions", None, single(end))
-        self.all = (self.ask, self.get_link, self.use, self.by_password, self.known, self.list, self.end)
+        self.get_known_browser = operation("get_known_browser", None, read(sessions.is_known_browser))
+        self.list_sessions = operation("list_sessions", None, read(list_sessions))
+        self.end_sessions = operation("end_sessions", None, single(end_sessions))
+        self.all = (
+            self.send_link,
+            self.get_link,
+            self.use_link,
+            self.by_password,
+            self.get_known_browser,
+            self.list_sessions,
+            self.end_sessions,
+        )

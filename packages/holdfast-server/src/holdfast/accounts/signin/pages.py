@@ -22,7 +22,7 @@ from holdfast.accounts.signed_in_pages import (
     return_query,
 )
 from holdfast.accounts.signin import links, operations
-from holdfast.accounts.signin.links import AskLink, GetSignInLink, LinkSignInResult, SignInLinkView, UseLink
+from holdfast.accounts.signin.links import GetSignInLink, LinkSignInResult, SendSignInLink, SignInLinkView, UseLink
 from holdfast.accounts.signin.mail import MINUTES
 from holdfast.accounts.signin.operations import (
     EndSessions,
@@ -98,14 +98,10 @@ class SignInPages:
     def __init__(
         self, operations: SignInOperations, directory: Directory, runner: Runner, signed_in: SignedInPages
     ) -> None:
-        self._ask, self._get_link, self._use = (
-            runner[operations.ask],
-            runner[operations.get_link],
-            runner[operations.use],
-        )
-        self._by_password, self._list = runner[operations.by_password], runner[operations.list]
-        self._known = runner[operations.known]
-        self._end = runner[operations.end]
+        self._send_link, self._get_link = runner[operations.send_link], runner[operations.get_link]
+        self._use_link, self._sign_in_by_password = runner[operations.use_link], runner[operations.by_password]
+        self._get_known_browser = runner[operations.get_known_browser]
+        self._list_sessions, self._end_sessions = runner[operations.list_sessions], runner[operations.end_sessions]
         self._directory = directory
         self._signed_in = signed_in
         self._limits = signed_in.limits
@@ -161,7 +157,9 @@ class SignInPages:
                 await self._limits.hit_shared(limit, tried, caller.name)
             if password:
                 user_agent = request.headers.get(b"user-agent", b"").decode("latin-1")
-                entered = await self._by_password(caller, SignIn(email=email, password=password, user_agent=user_agent))
+                entered = await self._sign_in_by_password(
+                    caller, SignIn(email=email, password=password, user_agent=user_agent)
+                )
         except Problem as problem:
             notice = TRY_LATER.get(problem.type)
             if notice is None:
@@ -169,7 +167,7 @@ class SignInPages:
             return self._form(request, fields, problem.status, notice=notice, headers=headers_of(problem))
         return_to = local_path(fields.get("return_to", ""))
         if not password:
-            return await self._send(caller, request, email, return_to)
+            return await self._answer_with_link(caller, request, email, return_to)
         if entered is None:
             return self._form(request, fields, 422, notice="wrong")
         return self._enter(entered.secret, entered.known, return_to)
@@ -198,7 +196,7 @@ class SignInPages:
         user_agent = request.headers.get(b"user-agent", b"").decode("latin-1")
         language = language_of(request).code
         command = UseLink(id=id, browser=browser, user_agent=user_agent, language=language)
-        done: LinkSignInResult = await self._use(caller, command)
+        done: LinkSignInResult = await self._use_link(caller, command)
         if done.status != "good":
             return self._link_page(request, SignInLinkView(done.status, done.email, "", done.is_unbound), id, 410)
         return self._enter(done.secret, done.known, done.return_to)
@@ -207,7 +205,7 @@ class SignInPages:
         """End this session."""
         if request.method == "POST":
             await self._signed_in.read(session, request)
-            await self._end(session.person, EndSessions(account_id=session.account_id, id=session.id))
+            await self._end_sessions(session.person, EndSessions(account_id=session.account_id, id=session.id))
             return self._signed_out()
         return redirect(ACCOUNT)
 
@@ -218,13 +216,13 @@ class SignInPages:
             fields = await self._signed_in.read(session, request)
             which = fields.get("session", "")
             if which == "all":
-                await self._end(caller, EndSessions(account_id=session.account_id))
+                await self._end_sessions(caller, EndSessions(account_id=session.account_id))
                 return self._signed_out()
             if not which.isascii() or not which.isdigit() or len(which) > 18:
                 raise BAD_REQUEST("The form names no session.", hint="Open the page again.")
-            await self._end(caller, EndSessions(account_id=session.account_id, id=int(which)))
+            await self._end_sessions(caller, EndSessions(account_id=session.account_id, id=int(which)))
             return redirect(language_of(request).at(ACCOUNT))
-        open_sessions = await self._list(caller, ListSessions(account_id=session.account_id))
+        open_sessions = await self._list_sessions(caller, ListSessions(account_id=session.account_id))
         return self._signed_in.page(
             session,
             request,
@@ -237,16 +235,16 @@ class SignInPages:
             more=self._more,
         )
 
-    async def _send(self, caller: Caller, request: Request, email: str, return_to: str) -> Reply:
-        """Send a link that works in this browser."""
+    async def _answer_with_link(self, caller: Caller, request: Request, email: str, return_to: str) -> Reply:
+        """Send a link that works in this browser, and show that a mail is on its way."""
         language = language_of(request)
         name = self._sessions.cookie_name("browser")
         browser = request.cookies.get(name, "")
         if not is_cookie_secret(browser):  # the text from a browser may be invalid in a header
             browser = new_cookie_secret()
-        await self._ask(
+        await self._send_link(
             caller,
-            AskLink(email=email, browser=sessions.digest(browser), return_to=return_to, language=language.code),
+            SendSignInLink(email=email, browser=sessions.digest(browser), return_to=return_to, language=language.code),
         )
         reply = redirect(language.at(f"{SIGN_IN}/sent"))
         return _with_headers(reply, self._sessions.cookie("browser", browser, BROWSER_COOKIE_SECONDS))
@@ -263,7 +261,9 @@ class SignInPages:
     async def _is_known_browser(self, caller: Caller, request: Request, email: str) -> bool:
         """Whether the owner of an address has signed in in this browser."""
         secret = request.cookies.get(self._sessions.cookie_name("known"), "")
-        return is_cookie_secret(secret) and await self._known(caller, GetKnownBrowser(email=email, secret=secret))
+        return is_cookie_secret(secret) and await self._get_known_browser(
+            caller, GetKnownBrowser(email=email, secret=secret)
+        )
 
     def _form(
         self,

@@ -160,7 +160,7 @@ class Runner:
             if key and (answer := await self._find_answer(operation, caller, command, key)) is not None:
                 return await self._complete_answer(operation, answer)
             outcome = await self.transact(
-                caller, lambda tx: approvals.ask(tx, operation, caller, command, key), operation.lane
+                caller, lambda tx: approvals.request_approval(tx, operation, caller, command, key), operation.lane
             )
             if isinstance(outcome, Problem):
                 raise outcome
