@@ -118,8 +118,8 @@ def service(database: Database) -> Service:
             settings.base_url,
             home=HOME,
             navigation=navigation,
-            account=MORE,
-            hint=HINT,
+            account_template=MORE,
+            hint_template=HINT,
         ),
         agent_requests=RequestApprovals(
             RequestReader(OPERATIONS, database.across_tenants(), find_credentials, read_facts), runner

@@ -110,7 +110,8 @@ class SignInPages:
         self._secret = signed_in.secret
         self._tokens = FormTokens(signed_in.secret.own_signer("sign-in forms"))
         self._base_url = signed_in.base_url
-        self._home, self._more, self._hint = signed_in.home, signed_in.account, signed_in.hint
+        self._home = signed_in.home
+        self._account_template, self._hint_template = signed_in.account_template, signed_in.hint_template
 
     def routes(self) -> list[Route]:
         def page(path: str, name: str, answer: Any) -> Route:
@@ -232,7 +233,7 @@ class SignInPages:
             browser_name=browser_name,
             this=session.id,
             account=session.account,
-            more=self._more,
+            more=self._account_template,
         )
 
     async def _answer_with_link(self, caller: Caller, request: Request, email: str, return_to: str) -> Reply:
@@ -286,7 +287,7 @@ class SignInPages:
             with_password=bool(fields.get("password")),
             token=self._tokens.issue("sign in"),
             notice=notice,
-            hint=self._hint,
+            hint=self._hint_template,
             link_status="",
         )
 
@@ -298,7 +299,7 @@ class SignInPages:
             link_status=link.status,
             email=link.email if link.status in {"good", "no_account"} else "",
             is_unbound=link.is_unbound,
-            hint=self._hint,
+            hint=self._hint_template,
             path=f"{SIGN_IN}/{links.encode_token(self._secret, id)}",
             token=self._tokens.issue(f"link {id}"),
             minutes=MINUTES,

@@ -64,7 +64,7 @@ def verify_page_routes(database: Database, limits: Limits) -> list[Route]:
 
         async def render() -> CachedPage:
             content = SITE.render("log/verify.html", language=language, script=Markup(SCRIPT), keys=keys)  # noqa: S704 - ours
-            return cached_page(content, security_headers(language, programs=SCRIPT_SOURCE))
+            return cached_page(content, security_headers(language, script_source=SCRIPT_SOURCE))
 
         return (await pages.get((language, keys), render)).reply(request)
 
