@@ -130,7 +130,7 @@ class Runner:
 
     def __getitem__(self, operation: Operation) -> Run:
         """The run of an operation, without the links of its answers."""
-        run = self.linked_run(operation)
+        run = self.run_with_link(operation)
         if not operation.has_link:
             return run
 
@@ -139,7 +139,7 @@ class Runner:
 
         return run_without_link
 
-    def linked_run(self, operation: Operation) -> Run:
+    def run_with_link(self, operation: Operation) -> Run:
         """The run of an operation, whose answers are `LinkedAnswer` if the operation has them."""
         name = operation.name
         if name not in self._runs:
