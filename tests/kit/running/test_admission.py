@@ -175,7 +175,7 @@ async def test_work_that_waits_for_one_tenant_gets_no_other_tenant_refused(scene
         scene.now += 10
         assert scene.refused() == [*Priority]
 
-        work.leave_to(7)
+        work.move_to_tenant(7)
 
         assert scene.refused() == []
     assert scene.admission.in_progress == MANY - 1

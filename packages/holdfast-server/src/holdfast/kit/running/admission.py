@@ -134,8 +134,8 @@ class Work:
         self._backlog.begin(self._began)
         return self
 
-    def leave_to(self, tenant: int | None) -> None:
-        """From now on only a tenant waits for it; with None no tenant is known to wait, and it is not counted there."""
+    def move_to_tenant(self, tenant: int | None) -> None:
+        """Count the work only for a tenant from now on. None: no tenant is known to wait for it; it counts nowhere."""
         self._end()
         self._tenant = tenant
         self._backlog = self._admission.backlog_of(tenant) if tenant is not None else Backlog(self._began)

@@ -111,7 +111,7 @@ class OperationBatches:
                 complete=self._complete,
                 collect_seconds=self._collect_seconds,
             )
-            batcher.on_locked = self._leave_to_tenant
+            batcher.on_locked = self._move_to_tenant
         with self._admission.work() as work:
             self._works[id(call)] = work
             try:
@@ -146,9 +146,9 @@ class OperationBatches:
                         answers[index] = answer
         return [_locked_problem() if isinstance(answer, LockedRow) else answer for answer in answers]
 
-    def _leave_to_tenant(self, locked: LockedRow, call: Any) -> None:
+    def _move_to_tenant(self, locked: LockedRow, call: Any) -> None:
         if work := self._works.get(id(call)):
-            work.leave_to(locked.tenant)
+            work.move_to_tenant(locked.tenant)
 
 
 def _locked_problem() -> Problem:
