@@ -19,7 +19,7 @@ import structlog
 from psycopg.errors import IdleInTransactionSessionTimeout
 
 from holdfast.kit.background import row_work
-from holdfast.kit.background.loops import yield_to_requests
+from holdfast.kit.background.request_priority import yield_to_requests
 from holdfast.kit.background.row_work import RowWork
 from holdfast.kit.background.subprocess_call import SubprocessStartError
 from holdfast.kit.compat.task_ending import end_tasks

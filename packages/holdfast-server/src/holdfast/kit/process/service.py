@@ -16,7 +16,8 @@ import structlog
 
 from holdfast.kit import mcp
 from holdfast.kit.background import row_work
-from holdfast.kit.background.loops import Leaders, Loop, keep_running
+from holdfast.kit.background.leaders import Leaders
+from holdfast.kit.background.loops import Loop, keep_running
 from holdfast.kit.background.tasks import TaskHandler, TimedTask, duplicate_names, run_tasks
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, ErrorBody, Problem
