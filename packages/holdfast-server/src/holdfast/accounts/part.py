@@ -50,7 +50,7 @@ def account_part(table: LiteralString, directory: Directory, limits: LimitOperat
         )
 
     return Part(
-        operations=(*operations.all, *mailboxes.OPERATIONS, *limits.all),
+        operations=(*operations.all, *mailboxes.OPERATIONS, *limits.operations),
         endpoints=endpoints,
         loops=(unifying_loop(table),),
         timed_tasks=(

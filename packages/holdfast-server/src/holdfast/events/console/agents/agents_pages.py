@@ -180,7 +180,7 @@ class OrganizerAgents:
         self._requests = requests
         self._apps, self._actions = runner[grants.LIST], runner[LIST_AGENT_ACTIONS]
         self._keys, self._uses = console.run["list_api_keys"], runner[LIST_USES]
-        self._limits = runner[keys.KEY_LIMITS.list]
+        self._limits = runner[keys.KEY_LIMITS.list_limits]
 
     async def cards(self, session: Session, request: Request) -> Sequence[AgentCard]:
         """The connected apps and the active keys, the one used last first."""
