@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast import accounts
-from holdfast.accounts.agents.requests import RequestApprovals, RequestReader
+from holdfast.accounts.agents.approvals import RequestApprovals, RequestReader
 from holdfast.accounts.part import account_part
 from holdfast.accounts.sessions import Sessions
 from holdfast.accounts.signed_in_pages import SessionGate, SignedInPages

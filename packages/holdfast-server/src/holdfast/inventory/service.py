@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import accounts
-from holdfast.accounts.agents.requests import RequestApprovals, RequestReader
+from holdfast.accounts.agents.approvals import RequestApprovals, RequestReader
 from holdfast.accounts.part import account_part
 from holdfast.accounts.sessions import SESSIONS_CHANNEL, Sessions
 from holdfast.accounts.signed_in_pages import SignedInPages

@@ -17,8 +17,8 @@ from holdfast.accounts.agents.agents_page import (
     ConnectionDetails,
     RequestCard,
 )
+from holdfast.accounts.agents.approvals import RequestApprovals
 from holdfast.accounts.agents.limits import AgentLimit, ListLimits
-from holdfast.accounts.agents.requests import RequestApprovals
 from holdfast.accounts.agents.requests_page import MAX_REQUESTS
 from holdfast.accounts.sessions import Session
 from holdfast.events.agents.actions import LIST_AGENT_ACTIONS, AgentAction, ListAgentActions
@@ -245,7 +245,7 @@ class OrganizerAgents:
 
     async def requests(self, session: Session, request: Request) -> Sequence[RequestCard]:
         """What waits for the organizer."""
-        every_waiting = await self._requests.waiting(organizer(session), MAX_REQUESTS)
+        every_waiting = await self._requests.list_waiting(organizer(session), MAX_REQUESTS)
         return [await describe(session, request, waiting) for waiting in every_waiting]
 
     async def values(self, session: Session, request: Request) -> Mapping[str, Any]:
