@@ -10,8 +10,8 @@ from holdfast.events.ownership import end_stranger
 from holdfast.events.webhooks.operations import MAX_ENDPOINTS
 from holdfast.kit.webhooks import endpoints, sending
 from holdfast.kit.webhooks.sending import DeliveryWork
-from tests.events.webhooks.programs import Program, Programs, change
 from tests.helpers.events_service import Client, Service
+from tests.helpers.webhook_programs import Program, Programs, change
 from tests.helpers.webhook_receiver import Answer, deliver, fan_all_out
 
 
