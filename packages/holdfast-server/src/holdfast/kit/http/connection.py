@@ -93,7 +93,7 @@ class Connection(HttpToolsProtocol):
             self._refuse(self._problem)
         elif self._unbegun:
             self._wait(data)
-        elif self._is_between_requests() and not self._bounds.pace.begins(self.loop, data, self._source):
+        elif self._is_between_requests() and not self._bounds.pace.begins_at_once(self.loop, data, self._source):
             self._bounds.pace.add(self, self._source)
             self._wait(data)
         else:
@@ -172,7 +172,7 @@ class Connection(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         """Begin a request; one that was sent together with earlier ones begins in its turn."""
-        if self._begins_pipelined and not self._bounds.pace.begins(self.loop, b"", self._source):
+        if self._begins_pipelined and not self._bounds.pace.begins_at_once(self.loop, b"", self._source):
             self._pipelined = cycle, app
             self._bounds.pace.add(self, self._source)
         else:
