@@ -18,7 +18,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from msgspec import Struct
 
-from holdfast.accounts import sessions
+from holdfast.accounts import known_browsers, sessions
 from holdfast.accounts.directory import Directory
 from holdfast.accounts.signin import links
 from holdfast.accounts.signin.links import SignInByLink
@@ -179,7 +179,7 @@ class SignInByPassword:
             account = (await self._directory.find(tx, [id])).get(id)
             is_owner = account is not None and account.is_proved
             return PasswordSignInResult(
-                secret, await sessions.note_browser(tx, id, command.email) if is_owner else None
+                secret, await known_browsers.note_browser(tx, id, command.email) if is_owner else None
             )
 
         return await steps.conclude(begin)
@@ -219,7 +219,7 @@ class SignInOperations:
         self.by_password = Operation(
             "sign_in_by_password", None, steps(SignInByPassword(directory).sign_in), lane=SIGN_IN_LANE
         )
-        self.get_known_browser = operation("get_known_browser", None, read(sessions.is_known_browser))
+        self.get_known_browser = operation("get_known_browser", None, read(known_browsers.is_known_browser))
         self.list_sessions = operation("list_sessions", None, read(list_sessions))
         self.end_sessions = operation("end_sessions", None, single(end_sessions))
         self.all = (

@@ -10,7 +10,8 @@ from typing import Any, Literal, NamedTuple
 
 from holdfast.accounts import sessions
 from holdfast.accounts.directory import Directory
-from holdfast.accounts.sessions import KNOWN_DAYS, GetKnownBrowser, Session
+from holdfast.accounts.known_browsers import KNOWN_DAYS, GetKnownBrowser
+from holdfast.accounts.sessions import Session
 from holdfast.accounts.settings import LINKS_TO_ADDRESS, PASSWORDS_OF_ADDRESS, SIGN_INS_OF_CLIENT, SIGN_INS_OF_OWNER
 from holdfast.accounts.signed_in_pages import (
     ACCOUNT,
