@@ -4,8 +4,8 @@ connection.
 A mail that the mail server has accepted is stored as sent before another mail is sent on that connection. So a second
 copy, with the same Message-ID, is possible only if a process ends between the server's answer and that commit.
 
-The process reads the lease immediately before it sends the content of a mail. So a process that was
-stopped sends nothing that another has sent meanwhile.
+The process reads the lease immediately before it sends the content of a mail. So a process that was stopped sends
+nothing that another has sent meanwhile.
 """
 
 import asyncio
@@ -283,15 +283,15 @@ class DueMails:
                 AttemptResult(mail.id, "failed", f"{outbox.RENDER_ERROR_PREFIX}: {header_text(repr(error))[:500]}")
             )
             return []
-        left: list[tuple[Mail, Envelope]] = []
+        sendable: list[tuple[Mail, Envelope]] = []
         for mail, result in zip(mails, rendered, strict=True):
             if isinstance(result, Envelope):
-                left.append((mail, result))
+                sendable.append((mail, result))
             elif not isinstance(result, HeldMail):
                 await self._attempts.store(
                     AttemptResult(mail.id, "failed", result.why) if result else AttemptResult(mail.id, "superseded")
                 )
-        return left
+        return sendable
 
 
 class ShardWork(RowWork[ShardLease]):
@@ -319,7 +319,7 @@ class ShardWork(RowWork[ShardLease]):
         self._leases = leases
         self._connections = connections
         self._rate = rate
-        self._unheld_at = float("-inf")
+        self._holds_ended_at = float("-inf")
         self._last_lease_at = float("-inf")
         self._next_due_at: float | None = None
         self._turns = due_mails.turns
@@ -337,8 +337,8 @@ class ShardWork(RowWork[ShardLease]):
         self._last_lease_at = time.monotonic()
         # A result that is not stored may be of a shard that this process has lost: it must not be sent again.
         await self._results.flushed()
-        if time.monotonic() > self._unheld_at + POLL_SECONDS:
-            self._unheld_at = time.monotonic()
+        if time.monotonic() > self._holds_ended_at + POLL_SECONDS:
+            self._holds_ended_at = time.monotonic()
             await self._database.autocommit(outbox.end_due_holds)
         # A mail that becomes due before the leases below is leased; one that becomes due after them is counted here.
         seconds = await self._database.read(turns.seconds_until_next_due)

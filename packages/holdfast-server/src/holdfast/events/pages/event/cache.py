@@ -130,7 +130,12 @@ def linked_event_cache(database: Database, runner: Runner) -> LookupCache[int, L
 
     # The occurrence of a series that a link shows depends on several events.
     return LookupCache(
-        LINKED_EVENTS, database, CHANGE_CHANNEL, int, look_up, by_itself=lambda linked_event: linked_event.is_own_event
+        LINKED_EVENTS,
+        database,
+        CHANGE_CHANNEL,
+        int,
+        look_up,
+        changes_alone=lambda linked_event: linked_event.is_own_event,
     )
 
 
