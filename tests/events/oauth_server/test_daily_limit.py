@@ -32,7 +32,7 @@ async def test_an_app_that_is_connected_again_goes_on_with_the_same_count(scene:
     assert await register(scene, first, event["id"], "cal@example.com") == "daily_limit_reached"
     assert await register(scene, second, event["id"], "cal@example.com") == "daily_limit_reached"
     [listed] = await scene.service.database.read(lambda reader: list_limits(reader, system(scene.ada.id), ListLimits()))
-    read_limit = await scene.service.runner[KEY_LIMITS.get_limit](
+    read_limit = await scene.service.runner.run_of(KEY_LIMITS.get_limit)(
         system(scene.ada.id), GetLimit(client_id=scene.app.id)
     )
     assert (read_limit.daily_limit, read_limit.used) == (2, 2)

@@ -47,7 +47,7 @@ class AgentLimitPage:
         lists: Mapping[str, str],
     ) -> None:
         self._console = console
-        self._get_limit, self._set_limit = runner[operations.get_limit], runner[operations.set_limit]
+        self._get_limit, self._set_limit = runner.run_of(operations.get_limit), runner.run_of(operations.set_limit)
         self._caller_of = caller_of
         self._counts = counts
         self._layout = layout

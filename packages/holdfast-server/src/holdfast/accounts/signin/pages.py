@@ -99,10 +99,16 @@ class SignInPages:
     def __init__(
         self, operations: SignInOperations, directory: Directory, runner: Runner, signed_in: SignedInPages
     ) -> None:
-        self._send_link, self._get_link = runner[operations.send_link], runner[operations.get_link]
-        self._use_link, self._sign_in_by_password = runner[operations.use_link], runner[operations.by_password]
-        self._get_known_browser = runner[operations.get_known_browser]
-        self._list_sessions, self._end_sessions = runner[operations.list_sessions], runner[operations.end_sessions]
+        self._send_link, self._get_link = runner.run_of(operations.send_link), runner.run_of(operations.get_link)
+        self._use_link, self._sign_in_by_password = (
+            runner.run_of(operations.use_link),
+            runner.run_of(operations.by_password),
+        )
+        self._get_known_browser = runner.run_of(operations.get_known_browser)
+        self._list_sessions, self._end_sessions = (
+            runner.run_of(operations.list_sessions),
+            runner.run_of(operations.end_sessions),
+        )
         self._directory = directory
         self._signed_in = signed_in
         self._limits = signed_in.limits

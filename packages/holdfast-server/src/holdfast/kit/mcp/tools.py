@@ -206,7 +206,7 @@ class Tool:
         self.access = Access.of(operation, runner)
         # Built when the service starts, so that an answer type that is no object is found at that time.
         self.definition = definition(operation)
-        self._run = runner[operation]
+        self._run = runner.run_of(operation)
         self._read_only = ReadOnlyMembers(operation, runner)
         self._command = ArgumentReader(operation.tool_command, operation.read_only_fields)
 

@@ -128,7 +128,7 @@ class Runner:
         self._operations = {operation.name: operation for operation in operations}
         self._runs: dict[str, Run] = {}
 
-    def __getitem__(self, operation: Operation) -> Run:
+    def run_of(self, operation: Operation) -> Run:
         """The run of an operation, without the links of its answers."""
         run = self.run_with_link(operation)
         if not operation.has_link:

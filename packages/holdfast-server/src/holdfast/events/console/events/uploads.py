@@ -141,7 +141,7 @@ class Uploads:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._keep = runner[STORE_PHOTO]
+        self._keep = runner.run_of(STORE_PHOTO)
         self._slots = Slots(FORMS_WITH_FILES, MAX_CONCURRENT_FORMS, timeout=SLOT_TIMEOUT_SECONDS)
 
     async def read(self, session: Session, request: Request, room: int = MAX_PHOTOS) -> UploadForm:

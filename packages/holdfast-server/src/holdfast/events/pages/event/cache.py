@@ -126,7 +126,7 @@ def linked_event_cache(database: Database, runner: Runner) -> LookupCache[int, L
     """The cache of the events that links show, by the id of the event in the link. `get` raises `not_found`."""
 
     async def look_up(event_id: int) -> LinkedEvent:
-        return await runner[FIND_LINKED_EVENT](ADMIN, FindLinkedEvent(event_id=event_id))
+        return await runner.run_of(FIND_LINKED_EVENT)(ADMIN, FindLinkedEvent(event_id=event_id))
 
     # The occurrence of a series that a link shows depends on several events.
     return LookupCache(

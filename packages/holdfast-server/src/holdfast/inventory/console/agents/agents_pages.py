@@ -199,7 +199,7 @@ class ShopAgents:
         self, console: Console, platform: Platform, account_runner: Runner, requests: RequestApprovals
     ) -> None:
         self._requests = requests
-        self._limits = account_runner[SHOP_LIMITS.list_limits]
+        self._limits = account_runner.run_of(SHOP_LIMITS.list_limits)
         self._show, self._get_pool = console.run["show_access"], console.run["get_pool"]
         self._actions = console.run["list_shop_agent_actions"]
         self._rows = HistoryRows(console, platform)
