@@ -207,7 +207,7 @@ async def test_processes_with_the_same_call_in_steps_conclude_it_once(
         return await opened.conclude(lambda tx: put(tx, caller, command))
 
     operation = Operation("put_book", "POST /books", steps(put_together), body_member="book")
-    processes = [Runner((operation,), service.database)[operation] for _ in pages]
+    processes = [Runner((operation,), service.database).run_of(operation) for _ in pages]
     outcomes = await asyncio.gather(
         *(once(STRANGER, Put(pages=count), "K") for once, count in zip(processes, pages, strict=True)),
         return_exceptions=True,
@@ -255,7 +255,7 @@ async def test_a_dry_run_answers_as_the_work_would_and_changes_nothing(runner: R
         return await tx.value("select count(*) from shelf")
 
     operation = Operation("put_book", "POST /books", single(put_repeatedly))
-    run = Runner((operation,), service.database)[operation]
+    run = Runner((operation,), service.database).run_of(operation)
 
     assert await run(STRANGER, Try(pages=7, dry_run=True, idempotency_key="K")) == 1
     assert await shelf(service) == []
