@@ -10,8 +10,8 @@ from structlog.testing import capture_logs
 from holdfast.events.service import EVENTS
 from holdfast.inventory.problems import error_body, oauth_body
 from holdfast.inventory.service import INVENTORY
-from holdfast.kit.http.connection_limits import URGENT
 from holdfast.kit.http.handler import Access, as_problem
+from holdfast.kit.http.request_pace import URGENT
 from holdfast.kit.process.service_process import ServiceProcess
 from tests.helpers.form_browser import token
 from tests.helpers.routes import serve_all_routes

@@ -227,7 +227,7 @@ class Work(running.Work):
         arguments |= {name: value for name, value in self.ann.items() if name in fields}
         if "sender_key" in fields:
             arguments |= {"sender_key": sender_keys(self.database.resources.secret)[0].public_key}
-        caller = person(1, self.ada.id) if operation in KEY_LIMITS.all else api_key(1, self.ada.id)
+        caller = person(1, self.ada.id) if operation in KEY_LIMITS.operations else api_key(1, self.ada.id)
         refused = await attempt(self.database, operation, caller, arguments)
         if refused:
             self.refused[operation.name] = refused.code

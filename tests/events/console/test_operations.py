@@ -46,7 +46,7 @@ def copy(id: int, **fields: Any) -> CopyEvent:
 
 async def refusal(service: Service, operation: Operation, who: Client, command: Any) -> ProblemType:
     """What an organizer who is signed in is refused with."""
-    run = Runner((operation,), service.database)[operation]
+    run = Runner((operation,), service.database).run_of(operation)
     with pytest.raises(Problem) as refused:
         await run(person(1, who.id), command)
     return refused.value.type

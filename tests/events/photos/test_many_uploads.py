@@ -249,7 +249,7 @@ async def test_forms_of_the_console_have_the_same_limits(settings: Settings, mon
         edit = EditEvent(
             event_id=event["id"], version="", changes=UpdateEvent(event_id=event["id"], image_keys=[keys[1]])
         )
-        await service.runner[COPY_EVENT](caller, replaced(copy, image_keys=[keys[0]]))
+        await service.runner.run_of(COPY_EVENT)(caller, replaced(copy, image_keys=[keys[0]]))
         monkeypatch.setattr(sandbox, "budget", TimeBudget(sandbox.DECODER_TIME, sandbox.BUDGET_SECONDS, "{seconds}"))
         sandbox.budget.spend(ada.id, sandbox.DECODER_SECONDS)
 
@@ -259,7 +259,7 @@ async def test_forms_of_the_console_have_the_same_limits(settings: Settings, mon
             (STORE_PHOTO, StorePhoto(content=picture())),
         ):
             with pytest.raises(Problem) as refused:
-                await service.runner[operation](caller, command)
+                await service.runner.run_of(operation)(caller, command)
             assert refused.value.code == "rate_limited"
 
 

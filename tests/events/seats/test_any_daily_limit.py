@@ -52,7 +52,7 @@ async def try_phases(services: Sequence[Service], phases: Sequence[Phase]) -> No
         for id, daily_limit in zip(ids, phase.limits, strict=True):
             command = SetLimit(key_id=id, daily_limit=daily_limit)
             await services[0].database.transact(
-                lambda tx, command=command: KEY_LIMITS.store(tx, system(ada.id), command)
+                lambda tx, command=command: KEY_LIMITS.store_limit(tx, system(ada.id), command)
             )
 
         async def attempt(call: Attempt) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import accounts
-from holdfast.accounts.agents.requests import RequestApprovals, RequestReader
+from holdfast.accounts.agents.approvals import RequestApprovals, RequestReader
 from holdfast.accounts.part import account_part
 from holdfast.accounts.sessions import SESSIONS_CHANNEL, Sessions
 from holdfast.accounts.signed_in_pages import SignedInPages
@@ -118,8 +118,8 @@ def service(database: Database) -> Service:
             settings.base_url,
             home=HOME,
             navigation=navigation,
-            account=MORE,
-            hint=HINT,
+            account_template=MORE,
+            hint_template=HINT,
         ),
         agent_requests=RequestApprovals(
             RequestReader(OPERATIONS, database.across_tenants(), find_credentials, read_facts), runner

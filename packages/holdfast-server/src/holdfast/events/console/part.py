@@ -85,7 +85,7 @@ def endpoints(context: Context) -> Endpoints:
     signed_in, runner = context.signed_in, context.console_runner
     settings, secret = context.database.resources.settings, context.database.resources.secret
     changes = LiveChanges(context.database)
-    console = Console(signed_in, {operation.name: runner[operation] for operation in api.OPERATIONS})
+    console = Console(signed_in, {operation.name: runner.run_of(operation) for operation in api.OPERATIONS})
     uploads = Uploads(console, runner)
     event_page = ConsoleEventPage(console, runner, settings, secret)
     agents_page = agents_pages.agents_page(console, runner, settings, context.agent_requests)

@@ -82,7 +82,9 @@ class OwnDataPages:
 
     def __init__(self, database: Database, runner: Runner, limits: Limits) -> None:
         self._base_url, self._secret = database.resources.settings.base_url, database.resources.secret
-        self._check_link, self._export, self._preview, self._erase = (runner[operation] for operation in OPERATIONS)
+        self._check_link, self._export, self._preview, self._erase = (
+            runner.run_of(operation) for operation in OPERATIONS
+        )
         self._limits = limits
         self._tokens = FormTokens(self._secret.signer("own data forms"))
 
@@ -204,7 +206,10 @@ class DataPage:
 
     def __init__(self, database: Database, runner: Runner, limits: Limits) -> None:
         self._base_url, self._secret = database.resources.settings.base_url, database.resources.secret
-        self._get_registration, self._send = runner[own_registration_pages.READ_REGISTRATION], runner[SEND]
+        self._get_registration, self._send = (
+            runner.run_of(own_registration_pages.READ_REGISTRATION),
+            runner.run_of(SEND),
+        )
         self._limits = limits
         self._tokens = FormTokens(self._secret.signer("data link forms"))
 

@@ -60,18 +60,18 @@ def endpoints(context: Context) -> Endpoints:
     database, runner, limits, streams = context.database, context.runner, context.limits, context.streams
     settings = database.resources.settings
     linked_events = cache.linked_event_cache(database, runner)
-    organizers = OrganizerCache(database, runner[READ_ORGANIZER])
+    organizers = OrganizerCache(database, runner.run_of(READ_ORGANIZER))
     live_events, live_organizers = LiveEvents(database), LiveOrganizers(database, runner, organizers)
 
     def page(path: str, access: Access, answer: Callable[[Caller, Request], Awaitable[Reply]]) -> Route:
         return Route(path, Handler(access, limits, answer, cached_refusals(SITE.refuse)))
 
     tokens = ReleaseTokenReader(database)
-    event = EventPage(database, limits, linked_events, organizers, runner[READ])
+    event = EventPage(database, limits, linked_events, organizers, runner.run_of(READ))
     cover = CoverImage(linked_events)
-    calendar = CalendarFile(settings, runner[READ])
-    organizer = OrganizerPage(settings, organizers, runner[READ_ORGANIZER])
-    feeds = OrganizerFeeds(settings, runner[READ_FEED])
+    calendar = CalendarFile(settings, runner.run_of(READ))
+    organizer = OrganizerPage(settings, organizers, runner.run_of(READ_ORGANIZER))
+    feeds = OrganizerFeeds(settings, runner.run_of(READ_FEED))
     routes = [
         page("/organizers/{slug}/events/{event_id}", event.access, event.answer),
         page("/events/{event_id}", Access("short_event_page"), event.find),

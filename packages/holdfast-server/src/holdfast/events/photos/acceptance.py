@@ -52,7 +52,7 @@ async def accept(steps: Steps, caller: Caller, uploads: Sequence[str], field: st
     refused: list[str] = []
     for key in uploads:
         try:
-            async with _uploads.of((key,)):
+            async with _uploads.slot_of((key,)):
                 await _accept_upload(steps, owner, key)
         except UnfitFile as reason:
             refused.append(message("%(key)s %(reason)s", key=key, reason=message_of(reason)))

@@ -180,7 +180,7 @@ def progress_cache(database: Database, runner: Runner) -> LookupCache[int, Queue
     """The progress of queues by id, at most a second old. `get` raises `not_found`."""
 
     async def look_up(queue_id: int) -> QueueProgress:
-        return await runner[READ_PROGRESS](ADMIN, GetProgress(queue_id=queue_id))
+        return await runner.run_of(READ_PROGRESS)(ADMIN, GetProgress(queue_id=queue_id))
 
     return LookupCache(QUEUES_LOOKED_UP, database, QUEUES_CHANNEL, int, look_up)
 

@@ -123,7 +123,11 @@ class RoomPage:
     def __init__(self, database: Database, runner: Runner, limits: Limits, *, framed: bool) -> None:
         self._settings = database.resources.settings
         self._database = database
-        self._visit, self._join, self._get_receipt = runner[VISIT], runner[JOIN], runner[GET_RECEIPT]
+        self._visit, self._join, self._get_receipt = (
+            runner.run_of(VISIT),
+            runner.run_of(JOIN),
+            runner.run_of(GET_RECEIPT),
+        )
         self._limits = limits
         self._framed = framed
         self.access = Access("framed_waiting_room" if framed else "waiting_room")

@@ -70,7 +70,7 @@ class EmbeddedSessionGate(SessionGate):
         return PageContext(
             replace(language, query_fields=(("shop", shop),)),
             ancestors=" ".join(self._admins(shop)),
-            programs=_origin(bridge),
+            script_source=_origin(bridge),
             home=HOME,
             values={
                 "bridge": {"address": bridge, "client_id": self._settings.client_id},
@@ -115,7 +115,7 @@ class EmbeddedSessionGate(SessionGate):
             401,
             language=context.language,
             ancestors=context.ancestors,
-            programs=context.programs,
+            script_source=context.script_source,
             query=request.query,
             path=_with_query(request.path, _page_parameters(query)),
             entered=any(name == ENTERED for name, _ in query),

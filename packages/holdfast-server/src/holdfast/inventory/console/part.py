@@ -72,8 +72,8 @@ def endpoints(context: Context) -> Endpoints:
     signed_in, resources = context.signed_in, context.database.resources
     settings, platform = resources.settings, resources.platform
     run = {
-        **{operation.name: context.console_runner[operation] for operation in (*api.OPERATIONS, *OPERATIONS)},
-        **{operation.name: context.account_runner[operation] for operation in TENANTLESS_OPERATIONS},
+        **{operation.name: context.console_runner.run_of(operation) for operation in (*api.OPERATIONS, *OPERATIONS)},
+        **{operation.name: context.account_runner.run_of(operation) for operation in TENANTLESS_OPERATIONS},
     }
     console = Console(signed_in, run)
     return Endpoints(

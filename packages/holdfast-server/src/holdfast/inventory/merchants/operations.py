@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, LiteralString
 
-from holdfast.accounts import sessions
+from holdfast.accounts import known_browsers, sessions
 from holdfast.accounts.addresses import usable_address
 from holdfast.accounts.agents.requests import waiting_requests_count
 from holdfast.accounts.directory import Account, StoredPassword
@@ -55,7 +55,7 @@ async def end_sessions(tx: Tx[Any], shop_id: int) -> None:
     rows = await tx.tuples("select id from merchants where shop_id = %(shop_id)s", {"shop_id": shop_id})
     ids = [id for (id,) in rows]
     await sessions.end_of_accounts(tx, ids)
-    await sessions.forget_browsers_of(tx, ids)
+    await known_browsers.forget_browsers_of(tx, ids)
 
 
 async def list_actors(reader: ShopReader, caller: Caller, command: ListActors) -> list[EntryActor]:

@@ -69,7 +69,7 @@ def routes(database: Database, limits: Limits, topics: Collection[str]) -> list[
     async def receive(caller: Caller, request: Request) -> Reply:
         length = request.headers.get(b"content-length", b"")
         if length.isdigit() and len(length) < 10 and MAX_BODY < int(length) <= MAX_BODY_BYTES:
-            async with large.of(caller.owner):
+            async with large.slot_of(caller.owner):
                 body = await read_body(request, max_bytes=MAX_BODY_BYTES)
         else:
             body = await read_body(request)

@@ -1,6 +1,6 @@
 """The messages of webhooks of the inventory service: their types, and what each says.
 
-Triggers store them (`schema/tables/`), and `edits.handle_edits`. They are thin: ids and numbers. Tools have the rest.
+Triggers store them (`schema/triggers/`), and `edits.handle_edits`. They are thin: ids and numbers. Tools have the rest.
 """
 
 from collections.abc import Mapping, Sequence

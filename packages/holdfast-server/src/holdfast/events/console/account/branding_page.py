@@ -31,8 +31,12 @@ class BrandingPage:
     def __init__(self, console: Console, runner: Runner, uploads: Uploads) -> None:
         self._console = console
         self._uploads = uploads
-        self._get, self._change, self._change_logo = runner[GET_BRANDING], runner[CHANGE_BRANDING], runner[CHANGE_LOGO]
-        self._photos = runner[READ_PHOTOS]
+        self._get, self._change, self._change_logo = (
+            runner.run_of(GET_BRANDING),
+            runner.run_of(CHANGE_BRANDING),
+            runner.run_of(CHANGE_LOGO),
+        )
+        self._photos = runner.run_of(READ_PHOTOS)
 
     def routes(self) -> list[Route]:
         return [self._console.route(BRANDING_PATH, "look", self.answer, "POST")]

@@ -48,7 +48,11 @@ class StartPages:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._become, self._look_before, self._prove = runner[BECOME_ORGANIZER], runner[READ_PREVIOUS], runner[PROVE]
+        self._become, self._look_before, self._prove = (
+            runner.run_of(BECOME_ORGANIZER),
+            runner.run_of(READ_PREVIOUS),
+            runner.run_of(PROVE),
+        )
 
     def routes(self) -> list[Route]:
         return [

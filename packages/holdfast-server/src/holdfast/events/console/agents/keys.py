@@ -32,7 +32,7 @@ class KeysPages:
         self._agents = agents
         self._list, self._create = console.run["list_api_keys"], console.run["create_api_key"]
         self._revoke = hide_forbidden(console.run["revoke_api_key"])
-        self._list_uses = runner[LIST_USES]
+        self._list_uses = runner.run_of(LIST_USES)
 
     def routes(self) -> list[Route]:
         return [

@@ -58,7 +58,11 @@ class EditEventPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._get_event, self._edit, self._count = runner[READ_EVENT], runner[EDIT_EVENT], runner[COUNT_PEOPLE]
+        self._get_event, self._edit, self._count = (
+            runner.run_of(READ_EVENT),
+            runner.run_of(EDIT_EVENT),
+            runner.run_of(COUNT_PEOPLE),
+        )
 
     def routes(self) -> list[Route]:
         return [self._console.route(f"{EVENT_PATH}/edit", "edit_event", self.answer, "POST")]

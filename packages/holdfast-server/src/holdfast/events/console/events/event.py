@@ -164,8 +164,8 @@ class ConsoleEventPage:
     def __init__(self, console: Console, runner: Runner, settings: Settings, secret: Secret) -> None:
         self._console = console
         self._settings, self._secret = settings, secret
-        self._get_event, self._count = runner[READ_EVENT], runner[COUNT_FIGURES]
-        self._get_latest = runner[READ_LATEST]
+        self._get_event, self._count = runner.run_of(READ_EVENT), runner.run_of(COUNT_FIGURES)
+        self._get_latest = runner.run_of(READ_LATEST)
 
     def routes(self) -> list[Route]:
         return [self._console.route(EVENT_PATH, "event", self.show)]

@@ -151,7 +151,7 @@ class EventsPage:
 
     def __init__(self, console: Console, runner: Runner, settings: Settings) -> None:
         self._console = console
-        self._list = runner[LIST_OWN]
+        self._list = runner.run_of(LIST_OWN)
         self._settings = settings
 
     def routes(self) -> list[Route]:

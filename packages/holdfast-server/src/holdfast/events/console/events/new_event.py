@@ -153,12 +153,12 @@ class NewEventPage:
         self._console = console
         self._uploads = uploads
         self._get_event, self._get_photos, self._usual, self._copy = (
-            runner[READ_EVENT],
-            runner[READ_PHOTOS],
-            runner[READ_DEFAULTS],
-            runner[COPY_EVENT],
+            runner.run_of(READ_EVENT),
+            runner.run_of(READ_PHOTOS),
+            runner.run_of(READ_DEFAULTS),
+            runner.run_of(COPY_EVENT),
         )
-        self._get_terms = runner[READ_TERMS]
+        self._get_terms = runner.run_of(READ_TERMS)
 
     def routes(self) -> list[Route]:
         return [self._console.route(NEW, "new_event", self.answer, "POST"), *SITE.assets(*PREVIEW_SCRIPTS)]

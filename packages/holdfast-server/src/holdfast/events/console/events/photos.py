@@ -39,7 +39,7 @@ class PhotosPage:
     def __init__(self, console: Console, runner: Runner, uploads: Uploads) -> None:
         self._console = console
         self._uploads = uploads
-        self._get_event = runner[READ_EVENT]
+        self._get_event = runner.run_of(READ_EVENT)
 
     def routes(self) -> list[Route]:
         return [

@@ -75,7 +75,7 @@ class PublicationPage:
     def __init__(self, console: Console, runner: Runner, event_page: ConsoleEventPage) -> None:
         self._console = console
         self._event_page = event_page
-        self._get_event, self._get_terms = runner[READ_EVENT], runner[READ_TERMS]
+        self._get_event, self._get_terms = runner.run_of(READ_EVENT), runner.run_of(READ_TERMS)
 
     def routes(self) -> list[Route]:
         return [self._console.route(f"{EVENT_PATH}/publication", "event_publication", self.answer, "POST")]
@@ -126,7 +126,7 @@ class CancelEventPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._get_event, self._count = runner[READ_EVENT], runner[COUNT_PEOPLE]
+        self._get_event, self._count = runner.run_of(READ_EVENT), runner.run_of(COUNT_PEOPLE)
 
     def routes(self) -> list[Route]:
         return [self._console.route(f"{EVENT_PATH}/cancel", "cancel_event", self.answer, "POST")]

@@ -76,7 +76,7 @@ class SharePages:
     def __init__(self, console: Console, runner: Runner, settings: Settings) -> None:
         self._console = console
         self._settings = settings
-        self._get_event = runner[READ_EVENT]
+        self._get_event = runner.run_of(READ_EVENT)
 
     def routes(self) -> list[Route]:
         return [
@@ -126,7 +126,7 @@ class PosterPage:
     def __init__(self, console: Console, runner: Runner, settings: Settings) -> None:
         self._console = console
         self._settings = settings
-        self._get_event = runner[READ_EVENT]
+        self._get_event = runner.run_of(READ_EVENT)
 
     def routes(self) -> list[Route]:
         return [

@@ -141,7 +141,7 @@ class Uploads:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._keep = runner[STORE_PHOTO]
+        self._keep = runner.run_of(STORE_PHOTO)
         self._slots = Slots(FORMS_WITH_FILES, MAX_CONCURRENT_FORMS, timeout=SLOT_TIMEOUT_SECONDS)
 
     async def read(self, session: Session, request: Request, room: int = MAX_PHOTOS) -> UploadForm:
@@ -170,7 +170,7 @@ class Uploads:
                     return
             form.refused.append(FileRefusal(file.name, reason))
 
-        async with self._slots.of(session.person.owner):
+        async with self._slots.slot_of(session.person.owner):
             fields = await signed_in.read_files(session, request, FileLimits(MAX_PHOTOS, MAX_PHOTO_BYTES), take)
         return form._replace(fields=fields)
 

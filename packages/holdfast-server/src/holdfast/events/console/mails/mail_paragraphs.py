@@ -32,7 +32,7 @@ class MailParagraphsPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._get, self._update = runner[GET], runner[UPDATE]
+        self._get, self._update = runner.run_of(GET), runner.run_of(UPDATE)
 
     def routes(self) -> list[Route]:
         return [self._console.route(f"{EVENT_PATH}/mails", "mail_paragraphs", self.answer, "POST")]

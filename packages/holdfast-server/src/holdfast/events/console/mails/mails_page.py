@@ -30,7 +30,7 @@ class MailsPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._list, self._retry = runner[LIST], runner[RETRY]
+        self._list, self._retry = runner.run_of(LIST), runner.run_of(RETRY)
 
     def routes(self) -> list[Route]:
         return [

@@ -34,7 +34,7 @@ class EventPaymentsPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._list = hide_forbidden(runner[LIST])
+        self._list = hide_forbidden(runner.run_of(LIST))
 
     def routes(self) -> list[Route]:
         return [self._console.route(f"{EVENT_PATH}/payments", "event_payments", self.show)]
@@ -63,7 +63,7 @@ class PaymentsFile:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._list: Run = hide_forbidden(runner[LIST])
+        self._list: Run = hide_forbidden(runner.run_of(LIST))
 
     def routes(self) -> list[Route]:
         return [self._console.route(f"{EVENT_PATH}/payments.csv", "payments_csv", self.answer)]

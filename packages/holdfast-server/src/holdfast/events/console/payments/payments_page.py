@@ -39,8 +39,11 @@ class PaymentsPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._who = hide_forbidden(runner[READ_PAYER])
-        self._get_payments, self._refund = hide_forbidden(runner[READ_PAYMENTS]), hide_forbidden(runner[REFUND])
+        self._who = hide_forbidden(runner.run_of(READ_PAYER))
+        self._get_payments, self._refund = (
+            hide_forbidden(runner.run_of(READ_PAYMENTS)),
+            hide_forbidden(runner.run_of(REFUND)),
+        )
 
     def routes(self) -> list[Route]:
         path = f"{list_path('{event_id}')}/{{user_id}}/payments"

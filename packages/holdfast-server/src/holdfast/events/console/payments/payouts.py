@@ -40,8 +40,8 @@ class PayoutsPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._get_payouts, self._set_rule = runner[READ_PAYOUTS], runner[SET_RULE]
-        self._open, self._confirm, self._refresh = runner[OPEN], runner[CONFIRM], runner[REFRESH]
+        self._get_payouts, self._set_rule = runner.run_of(READ_PAYOUTS), runner.run_of(SET_RULE)
+        self._open, self._confirm, self._refresh = runner.run_of(OPEN), runner.run_of(CONFIRM), runner.run_of(REFRESH)
 
     def routes(self) -> list[Route]:
         return [

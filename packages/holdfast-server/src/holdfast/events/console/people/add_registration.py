@@ -31,8 +31,8 @@ class AddRegistrationPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._search: Run = runner[SEARCH]
-        self._add: Run = runner[ADD_PERSON]
+        self._search: Run = runner.run_of(SEARCH)
+        self._add: Run = runner.run_of(ADD_PERSON)
 
     def routes(self) -> list[Route]:
         return [self._console.route(adding_path("{event_id}"), "add_registration", self.answer, "POST")]

@@ -43,9 +43,9 @@ class BulkChangesPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._search: Run = runner[SEARCH]
-        self._remove, self._move = runner[REMOVE_REGISTRATIONS], runner[MOVE_REGISTRATIONS]
-        self._check_in = runner[CHECK_IN_PEOPLE]
+        self._search: Run = runner.run_of(SEARCH)
+        self._remove, self._move = runner.run_of(REMOVE_REGISTRATIONS), runner.run_of(MOVE_REGISTRATIONS)
+        self._check_in = runner.run_of(CHECK_IN_PEOPLE)
 
     def routes(self) -> list[Route]:
         return [self._console.route(bulk_changes_path("{event_id}"), "several_registrations", self.answer, "POST")]

@@ -94,9 +94,9 @@ class RegistrationPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._search: Run = runner[SEARCH]
-        self._timeline: Run = runner[READ_TIMELINE]
-        self._check_in, self._resend = runner[CHECK_IN_PEOPLE], runner[RESEND_MAIL]
+        self._search: Run = runner.run_of(SEARCH)
+        self._timeline: Run = runner.run_of(READ_TIMELINE)
+        self._check_in, self._resend = runner.run_of(CHECK_IN_PEOPLE), runner.run_of(RESEND_MAIL)
 
     def routes(self) -> list[Route]:
         return [self._console.route(f"{list_path('{event_id}')}/{{user_id}}", "registration", self.answer, "POST")]

@@ -113,7 +113,7 @@ class RegistrationsPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._search: Run = runner[SEARCH]
+        self._search: Run = runner.run_of(SEARCH)
 
     def routes(self) -> list[Route]:
         return [
@@ -191,7 +191,7 @@ class RegistrationsFile:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._search: Run = runner[SEARCH]
+        self._search: Run = runner.run_of(SEARCH)
 
     def routes(self) -> list[Route]:
         return [self._console.route(f"{list_path('{event_id}')}.csv", "registrations_csv", self.answer)]

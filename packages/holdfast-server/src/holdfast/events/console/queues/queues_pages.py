@@ -153,8 +153,8 @@ class QueuesPages:
             hide_forbidden(console.run[name])
             for name in ("list_queues", "get_queue", "create_queue", "update_queue", "delete_queue")
         )
-        self._get_history, self._list_events = runner[READ_HISTORY], runner[LIST_OPEN_EVENTS]
-        self._list_guarded, self._get_defaults = runner[LIST_GUARDED_EVENTS], runner[READ_DEFAULTS]
+        self._get_history, self._list_events = runner.run_of(READ_HISTORY), runner.run_of(LIST_OPEN_EVENTS)
+        self._list_guarded, self._get_defaults = runner.run_of(LIST_GUARDED_EVENTS), runner.run_of(READ_DEFAULTS)
 
     def routes(self) -> list[Route]:
         one = f"{QUEUES}/{{queue_id}}"

@@ -126,11 +126,16 @@ def linked_event_cache(database: Database, runner: Runner) -> LookupCache[int, L
     """The cache of the events that links show, by the id of the event in the link. `get` raises `not_found`."""
 
     async def look_up(event_id: int) -> LinkedEvent:
-        return await runner[FIND_LINKED_EVENT](ADMIN, FindLinkedEvent(event_id=event_id))
+        return await runner.run_of(FIND_LINKED_EVENT)(ADMIN, FindLinkedEvent(event_id=event_id))
 
     # The occurrence of a series that a link shows depends on several events.
     return LookupCache(
-        LINKED_EVENTS, database, CHANGE_CHANNEL, int, look_up, by_itself=lambda linked_event: linked_event.is_own_event
+        LINKED_EVENTS,
+        database,
+        CHANGE_CHANNEL,
+        int,
+        look_up,
+        changes_alone=lambda linked_event: linked_event.is_own_event,
     )
 
 

@@ -113,7 +113,7 @@ class FormPage:
     ) -> None:
         framed = event_page is None
         self._settings, self._secret = database.resources.settings, database.resources.secret
-        self._sign_up, self._send_details = runner[SIGN_UP], runner[SEND_DETAILS]
+        self._sign_up, self._send_details = runner.run_of(SIGN_UP), runner.run_of(SEND_DETAILS)
         self._linked_events = linked_events
         self._limits = limits
         self._event_page = event_page

@@ -67,10 +67,10 @@ class OutcomePage:
 
     def __init__(self, database: Database, runner: Runner, limits: Limits, *, framed: bool) -> None:
         self._settings, self._secret = database.resources.settings, database.resources.secret
-        self._get_registration = runner[own_registration_pages.READ_REGISTRATION]
-        self._get_removed_payment = runner[own_registration_pages.READ_REMOVED_PAYMENT]
+        self._get_registration = runner.run_of(own_registration_pages.READ_REGISTRATION)
+        self._get_removed_payment = runner.run_of(own_registration_pages.READ_REMOVED_PAYMENT)
         self._receipts = own_registration_pages.ReceiptFiles(database, runner)
-        self._correct, self._correcting = runner[CORRECT_ADDRESS], Access.of(CORRECT_ADDRESS, runner)
+        self._correct, self._correcting = runner.run_of(CORRECT_ADDRESS), Access.of(CORRECT_ADDRESS, runner)
         self._limits = limits
         self._framed = framed
         self.access = Access("framed_outcome" if framed else "outcome")

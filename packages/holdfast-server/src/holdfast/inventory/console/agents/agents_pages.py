@@ -18,8 +18,8 @@ from holdfast.accounts.agents.agents_page import (
     RequestCard,
     public_page,
 )
+from holdfast.accounts.agents.approvals import RequestApprovals
 from holdfast.accounts.agents.limits import AgentLimit, ListLimits
-from holdfast.accounts.agents.requests import RequestApprovals
 from holdfast.accounts.agents.requests_page import MAX_REQUESTS, RequestsPage
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.agents import access
@@ -199,7 +199,7 @@ class ShopAgents:
         self, console: Console, platform: Platform, account_runner: Runner, requests: RequestApprovals
     ) -> None:
         self._requests = requests
-        self._limits = account_runner[SHOP_LIMITS.list]
+        self._limits = account_runner.run_of(SHOP_LIMITS.list_limits)
         self._show, self._get_pool = console.run["show_access"], console.run["get_pool"]
         self._actions = console.run["list_shop_agent_actions"]
         self._rows = HistoryRows(console, platform)
@@ -251,7 +251,7 @@ class ShopAgents:
 
     async def requests(self, session: Session, request: Request) -> Sequence[RequestCard]:
         """What waits for the merchant."""
-        every_waiting = await self._requests.waiting(merchant(session), MAX_REQUESTS)
+        every_waiting = await self._requests.list_waiting(merchant(session), MAX_REQUESTS)
         return [await describe(session, request, waiting) for waiting in every_waiting]
 
     async def values(self, session: Session, request: Request) -> Mapping[str, Any]:

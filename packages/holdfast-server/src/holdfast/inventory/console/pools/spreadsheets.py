@@ -159,7 +159,7 @@ class SpreadsheetsPage:
         async def take(file: UploadedFile) -> None:
             files.append(file)
 
-        async with self._slots.of(session.person.owner):
+        async with self._slots.slot_of(session.person.owner):
             fields = await signed_in.read_files(session, request, FileLimits(1, MAX_FILE_BYTES), take)
         return fields, files[0] if files else None
 

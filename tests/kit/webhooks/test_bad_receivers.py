@@ -12,10 +12,10 @@ from standardwebhooks.webhooks import Webhook
 from holdfast.kit.outbound.requests import OutboundClient
 from holdfast.kit.webhooks import sending
 from holdfast.kit.webhooks.sending import DeliveryWork
-from tests.events.webhooks.programs import Program, Programs
 from tests.helpers.certificates import Authority
 from tests.helpers.events_service import Client, Service, eventually
 from tests.helpers.outside_servers import LOCAL, Script, ok_answer, outside_server, raw_answer
+from tests.helpers.webhook_programs import Program, Programs
 from tests.helpers.webhook_receiver import Answer, fan_all_out
 
 DEFAULT_PORT = "must use the default port, 80 for http or 443 for https"

@@ -12,9 +12,9 @@ import psutil
 from holdfast.kit.background import row_work
 from holdfast.kit.webhooks.fan_out import FAN_OUT_BATCH_SIZE, FAN_OUT_LOOP
 from holdfast.kit.webhooks.sending import DeliveryWork
-from tests.events.webhooks.programs import Program, Programs
 from tests.helpers.background_loops import at_work
 from tests.helpers.events_service import Service, eventually
+from tests.helpers.webhook_programs import Program, Programs
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 MESSAGES = max(int(os.environ.get("HOLDFAST_SOAK", "0")), 3 * FAN_OUT_BATCH_SIZE)

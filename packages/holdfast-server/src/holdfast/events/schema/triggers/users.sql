@@ -34,7 +34,7 @@ end $$;
 create or replace trigger keep_registered_people after delete on users
     referencing old table as before for each statement execute function keep_registered_people();
 
--- count ---------------------------------------------------------------------------------------------------------------
+-- change --------------------------------------------------------------------------------------------------------------
 
 -- As `search_registration_anew`, for all registrations of a person.
 create or replace function search_person_anew() returns trigger language plpgsql as $$

@@ -1,4 +1,4 @@
-"""The seats and the waiting list of an event, as its log tells of them: who has what after each entry.
+"""The replay of a log of an event: what each person has after each entry, a seat, a place on the waiting list or none.
 
 It takes a byte for each arrival, and more for each person who waits or was drawn.
 
@@ -65,9 +65,9 @@ class PlaceReplay:
         self.name_draw(entry.draw)
         self._first = entry.first_number
         self._codes = bytearray()
-        self._gap_left = MAX_MISSING_NUMBERS
-        self._seated_before, self._waiting_before = entry.seated, entry.waiting
-        self._line: list[tuple[int, int]] = []
+        self._missing_left = MAX_MISSING_NUMBERS
+        self._seated_before_log, self._waiting_before_log = entry.seated, entry.waiting
+        self._waitlist: list[tuple[int, int]] = []
         self._promoted: list[int] = []
         self._has_changes = True
 
@@ -106,9 +106,9 @@ class PlaceReplay:
             yield from self._mismatches(number, outcome)
         self._count(outcome, 1)
         if self._store_code(number, _CODES[outcome]) and outcome == "waitlisted":
-            self._join_line(number)
+            self._join_waitlist(number)
 
-    def place(self, number: int, outcome: RegistrationOutcome) -> Iterator[BrokenRule]:
+    def place_drawn(self, number: int, outcome: RegistrationOutcome) -> Iterator[BrokenRule]:
         """Replay an outcome after a draw. `holdfast_verify/audit/draw.py` judges whose turn it was."""
         yield from self.end_changes()
         self.expected_outcomes = ()
@@ -119,8 +119,8 @@ class PlaceReplay:
         self._count(outcome, 1)
         self._count("in_draw", -1)
         if number < self._first:  # It arrived in an earlier log.
-            self._seated_before += outcome in SEATED
-            self._waiting_before += outcome == "waitlisted"
+            self._seated_before_log += outcome in SEATED
+            self._waiting_before_log += outcome == "waitlisted"
             return
         yield from self._check_status_before(number, "in_draw")
         if 0 <= number - self._first < len(self._codes):
@@ -159,22 +159,22 @@ class PlaceReplay:
     def _store_code(self, number: int, code: int) -> bool:
         """Keep what a number has. False if the number is far from those before it: the audit has said so."""
         index, gap = number - self._first, number - self._first - len(self._codes)
-        if index < 0 or gap > self._gap_left:
+        if index < 0 or gap > self._missing_left:
             return False
-        self._gap_left -= max(gap, 0)
+        self._missing_left -= max(gap, 0)
         self._codes.extend([_CODES["removed"]] * max(gap + 1, 0))
         self._codes[index] = code
         return True
 
     def _mismatches(self, number: int, outcome: RegistrationOutcome) -> Iterator[BrokenRule]:
         """The rules that an outcome breaks. What it had to be follows from the seats and the waiting list."""
-        is_free, has_room = self.seated < self.capacity, self.waiting < self.waiting_places
+        is_free, has_waiting_place = self.seated < self.capacity, self.waiting < self.waiting_places
         expected: RegistrationOutcome
         if self.is_cancelled:
             expected, reason = "rejected", "the event was cancelled"
         elif is_free:
             expected, reason = "registered", f"{self.capacity - self.seated} of {self.capacity} seats were free"
-        elif has_room:
+        elif has_waiting_place:
             expected = "waitlisted"
             reason = f"no seat was free, and {self.waiting} of {self.waiting_places} waiting places were taken"
         else:
@@ -182,7 +182,7 @@ class PlaceReplay:
         self.expected_outcomes = ("registered", "held") if expected == "registered" else (expected,)
         if outcome != expected and not (outcome == "held" and expected == "registered"):
             yield BrokenRule("outcome", f"Number {number} was {outcome}, although {reason}.", number)
-        elif outcome in SEATED and (first := self._first_in_line()) is not None:
+        elif outcome in SEATED and (first := self._first_on_waitlist()) is not None:
             yield BrokenRule(
                 "outcome", f"Number {number} was given a seat on arrival, although number {first} waited.", number
             )
@@ -201,10 +201,11 @@ class PlaceReplay:
         self._count(after, 1)
         self._has_changes = True
         if number is None:
-            self._seated_before += (after in SEATED) - (before in SEATED)
-            self._waiting_before += (after == "waitlisted") - (before == "waitlisted")
-            if self._seated_before < 0 or self._waiting_before < 0:
-                self._seated_before, self._waiting_before = max(self._seated_before, 0), max(self._waiting_before, 0)
+            self._seated_before_log += (after in SEATED) - (before in SEATED)
+            self._waiting_before_log += (after == "waitlisted") - (before == "waitlisted")
+            if self._seated_before_log < 0 or self._waiting_before_log < 0:
+                self._seated_before_log = max(self._seated_before_log, 0)
+                self._waiting_before_log = max(self._waiting_before_log, 0)
                 yield BrokenRule("counts", "More people left a place than had come before the log began.")
             if before == "pending" and after != "removed":
                 message = f"A person without a number was {after}: an older version may settle so during an upgrade."
@@ -212,15 +213,16 @@ class PlaceReplay:
         elif 0 <= number - self._first < len(self._codes):
             self._store_status(number, after, by)
         if by != "organizer" and before == "rejected" and after in SEATED:
-            first = self._first_in_line()
+            first = self._first_on_waitlist()
             if first is not None:
-                message = f"{_name(number)} was given a seat after a rejection, although number {first} waited."
+                message = f"{_subject_of(number)} was given a seat after a rejection, although number {first} waited."
                 yield BrokenRule("promotion", message, number)
         if is_promotion and self.is_cancelled:
-            yield BrokenRule("promotion", f"{_name(number)} moved up, although the event was cancelled.", number)
+            yield BrokenRule("promotion", f"{_subject_of(number)} moved up, although the event was cancelled.", number)
         if is_promotion and number is not None:
             self._promoted.append(number)
-            self.unjudged += self._waiting_before > 0
+            if self._waiting_before_log:
+                self.unjudged += 1
 
     def _check_status_before(self, number: int | None, before: RegistrationStatus) -> Iterator[BrokenRule]:
         """The fault if a person did not have what the change says that it had before."""
@@ -237,38 +239,41 @@ class PlaceReplay:
         is_put_aside = after == "waitlisted" and by == "organizer"
         self._codes[number - self._first] = _PUT_ASIDE_CODE if is_put_aside else _CODES.get(after, _CODES["removed"])
         if after == "waitlisted" and not is_put_aside:
-            self._join_line(number)
+            self._join_waitlist(number)
 
     def _end_promotions(self) -> Iterator[BrokenRule]:
         """The people who moved up are the first who waited. The order in which one statement has logged them is any."""
         if not self._promoted:
             return
-        first = self._first_in_line()
+        first = self._first_on_waitlist()
         for number in sorted(self._promoted):
             if first is not None and self._rank(number) > self._rank(first):
                 yield BrokenRule("promotion", f"Number {number} moved up, although number {first} waited.", number)
         self._promoted.clear()
 
-    def _first_in_line(self) -> int | None:
-        """The first of the people who wait for a seat. Others have left the line, and are dropped here."""
-        while self._line and self._codes[self._line[0][1] - self._first] != _CODES["waitlisted"]:
-            heapq.heappop(self._line)
-        return self._line[0][1] if self._line else None
+    def _first_on_waitlist(self) -> int | None:
+        """The first of the people who wait for a seat. Those who have left the list are dropped here."""
+        while self._waitlist and self._codes[self._waitlist[0][1] - self._first] != _CODES["waitlisted"]:
+            heapq.heappop(self._waitlist)
+        return self._waitlist[0][1] if self._waitlist else None
 
-    def _join_line(self, number: int) -> None:
-        heapq.heappush(self._line, (self._rank(number), number))
+    def _join_waitlist(self, number: int) -> None:
+        heapq.heappush(self._waitlist, (self._rank(number), number))
 
     def _rank(self, number: int) -> int:
         """The place of a number in the order: the number itself, but for those whom a draw has placed."""
         return self._ranks.get(number, number)
 
     def _count(self, status: RegistrationStatus, difference: int) -> None:
-        self.in_draw += difference * (status == "in_draw")
-        self.seated += difference * (status in SEATED)
-        self.waiting += difference * (status == "waitlisted")
+        if status in SEATED:
+            self.seated += difference
+        elif status == "waitlisted":
+            self.waiting += difference
+        elif status == "in_draw":
+            self.in_draw += difference
 
 
-def _name(number: int | None) -> str:
+def _subject_of(number: int | None) -> str:
     return "A person who came before the log" if number is None else f"Number {number}"
 
 
@@ -294,34 +299,36 @@ class PlaceReplays:
 
     def arrive(self, number: int, outcome: RegistrationOutcome | None) -> Iterator[BrokenRule]:
         """Replay an arrival, which has the next number. Who waits for a draw has no outcome yet."""
-        yield from self._read_outcome(number, outcome, lambda replay: replay.arrive(number, outcome))
+        yield from self._replay_outcome(number, outcome, lambda replay: replay.arrive(number, outcome))
 
-    def place(self, number: int, outcome: RegistrationOutcome) -> Iterator[BrokenRule]:
+    def place_drawn(self, number: int, outcome: RegistrationOutcome) -> Iterator[BrokenRule]:
         """Replay an outcome after a draw."""
-        yield from self._read_outcome(number, outcome, lambda replay: replay.place(number, outcome))
+        yield from self._replay_outcome(number, outcome, lambda replay: replay.place_drawn(number, outcome))
 
     def change(self, entry: ChangeEntry) -> Iterator[BrokenRule]:
         """Replay a change of the event, or of the place of a person."""
-        yield from self._read(lambda replay: replay.change(entry))
+        yield from self._replay(lambda replay: replay.change(entry))
 
     def end_changes(self) -> Iterator[BrokenRule]:
         """Judge the changes since the last arrival."""
-        yield from self._read(PlaceReplay.end_changes)
+        yield from self._replay(PlaceReplay.end_changes)
 
     def end_draw(self) -> None:
         """The draw was made: places are given now."""
         for replay in self._replays:
             replay.awaits_draw = False
 
-    def _read(self, step: ReplayStep) -> list[BrokenRule]:
+    def _replay(self, step: ReplayStep) -> list[BrokenRule]:
         results = [(replay, list(step(replay))) for replay in self._replays]
         if fitting := [replay for replay, faults in results if not faults]:
             self._replays = fitting
             return []
         return results[0][1]
 
-    def _read_outcome(self, number: int, outcome: RegistrationOutcome | None, step: ReplayStep) -> Iterator[BrokenRule]:
-        faults = self._read(step)
+    def _replay_outcome(
+        self, number: int, outcome: RegistrationOutcome | None, step: ReplayStep
+    ) -> Iterator[BrokenRule]:
+        faults = self._replay(step)
         yield from faults
         if not outcome or all(fault.rule != "outcome" for fault in faults) or not self._forks_left:
             return

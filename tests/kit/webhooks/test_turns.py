@@ -3,9 +3,9 @@
 from holdfast.kit.webhooks import sending
 from holdfast.kit.webhooks.fan_out import FAN_OUT_BATCH_SIZE, MAX_TENANTS, fan_out
 from holdfast.kit.webhooks.sending import MAX_UNRELIABLE_ENDPOINTS, DeliveryWork
-from tests.events.webhooks.programs import Program, Programs
 from tests.helpers.events_service import Service
 from tests.helpers.row_work import handle_all
+from tests.helpers.webhook_programs import Program, Programs
 from tests.helpers.webhook_receiver import deliver, fan_all_out
 
 STORE_MESSAGES = """

@@ -5,8 +5,8 @@ import datetime as dt
 import pytest
 
 from holdfast.kit.webhooks.sending import MAX_BROUGHT_FORWARD, RETRY_SECONDS
-from tests.events.webhooks.programs import Program, Programs
 from tests.helpers.events_service import Client, Service
+from tests.helpers.webhook_programs import Program, Programs
 from tests.helpers.webhook_receiver import Answer
 
 

@@ -9,8 +9,8 @@ import pytest
 from holdfast.kit.webhooks import sending
 from holdfast.kit.webhooks.failures import FAILURES
 from holdfast.kit.webhooks.sending import MAX_UNRELIABLE_ENDPOINTS, RETRY_SECONDS, DeliveryWork
-from tests.events.webhooks.programs import Programs, change
 from tests.helpers.events_service import Service, eventually
+from tests.helpers.webhook_programs import Programs, change
 from tests.helpers.webhook_receiver import Answer, deliver, fan_all_out
 
 

@@ -23,7 +23,7 @@ create or replace trigger check_draw
                               draw_placed on events
     for each row execute function check_draw();
 
--- count ---------------------------------------------------------------------------------------------------------------
+-- change --------------------------------------------------------------------------------------------------------------
 
 -- Calendars take an event that they have already only with a higher number.
 create or replace function count_calendar_changes() returns trigger language plpgsql as $$

@@ -38,7 +38,7 @@ end $$;
 create or replace trigger keep_joined_queues after delete on queues
     referencing old table as before for each statement execute function keep_joined_queues();
 
--- count ---------------------------------------------------------------------------------------------------------------
+-- change --------------------------------------------------------------------------------------------------------------
 
 -- An event names the waiting room before it, so a registration reads that with the event. A deleted one guards nothing.
 create or replace function guard_event() returns trigger language plpgsql as $$

@@ -24,7 +24,7 @@ create or replace trigger append_only before update or truncate on ledger
 create or replace trigger kept_with_its_shop before delete on ledger
     for each row execute function refuse_change();
 
--- count ---------------------------------------------------------------------------------------------------------------
+-- change --------------------------------------------------------------------------------------------------------------
 
 -- The balance is the sum of the ledger because nothing but the ledger moves it. Each entry continues the one before it:
 -- its number is the next one, and its balance is that of the one before with what it changes. The first is compared with

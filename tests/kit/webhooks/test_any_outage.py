@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.kit.webhooks.sending import MAX_CONNECTIONS, RETRY_SECONDS
-from tests.events.webhooks.programs import Program, Programs, programs_of
 from tests.helpers.databases import scratch_database
 from tests.helpers.events_service import Service, running, unlimited
+from tests.helpers.webhook_programs import Program, Programs, programs_of
 from tests.helpers.webhook_receiver import Answer, Received
 
 SOAK = bool(os.environ.get("HOLDFAST_SOAK"))

@@ -36,7 +36,7 @@ end $$;
 create or replace trigger keep_pools_of_ledger after delete on pools
     referencing old table as before for each statement execute function keep_pools_of_ledger();
 
--- count ---------------------------------------------------------------------------------------------------------------
+-- change --------------------------------------------------------------------------------------------------------------
 
 create or replace trigger forget_stamp
     after delete or update of name, unit, buffer, low_stock_at, allow_negative, status on pools

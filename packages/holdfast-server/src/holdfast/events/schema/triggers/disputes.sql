@@ -5,7 +5,7 @@
 -- * update of state or refundable: refunds that wait for the dispute become due, if an older version makes the change
 --   (free_refunds)
 
--- count ---------------------------------------------------------------------------------------------------------------
+-- change --------------------------------------------------------------------------------------------------------------
 
 -- Goes in the release after 0.3. When a dispute changes, the refunds that wait for it become due: `_store_dispute` in
 -- payments/refunds.py does that by itself now, and older versions do not. What is done twice is the same.

@@ -3,7 +3,7 @@
 -- * insert, update or delete: the past of the members is kept, for orders (remember_links); processes forget what they
 --   remember of the shop (forget_stamp)
 
--- count ---------------------------------------------------------------------------------------------------------------
+-- change --------------------------------------------------------------------------------------------------------------
 
 -- The past of `members`: an order takes what its variants took when it was placed.
 create or replace function remember_links() returns trigger language plpgsql security definer

@@ -79,7 +79,7 @@ create or replace trigger check_changed_reference after update of event_id, user
                        is distinct from (new.event_id, new.user_id, new.organizer_id))
     execute function check_changed_reference();
 
--- count ---------------------------------------------------------------------------------------------------------------
+-- change --------------------------------------------------------------------------------------------------------------
 
 -- Seats are counted by the database itself, so that the counters cannot differ from the rows, and the CHECK of events
 -- holds capacity whatever the code does. A held seat counts.

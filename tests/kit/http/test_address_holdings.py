@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kit.http.connection_limits import AddressHoldings
+from holdfast.kit.http.address_holdings import AddressHoldings
 
 ADDRESSES = ["address 192.0.2.1", "address 192.0.2.2", "network 20010db800010001", "network 20010db800010002"]
 WIDE = {address: address[: len("network 20010db80001")] if "network" in address else address for address in ADDRESSES}

@@ -2,7 +2,7 @@
 --
 -- * insert, update of passed_on_at: a seat that was passed on is counted in its event (count_passed_seats)
 
--- count ---------------------------------------------------------------------------------------------------------------
+-- change --------------------------------------------------------------------------------------------------------------
 
 -- The database itself counts the seats that were passed on, when the next person has the seat for good.
 create or replace function count_passed_seats() returns trigger language plpgsql as $$

@@ -6,7 +6,7 @@
 -- * update: tells the pages of organizers (tell_of_refunds)
 -- * update of state or awaits_dispute: the person gets a mail, if that is news (mail_refund)
 
--- count ---------------------------------------------------------------------------------------------------------------
+-- change --------------------------------------------------------------------------------------------------------------
 
 -- Whether a new refund waits for the end of a dispute.
 create or replace function note_dispute_of_refund() returns trigger language plpgsql as $$
