@@ -1,7 +1,6 @@
 """The content of the public pages: events and organizers."""
 
 import datetime as dt
-from typing import Literal
 
 from msgspec import Struct
 
@@ -9,7 +8,8 @@ from holdfast.events.draws.model import DrawCheck, DrawStatus
 from holdfast.events.events.model import EventRow
 from holdfast.events.paths import EventId
 from holdfast.events.photos.model import PhotoSizes
-from holdfast.events.pricing.model import PricingMode
+from holdfast.events.pricing.model import PricePoint, PricingMode
+from holdfast.events.queues.event_queue import EventQueue
 from holdfast.events.texts.rendered_text import RenderedText
 from holdfast.kit.contract.command import Command
 
@@ -48,13 +48,6 @@ class ReadEvent(Command):
     is_preview: bool = False
 
 
-class PricePoint(Struct, frozen=True):
-    """A price and the moment from which it was valid."""
-
-    timestamp: dt.datetime
-    price: int
-
-
 class Opening(Struct, frozen=True):
     """The draw with which an event opens.
 
@@ -70,21 +63,6 @@ class Opening(Struct, frozen=True):
     round_at: dt.datetime
     entries: int | None
     confirmed: int | None
-
-
-class EventQueue(Struct, frozen=True):
-    """The waiting room before an event.
-
-    waiting    how many visitors wait
-    status     `draw`: the order of its visitors is not drawn yet; `before`: it begins at `starts_at`
-    rate       how many visitors it releases in an interval
-    """
-
-    id: int
-    waiting: int
-    status: Literal["open", "before", "draw", "paused", "ended"]
-    rate: int
-    starts_at: dt.datetime | None
 
 
 class EventContent(Struct):

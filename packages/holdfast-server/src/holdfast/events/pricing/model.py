@@ -54,6 +54,13 @@ class PriceChange(Struct):
     new_price: Minor
 
 
+class PricePoint(Struct, frozen=True):
+    """A price and the moment from which it was valid."""
+
+    timestamp: dt.datetime
+    price: int
+
+
 def errors_of_price(mode: PricingMode, price: int, min_price: int | None, max_price: int | None) -> Errors:
     """Error messages by field for a price and bounds that do not fit a pricing mode; empty when they fit."""
     errors: Errors = {}

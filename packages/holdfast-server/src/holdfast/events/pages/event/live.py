@@ -20,10 +20,11 @@ from msgspec import Struct
 from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, EventStatus, is_public
 from holdfast.events.pages.model import PlaceCounts
 from holdfast.events.pages.registration.form import ReleaseCookie, form_of, half_hour_number
-from holdfast.events.pages.sql import DETAILS, NUMBERED_COUNT, OPENING, QUEUE, read_opening, read_queue
+from holdfast.events.pages.sql import DETAILS, NUMBERED_COUNT, OPENING, read_opening
 from holdfast.events.paths import id_of
 from holdfast.events.pricing.model import PricingMode
 from holdfast.events.processor.currencies import digits
+from holdfast.events.queues.event_queue import EVENT_QUEUE, read_event_queue
 from holdfast.events.queues.event_releases import ReleaseTokenReader
 from holdfast.events.resources import Database, Reader
 from holdfast.events.site import SITE
@@ -64,7 +65,7 @@ class EventNumbers(Struct, PlaceCounts, frozen=True):
     numbered   how many registrations are numbered in its public log; None: it has none. It alone is no change: else
                rejections would send messages to a whole crowd while all places are taken.
     opening    the draw with which it opens, as `OPENING` gives it
-    queue      the waiting room before it, as `QUEUE` gives it
+    queue      the waiting room before it, as `EVENT_QUEUE` gives it
     """
 
     id: int
@@ -267,7 +268,7 @@ class LiveEvents:
             self._secret,
             language,
             refund_days=numbers.refund_days,
-            queue=read_queue(numbers.queue),
+            queue=read_event_queue(numbers.queue),
             is_released=watched.is_released,
             framed=framed,
         )
@@ -314,7 +315,7 @@ async def find_numbers(reader: Reader, event_ids: Sequence[int]) -> list[EventNu
                coalesce(rule.refund_days, 0) as refund_days,
                concat_ws('.', texts.version, {DETAILS}) as details, md5({DETAILS}) as version,
                ({NUMBERED_COUNT}) as numbered, events.datetime, events.timezone,
-               events.cancellation_hours, {OPENING} as opening, {QUEUE} as queue
+               events.cancellation_hours, {OPENING} as opening, {EVENT_QUEUE} as queue
           from events
           join users as organizers on organizers.id = events.organizer_id
           left join lateral (select refund_days from payout_accounts
@@ -355,7 +356,7 @@ async def open_stream(
     event = await live_events.watch(event_id, language_of(request), framed=framed)
     if (
         event.numbers
-        and (queue := read_queue(event.numbers.queue))
+        and (queue := read_event_queue(event.numbers.queue))
         and not event.numbers.is_closed
         and await cookie.read(request, queue.id)
     ):
