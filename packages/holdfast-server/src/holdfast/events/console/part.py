@@ -18,7 +18,6 @@ from holdfast.events.console.agents.approval_cards import describe
 from holdfast.events.console.agents.keys import KeysPages
 from holdfast.events.console.check_in.check_in_device import CheckInDevice
 from holdfast.events.console.check_in.check_in_pages import CheckInPage, SeatHandoverPage
-from holdfast.events.console.events import event, event_operations, home, new_event, publication, uploads
 from holdfast.events.console.events.edit_event import EditEventPage
 from holdfast.events.console.events.event import ConsoleEventPage
 from holdfast.events.console.events.home import EventsPage
@@ -36,16 +35,21 @@ from holdfast.events.console.payments import event_payments, payments_page, payo
 from holdfast.events.console.payments.event_payments import EventPaymentsPage, PaymentsFile
 from holdfast.events.console.payments.payments_page import PaymentsPage
 from holdfast.events.console.payments.payouts import PayoutsPage
-from holdfast.events.console.people import add_registration, bulk_changes, registration, registrations, timeline
+from holdfast.events.console.people import add_registration, bulk_changes, registrations
 from holdfast.events.console.people.add_registration import AddRegistrationPage
 from holdfast.events.console.people.bulk_changes import BulkChangesPage
 from holdfast.events.console.people.registration import RegistrationPage
 from holdfast.events.console.people.registrations import RegistrationsFile, RegistrationsPage
 from holdfast.events.console.queues import queues_pages
 from holdfast.events.console.queues.queues_pages import QueuesPages
+from holdfast.events.events import edits, overview, own_events
 from holdfast.events.keys.operations import KEY_LIMITS
+from holdfast.events.mails import event_copies
 from holdfast.events.oauth.model import SCOPES
+from holdfast.events.payments import publication_terms
+from holdfast.events.photos import operations as photos
 from holdfast.events.problems import QUOTA_EXCEEDED
+from holdfast.events.registrations import details_mail, latest, timeline
 from holdfast.events.resources import Context
 from holdfast.events.site import SITE
 from holdfast.events.webhooks.messages import MESSAGES
@@ -56,12 +60,13 @@ OPERATIONS = (
     *start.OPERATIONS,
     *account_pages.OPERATIONS,
     *branding_page.OPERATIONS,
-    *home.OPERATIONS,
-    *event_operations.OPERATIONS,
-    *event.OPERATIONS,
-    *publication.OPERATIONS,
-    *uploads.OPERATIONS,
-    *new_event.OPERATIONS,
+    *own_events.OPERATIONS,
+    *overview.OPERATIONS,
+    *edits.OPERATIONS,
+    *latest.OPERATIONS,
+    *publication_terms.OPERATIONS,
+    *photos.OPERATIONS,
+    *event_copies.OPERATIONS,
     *mail_paragraphs.OPERATIONS,
     *agents_pages.OPERATIONS,
     *queues_pages.OPERATIONS,
@@ -70,7 +75,7 @@ OPERATIONS = (
     *add_registration.OPERATIONS,
     *bulk_changes.OPERATIONS,
     *timeline.OPERATIONS,
-    *registration.OPERATIONS,
+    *details_mail.OPERATIONS,
     *event_payments.OPERATIONS,
     *payments_page.OPERATIONS,
     *payouts.OPERATIONS,

@@ -1,6 +1,6 @@
 """The operations on events."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 
 import msgspec
 from msgspec import UNSET
@@ -233,6 +233,20 @@ async def find(reader: Reader, caller: Caller, event_id: int) -> EventRow:
 async def lock(tx: Tx, caller: Caller, event_id: int) -> EventRow:
     """Lock an event until the transaction ends, and return it. Raises `not_found` and `forbidden`."""
     return _accessible(caller, event_id, await sql.lock_event(tx, event_id))
+
+
+async def group_by_owner(
+    reader: Reader, event_ids: Set[int], organizer_ids: Sequence[int]
+) -> Mapping[int, Sequence[int]]:
+    """Those of the events that belong to one of the organizers: their ids by organizer."""
+    rows = await reader.tuples(
+        """
+        select organizer_id, array_agg(id order by id) from events
+         where id = any(%(event_ids)s) and organizer_id = any(%(organizer_ids)s) group by organizer_id
+        """,
+        {"event_ids": [*event_ids], "organizer_ids": organizer_ids},
+    )
+    return dict(rows)
 
 
 async def show_photos(tx: Tx, event: EventRow, keys: Sequence[str]) -> None:

@@ -201,6 +201,21 @@ async def list_guarded_events(reader: Reader, caller: Caller, command: ListGuard
     return await sql.list_guarded_events(reader, owner(caller, None), command.queue_ids)
 
 
+async def list_versions(reader: Reader, organizer_ids: Sequence[int]) -> dict[int, dict[int, str]]:
+    """For each organizer a text for each of its queues, by id; it changes whenever the queue does."""
+    versions: dict[int, dict[int, str]] = {organizer_id: {} for organizer_id in organizer_ids}
+    rows = await reader.tuples(
+        """
+        select organizer_id, id, xmin::text from queues
+         where organizer_id = any(%(organizer_ids)s) and deleted_at is null
+        """,
+        {"organizer_ids": [*organizer_ids]},
+    )
+    for organizer_id, queue_id, version in rows:
+        versions[organizer_id][queue_id] = version
+    return versions
+
+
 def _joined(visitor: Visitor, result: joining.JoinResult, base_url: str) -> Joined:
     """The answer to a visitor who has a place, with a receipt to sign if the queue has a log."""
     joined = Joined(QueueNextStep(status_path(visitor.queue_id, visitor.visitor_id)))

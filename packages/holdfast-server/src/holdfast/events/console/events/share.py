@@ -7,9 +7,9 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.event_operations import READ_EVENT, EventDetails
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import EventRow, GetEvent, to_api
+from holdfast.events.events.overview import READ_EVENT, EventDetails
 from holdfast.events.pages.cover import title_cover
 from holdfast.events.pages.registration.own_registration_pages import qr
 from holdfast.events.paths import HOST_SCRIPT, id_of
