@@ -11,9 +11,9 @@ import pytest_asyncio
 
 from holdfast.events import api, ownership, service
 from holdfast.events.agents.approval_facts import agent_requests
-from holdfast.events.console.account.start import PROVE
+from holdfast.events.console.account.start_pages import PROVE
 from holdfast.events.console.mails.mails_page import LIST as LIST_MAILS
-from holdfast.events.console.people.registrations import SEARCH
+from holdfast.events.console.people.registrations_pages import SEARCH
 from holdfast.events.keys.operations import KEY_LIMITS
 from holdfast.events.log import head_log, sealing
 from holdfast.events.ownership import CancelEventsArguments

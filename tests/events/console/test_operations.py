@@ -9,9 +9,9 @@ import pytest
 from holdfast.events.check_in import operations as by_hand
 from holdfast.events.check_in.operations import CheckInPeople
 from holdfast.events.console.account import branding_page
-from holdfast.events.console.mails import mail_paragraphs
-from holdfast.events.console.payments import event_payments, payments_page
-from holdfast.events.console.people import add_registration
+from holdfast.events.console.mails import mail_paragraphs_page
+from holdfast.events.console.payments import event_payments_pages, payments_page
+from holdfast.events.console.people import add_registration_page
 from holdfast.events.console.queues import queues_pages
 from holdfast.events.events.edits import EDIT_EVENT, EditEvent
 from holdfast.events.events.model import CreateEvent, GetEvent, UpdateEvent
@@ -162,8 +162,8 @@ async def test_mail_paragraphs_of_a_foreign_or_missing_event_cannot_be_changed(s
     def update(id: int) -> UpdateMailParagraphs:
         return UpdateMailParagraphs(event_id=id, version="", seat="Taken over")
 
-    assert await refusal(service, mail_paragraphs.UPDATE, bob, update(event["id"])) is FORBIDDEN
-    assert await refusal(service, mail_paragraphs.UPDATE, bob, update(NOWHERE)) is NOT_FOUND
+    assert await refusal(service, mail_paragraphs_page.UPDATE, bob, update(event["id"])) is FORBIDDEN
+    assert await refusal(service, mail_paragraphs_page.UPDATE, bob, update(NOWHERE)) is NOT_FOUND
     assert await service.run_sql("select * from mail_paragraphs") == []
 
 
@@ -177,8 +177,8 @@ async def test_payments_for_a_foreign_or_missing_event_cannot_be_read(service: S
     for operation in (payments_page.READ_PAYMENTS, payments_page.READ_PAYER):
         assert await refusal(service, operation, bob, look(event["id"])) is FORBIDDEN
         assert await refusal(service, operation, bob, look(NOWHERE)) is NOT_FOUND
-    assert await refusal(service, event_payments.LIST, bob, ListPayments(event["id"], 1)) is FORBIDDEN
-    assert await refusal(service, event_payments.LIST, bob, ListPayments(NOWHERE, 1)) is NOT_FOUND
+    assert await refusal(service, event_payments_pages.LIST, bob, ListPayments(event["id"], 1)) is FORBIDDEN
+    assert await refusal(service, event_payments_pages.LIST, bob, ListPayments(NOWHERE, 1)) is NOT_FOUND
 
 
 async def test_people_can_be_added_by_hand_only_to_the_organizers_own_published_events(service: Service) -> None:
@@ -188,6 +188,6 @@ async def test_people_can_be_added_by_hand_only_to_the_organizers_own_published_
     def add(id: int) -> AddPerson:
         return AddPerson(event_id=id, email="ann@example.com", name="Ann", notify=False)
 
-    assert await refusal(service, add_registration.ADD_PERSON, bob, add(event["id"])) is FORBIDDEN
-    assert await refusal(service, add_registration.ADD_PERSON, ada, add(NOWHERE)) is NOT_FOUND
-    assert await refusal(service, add_registration.ADD_PERSON, ada, add(draft["id"])) is VALIDATION_FAILED
+    assert await refusal(service, add_registration_page.ADD_PERSON, bob, add(event["id"])) is FORBIDDEN
+    assert await refusal(service, add_registration_page.ADD_PERSON, ada, add(NOWHERE)) is NOT_FOUND
+    assert await refusal(service, add_registration_page.ADD_PERSON, ada, add(draft["id"])) is VALIDATION_FAILED

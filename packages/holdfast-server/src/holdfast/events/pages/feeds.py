@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 import msgspec
 
 from holdfast.events.pages.model import EventContent, FeedContent, FeedEvent, ReadEvent, ReadFeed
-from holdfast.events.pages.organizer import checked_slug
+from holdfast.events.pages.organizer_page import checked_slug
 from holdfast.events.paths import event_path, id_of, organizer_path
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE

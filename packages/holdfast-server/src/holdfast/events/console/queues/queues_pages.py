@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.share import COPY_SCRIPT
+from holdfast.events.console.events.share_pages import COPY_SCRIPT
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.console.local_moments import local_text, moment_of
 from holdfast.events.events.overview import READ_DEFAULTS, EventDefaults, ReadEventDefaults

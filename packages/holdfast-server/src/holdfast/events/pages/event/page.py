@@ -23,7 +23,7 @@ from holdfast.events.pages.accent_styles import branding_values
 from holdfast.events.pages.cover import cover_path, cover_svg, title_cover
 from holdfast.events.pages.event.cache import LinkedEvent
 from holdfast.events.pages.model import EventContent, ReadEvent
-from holdfast.events.pages.organizer import OrganizerCache, VersionedOrganizer, card_photo
+from holdfast.events.pages.organizer_page import OrganizerCache, VersionedOrganizer, card_photo
 from holdfast.events.pages.registration.form import form_of, half_hour_number
 from holdfast.events.paths import event_path, id_of, organizer_path, released_path
 from holdfast.events.photos.model import image_attributes, urls

@@ -4,7 +4,7 @@ If people could not register on the page of the event, a question comes first: i
 """
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.event import EVENT_PATH, ConsoleEventPage
+from holdfast.events.console.events.event_page import EVENT_PATH, ConsoleEventPage
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import CancelEvent, EventRow, GetEvent, UpdateEvent
 from holdfast.events.events.overview import COUNT_PEOPLE, READ_EVENT, EventDetails, PeopleCounts

@@ -10,7 +10,6 @@ from typing import Any
 from msgspec import structs
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.event import EVENT_PATH
 from holdfast.events.console.events.event_form import (
     CHOICES,
     EVENT_LABELS,
@@ -24,6 +23,7 @@ from holdfast.events.console.events.event_form import (
     version_of,
     with_seconds,
 )
+from holdfast.events.console.events.event_page import EVENT_PATH
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.edits import EDIT_EVENT, EditEvent, EditResult
 from holdfast.events.events.model import EventRow, GetEvent, UpdateEvent

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.share import COPY_SCRIPT, share_links_of
+from holdfast.events.console.events.share_pages import COPY_SCRIPT, share_links_of
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import GetEvent
 from holdfast.events.events.overview import COUNT_FIGURES, READ_EVENT, EventDetails, EventFigures
