@@ -9,7 +9,7 @@ from holdfast.accounts.sessions import Session
 from holdfast.events.check_in.operations import CHECK_IN_PEOPLE, CheckInPeople
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.console.people.registrations_pages import SEARCH, list_path
-from holdfast.events.mails.operations import FailureReason, failure_reason
+from holdfast.events.mails.failure_reasons import FailureReason, failure_reason
 from holdfast.events.paths import id_of
 from holdfast.events.problems import EVENT_FULL, REGISTRATION_PENDING, REGISTRATION_REJECTED
 from holdfast.events.processor.currencies import digits
