@@ -134,6 +134,7 @@ class IntakeRequest(Struct, omit_defaults=True):
     form_digest       the digest of the secret of the form that asks for it; None: no form does
     released_from     the id of the waiting room that has released the visitor who asks; 0: none has; None: the
                       organizer itself asks, and needs no release
+    release_token     the release token that came with the request; `event_releases` takes it away when it has read it
     limit_id          the id of the daily limit of the caller, whose row the transaction has locked; None: it has none
     index             its index in the batch; `store_pending` sets it
     new_public_id     the public id of the account if a new one is created; each attempt has another
@@ -150,6 +151,7 @@ class IntakeRequest(Struct, omit_defaults=True):
     notify: bool = True
     form_digest: str | None = None
     released_from: int | None = None
+    release_token: str | None = None
     limit_id: int | None = None
     index: int = -1
     new_public_id: str = ""
