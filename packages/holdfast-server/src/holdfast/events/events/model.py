@@ -367,8 +367,8 @@ class EventRow(DrawColumns):
     @property
     def takes_registrations(self) -> bool:
         """Whether one more person could get a seat or a place on the waiting list."""
-        has_room = self.status == "full" and self.waitlisted_count < self.waitinglist_capacity
-        return self.is_public and (self.status == "active" or has_room)
+        has_waitlist_left = self.status == "full" and self.waitlisted_count < self.waitinglist_capacity
+        return self.is_public and (self.status == "active" or has_waitlist_left)
 
     def is_running(self, now: dt.datetime) -> bool:
         """Whether the event has begun, and its end is still to come. Without an end it is over when it begins.

@@ -34,7 +34,7 @@ from holdfast.events.resources import Conclusion, Reader, Steps, Tx
 from holdfast.events.seats import seats, settlement
 from holdfast.events.texts.rendered_text import RenderedText
 from holdfast.events.users.model import ORGANIZER_CHANNEL
-from holdfast.events.users.quotas import require_room
+from holdfast.events.users.quotas import require_quota
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Errors, sent_fields
 from holdfast.kit.contract.messages import message
@@ -104,8 +104,8 @@ async def publish(tx: Tx, caller: Caller, command: CreateEvent, html: RenderedTe
     if unknown := await acceptance.unknown_key_errors(tx, caller, organizer_id, command.image_keys):
         raise invalid({"image_keys": unknown})
     limit = tx.resources.settings.events_per_organizer
-    await require_room(tx, organizer_id, message("events that are neither cancelled nor over"), limit, sql.COUNT_OPEN)
-    await _require_room_for_text(tx, organizer_id)
+    await require_quota(tx, organizer_id, message("events that are neither cancelled nor over"), limit, sql.COUNT_OPEN)
+    await _require_quota_of_text(tx, organizer_id)
     first = first_price(command.pricing_mode, command.price, command.min_price, command.max_price, command.currency)
     public_log = command.public_log and tx.resources.settings.public_logs
     draw = await name_draw(tx, "opens_at", command.opens_at, is_logged=public_log)
@@ -202,7 +202,7 @@ async def change(tx: Tx, caller: Caller, command: UpdateEvent, html: RenderedTex
     if before.published and not after.published:
         await _require_no_registrations(tx, before.id)
     if _text_length(after) > _text_length(before):
-        await _require_room_for_text(tx, after.organizer_id)
+        await _require_quota_of_text(tx, after.organizer_id)
     if not await sql.update_event(tx, msgspec.structs.asdict(after)):
         raise invalid({"organizer_id": [_UNKNOWN_ORGANIZER]})
     if html:
@@ -258,9 +258,9 @@ async def show_photos(tx: Tx, event: EventRow, keys: Sequence[str]) -> None:
 _UNKNOWN_ORGANIZER = message("no organizer has this id")
 
 
-async def _require_room_for_text(tx: Tx, organizer_id: int) -> None:
+async def _require_quota_of_text(tx: Tx, organizer_id: int) -> None:
     limit = tx.resources.settings.text_per_organizer
-    await require_room(tx, organizer_id, message("bytes of text in all its events"), limit, sql.TEXT)
+    await require_quota(tx, organizer_id, message("bytes of text in all its events"), limit, sql.TEXT)
 
 
 def _text_length(event: EventRow) -> int:

@@ -17,8 +17,8 @@ from holdfast.kit.contract.command import Command
 class PlaceCounts:
     """The free places of a struct with the numbers of an event.
 
-    left    seats
-    room    places on the waiting list
+    left             seats
+    waitlist_left    places on the waiting list
     """
 
     __slots__ = ()
@@ -33,12 +33,12 @@ class PlaceCounts:
         return max(0, self.capacity - self.registered_count)
 
     @property
-    def room(self) -> int:
+    def waitlist_left(self) -> int:
         return max(0, self.waitinglist_capacity - self.waitlisted_count)
 
     @property
     def takes_registrations(self) -> bool:
-        return bool(self.left or self.room)
+        return bool(self.left or self.waitlist_left)
 
 
 class ReadEvent(Command):
@@ -159,7 +159,7 @@ class EventCard(Struct):
     currency: str
     current_price: int | None
     left: int
-    room: int
+    waitlist_left: int
     photo: str | None
 
 

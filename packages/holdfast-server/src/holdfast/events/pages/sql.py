@@ -131,7 +131,7 @@ async def find_organizer(reader: Reader, slug: str) -> OrganizerRow | None:
 
 _CARD: LiteralString = """
     id, title, datetime, end_datetime as ends_at, timezone, location_name, address, pricing_mode, currency,
-    current_price, capacity - registered_count as left, waitinglist_capacity - waitlisted_count as room,
+    current_price, capacity - registered_count as left, waitinglist_capacity - waitlisted_count as waitlist_left,
     image_keys[1] as photo
 """
 

@@ -63,16 +63,16 @@ class GuardedEvent(Struct):
 class RoomRow(QueueRow):
     """A stored queue for its page.
 
-    organizer_name  None: the owner of the organizer's address has not confirmed it
-    event_left      how many seats the event behind it has left; None: there is no event
-    event_room      how many places its waiting list has left
-    event_closed    whether it is cancelled or has begun
+    organizer_name         None: the owner of the organizer's address has not confirmed it
+    event_left             how many seats the event behind it has left; None: there is no event
+    event_waitlist_left    how many places its waiting list has left
+    event_closed           whether it is cancelled or has begun
     """
 
     organizer_name: str | None
     organizer_slug: str
     event_left: int | None
-    event_room: int | None
+    event_waitlist_left: int | None
     event_closed: bool | None
 
     @property
@@ -411,7 +411,7 @@ OPENS_AT: LiteralString = """
 SEATS: LiteralString = """
     left join lateral (
         select greatest(0, capacity - registered_count) as event_left,
-               greatest(0, waitinglist_capacity - waitlisted_count) as event_room,
+               greatest(0, waitinglist_capacity - waitlisted_count) as event_waitlist_left,
                cancelled_at is not null or datetime <= now() as event_closed
           from events where id = queue.event_id limit 1) as seats on true
 """

@@ -42,7 +42,7 @@ from holdfast.events.queues.model import (
     target_of,
 )
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.users.quotas import require_room
+from holdfast.events.users.quotas import require_quota
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import sent_fields
 from holdfast.kit.contract.messages import message
@@ -87,7 +87,7 @@ async def create(tx: Tx, caller: Caller, command: CreateQueue) -> Queue:
     Send them to `waiting_room_url`, or frame `embed_url`: then they go to `target_url` with a token.
     """
     organizer_id = owner(caller, command.organizer_id)
-    await require_room(tx, organizer_id, message("queues"), tx.resources.settings.queues_per_organizer, sql.COUNT)
+    await require_quota(tx, organizer_id, message("queues"), tx.resources.settings.queues_per_organizer, sql.COUNT)
     public_log = command.public_log and tx.resources.settings.public_logs
     draw = await name_draw(tx, "draw_at", command.draw_at, is_logged=public_log)
     target_url = command.target_url

@@ -189,8 +189,8 @@ async def find_progress(reader: Reader, ids: Sequence[int]) -> list[QueueProgres
     return await reader.rows(
         QueueProgress,
         f"""
-        select queue.*, {PUBLIC_NAME} as organizer_name, organizers.slug as organizer_slug, event_left, event_room,
-               event_closed, {CHECK_COLUMNS}, progress.serving,
+        select queue.*, {PUBLIC_NAME} as organizer_name, organizers.slug as organizer_slug,
+               event_left, event_waitlist_left, event_closed, {CHECK_COLUMNS}, progress.serving,
                greatest(0, ceil(extract(epoch from progress.opens_at - now())))::bigint as until_start,
                coalesce(queue.ends_at <= now(), false) as is_over, now() as read_at
           from ({QUEUE} where id = any(%(ids)s) and deleted_at is null) as queue

@@ -48,8 +48,8 @@ async def find_rooms(reader: Reader, ids: Sequence[int]) -> dict[int, RoomRow]:
     rows = await reader.rows(
         RoomRow,
         f"""
-        select queue.*, {PUBLIC_NAME} as organizer_name, organizers.slug as organizer_slug, event_left, event_room,
-               event_closed, {CHECK_COLUMNS}
+        select queue.*, {PUBLIC_NAME} as organizer_name, organizers.slug as organizer_slug,
+               event_left, event_waitlist_left, event_closed, {CHECK_COLUMNS}
           from ({QUEUE} where id = any(%(ids)s) and deleted_at is null) as queue
          cross join lateral (
             select proved_at, name, slug from users where id = queue.organizer_id limit 1) as organizers

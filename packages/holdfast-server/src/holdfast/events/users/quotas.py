@@ -20,7 +20,7 @@ async def lock(tx: Tx, organizer_id: int) -> None:
     await tx.run("select from users where id = %(id)s for no key update", {"id": organizer_id})
 
 
-async def require_room(tx: Tx, organizer_id: int, quota: Message, limit: int, count: LiteralString) -> None:
+async def require_quota(tx: Tx, organizer_id: int, quota: Message, limit: int, count: LiteralString) -> None:
     """Raise `quota_exceeded` if the organizer has reached the limit.
 
     quota    the counted things, in words for people

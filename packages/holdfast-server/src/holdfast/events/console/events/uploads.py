@@ -68,8 +68,8 @@ class Uploads:
         self._keep = runner[STORE_PHOTO]
         self._slots = Slots(FORMS_WITH_FILES, MAX_CONCURRENT_FORMS, timeout=SLOT_TIMEOUT_SECONDS)
 
-    async def read(self, session: Session, request: Request, room: int = MAX_PHOTOS) -> UploadForm:
-        """Read a form, and store at most `room` of its files. Forms without files are accepted too."""
+    async def read(self, session: Session, request: Request, max_photos: int = MAX_PHOTOS) -> UploadForm:
+        """Read a form, and store at most `max_photos` of its files. Forms without files are accepted too."""
         signed_in, kind = self._console.signed_in, request.headers.get(b"content-type", b"")
         if not kind.lower().startswith(MULTIPART_TYPE.encode()):
             return UploadForm(await signed_in.read(session, request), [], [])
@@ -78,7 +78,7 @@ class Uploads:
 
         async def take(file: UploadedFile) -> None:
             texts = SITE.texts(language)
-            if len(form.photos) >= room:
+            if len(form.photos) >= max_photos:
                 reason = too_many_photos(language)
             elif file.content is None:
                 reason = texts.gettext("is larger than 5 MB")

@@ -181,7 +181,7 @@ class WatchedEvent:
         message = StreamMessage(
             numbers.status,
             numbers.left,
-            numbers.room,
+            numbers.waitlist_left,
             numbers.waitlisted_count,
             None if is_free else numbers.current_price,
             None if is_free else numbers.currency,
@@ -276,7 +276,7 @@ class LiveEvents:
             "event": numbers,
             "closed": numbers.is_closed,
             "left": numbers.left,
-            "room": numbers.room,
+            "waitlist_left": numbers.waitlist_left,
             "digits": digits(numbers.currency),
             "numbered": numbers.numbered,
             "opening": read_opening(numbers.opening),

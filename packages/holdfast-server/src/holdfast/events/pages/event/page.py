@@ -254,7 +254,7 @@ class EventPage:
             "zone": event.timezone or "UTC",
             "digits": digits(event.currency),
             "left": event.capacity - event.registered_count,
-            "room": max(0, event.waitinglist_capacity - event.waitlisted_count),
+            "waitlist_left": max(0, event.waitinglist_capacity - event.waitlisted_count),
             "interval": max(1, event.recurrence_interval),
             "next": _next_occurrence(content),
             "map": map_link(event),
@@ -298,7 +298,9 @@ def _size(content: EventContent) -> int:
 
 def _following_values(following: VersionedOrganizer | None, settings: Settings) -> dict[str, Any]:
     """The cards of the next events of the organizer, full ones last."""
-    events = sorted(following.content.events, key=lambda event: not (event.left or event.room)) if following else []
+    events = (
+        sorted(following.content.events, key=lambda event: not (event.left or event.waitlist_left)) if following else []
+    )
     return {
         "following": events[:MAX_FOLLOWING],
         "organizer": following.content if following else None,

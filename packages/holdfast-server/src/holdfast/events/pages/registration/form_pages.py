@@ -291,7 +291,7 @@ class FormPage:
             opening=event.opening,
             numbered=event.numbered,
             left=event.left,
-            room=event.room,
+            waitlist_left=event.waitlist_left,
             digits=digits(event.currency),
             interval=max(1, event.recurrence_interval),
             next=None,
