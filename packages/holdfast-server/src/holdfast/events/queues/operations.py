@@ -19,9 +19,9 @@ from holdfast.events.queues.model import (
     QUEUES_CHANNEL,
     CreateQueue,
     DeleteQueue,
-    EventBehind,
     GetQueue,
     GetStatus,
+    GuardableEvent,
     GuardedEvent,
     Joined,
     JoinQueue,
@@ -191,7 +191,7 @@ async def verify(tx: Tx, caller: Caller, command: VerifyToken) -> Verified:
     return Verified(await release_tokens.verify(tx, caller, command.token, consume=command.consume))
 
 
-async def list_open_events(reader: Reader, caller: Caller, command: ListOpenEvents) -> list[EventBehind]:
+async def list_open_events(reader: Reader, caller: Caller, command: ListOpenEvents) -> list[GuardableEvent]:
     """The events of the caller before which it can put a waiting room, soonest first."""
     return await sql.list_open_events(reader, owner(caller, None))
 
@@ -246,7 +246,7 @@ def _status_of(
 ) -> Status | LockedRow:
     if isinstance(release_token, LockedRow):
         return release_token
-    if visitor.where == "waiting":
+    if visitor.status == "waiting":
         wait = estimated_wait(visitor.position, visitor.release_rate, interval, visitor.until_start)
         return Status("waiting", visitor.position, wait)
     if release_token is None:

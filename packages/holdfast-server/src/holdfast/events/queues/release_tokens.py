@@ -66,7 +66,7 @@ async def issue(
 
     waits    whether to wait for visitors that other transactions have locked
     """
-    released = [visitor for visitor in visitors if visitor.where == "released"]
+    released = [visitor for visitor in visitors if visitor.status == "released"]
     if not released:
         return {}
     locked: set[tuple[int, str]] = set()

@@ -20,18 +20,9 @@ from holdfast.events.paths import QueueId
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import joining, release_tokens, sql
 from holdfast.events.queues.joining import Visitor
-from holdfast.events.queues.model import (
-    OPENS_AT,
-    QUEUE_DRAWS,
-    QUEUES_CHANNEL,
-    SEATS,
-    QueueRow,
-    RoomRow,
-    RoomVisit,
-    VisitorStatus,
-    status_path,
-)
-from holdfast.events.queues.sql import QUEUE
+from holdfast.events.queues.model import QUEUES_CHANNEL, QueueRow, RoomRow, RoomVisit, VisitorStatus, status_path
+from holdfast.events.queues.places import OPENS_AT, QUEUE_DRAWS
+from holdfast.events.queues.sql import QUEUE, SEATS
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.events.site import SITE
 from holdfast.events.users.model import PUBLIC_NAME

@@ -46,8 +46,8 @@ def view_of(snapshot: RoomSnapshot, interval: int) -> RoomView:
             event_id=queue.event_id,
             expires_at=snapshot.release_token.expires_at,
         )
-    if visitor.where != "waiting":
-        return RoomView("ended" if visitor.where == "ended" else "missed", queue.title, **event_fields(queue))
+    if visitor.status != "waiting":
+        return RoomView("ended" if visitor.status == "ended" else "missed", queue.title, **event_fields(queue))
     wait = estimated_wait(visitor.position, visitor.release_rate, interval, visitor.until_start)
     waited = visitor.since_joined or 0
     status = status_of(queue, visitor.until_start)
@@ -142,7 +142,7 @@ class RoomPage:
         if RECEIPT in SITE.read_query(request):
             return await self._receipt(caller, request, visitor)
         snapshot: RoomSnapshot = await self._visit(caller, visitor)
-        if snapshot.visitor.where == "unknown" and request.method == "GET":
+        if snapshot.visitor.status == "unknown" and request.method == "GET":
             try:
                 await self._take_place(caller, visitor)
             except Problem as problem:

@@ -15,8 +15,8 @@ from holdfast.events.queues.history import QueueHistory, read_history
 from holdfast.events.queues.model import (
     CreateQueue,
     DeleteQueue,
-    EventBehind,
     GetQueue,
+    GuardableEvent,
     GuardedEvent,
     ListGuardedEvents,
     ListOpenEvents,
@@ -185,7 +185,7 @@ class QueuesPages:
 
     async def create(self, session: Session, request: Request) -> Reply:
         """Ask what a new queue is for, and show the form for that; with POST create it."""
-        events: list[EventBehind] = await self._list_events(organizer(session), ListOpenEvents())
+        events: list[GuardableEvent] = await self._list_events(organizer(session), ListOpenEvents())
         if request.method != "POST":
             query = read_query(request.query)
             if "event" not in query and "site" not in query:
@@ -211,7 +211,7 @@ class QueuesPages:
         command = ListGuardedEvents(queue_ids=[queue.id for queue in queues])
         return await self._list_guarded(organizer(session), command)
 
-    async def _ask_kind(self, session: Session, request: Request, events: Sequence[EventBehind]) -> Reply:
+    async def _ask_kind(self, session: Session, request: Request, events: Sequence[GuardableEvent]) -> Reply:
         guarded: Sequence[GuardedEvent] = []
         if not events:
             page: Page[Queue] = await self._list(organizer(session), OffsetPage(limit=PAGE_SIZE))
@@ -287,7 +287,7 @@ class QueuesPages:
         refusal: FormRefusal = NOT_REFUSED,
         *,
         queue: Queue | None = None,
-        events: Sequence[EventBehind] = (),
+        events: Sequence[GuardableEvent] = (),
     ) -> Reply:
         """The form. Its moments are in the time zone of the organizer's last event, or in the one of a sent form."""
         defaults: EventDefaults = await self._get_defaults(organizer(session), ReadEventDefaults())
