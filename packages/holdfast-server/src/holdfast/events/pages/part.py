@@ -11,7 +11,7 @@ from holdfast.events.pages.event.live import LiveEvents
 from holdfast.events.pages.event.page import EventPage
 from holdfast.events.pages.feeds import CalendarFile, OrganizerFeeds
 from holdfast.events.pages.organizer_page import LiveOrganizers, OrganizerCache, OrganizerPage
-from holdfast.events.pages.registration import form_pages, own_registration_pages, status_page
+from holdfast.events.pages.registration import form_pages, outcome_page, own_registration_pages
 from holdfast.events.queues.event_releases import ReleaseTokenReader
 from holdfast.events.resources import Context
 from holdfast.events.site import SITE
@@ -37,7 +37,7 @@ OPERATIONS = (
         own_registration_pages.READ_REGISTRATION,
         own_registration_pages.READ_REMOVED_PAYMENT,
         own_registration_pages.GET_RECEIPT,
-        status_page.CORRECT_ADDRESS,
+        outcome_page.CORRECT_ADDRESS,
     ),
     *(
         *own_registration_pages.OPERATIONS,
@@ -91,7 +91,7 @@ def endpoints(context: Context) -> Endpoints:
         ),
         constant_page(SITE, "/developers", "pages/developers.html", limits, "developers", base_url=settings.base_url),
         document("/robots.txt", ROBOTS, "text/plain"),
-        *status_page.routes(database, runner, limits),
+        *outcome_page.routes(database, runner, limits),
         *own_registration_pages.routes(database, runner, limits),
         *own_registration_pages.push_routes(database, runner, limits),
         *own_data_pages.request_routes(database, runner, limits),
