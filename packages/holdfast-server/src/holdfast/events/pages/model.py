@@ -75,7 +75,7 @@ class EventContent(Struct):
     text              its text as HTML, if it is stored
     sizes             the sizes of its photos by key, for photos that have them
     now               the time of the database
-    version           see `EventNumbers.version`
+    version           see `LiveEventFacts.version`
     numbered          how many registrations are numbered in its public log; None: it has none
     opening           the draw with which it opens; None: it has none
     queue             the waiting room before it; None: it has none
