@@ -167,7 +167,7 @@ async def _append(tx: Tx, caller: Caller, event_id: int, key: str) -> EventPhoto
 
 
 async def _store_keys(tx: Tx, event: EventRow, keys: list[str]) -> EventPhotos:
-    await events.show_photos(tx, event, keys)
+    await events.store_photos(tx, event, keys)
     return to_api(msgspec.structs.replace(event, image_keys=keys), tx.resources.settings)
 
 

@@ -58,6 +58,8 @@ EDITABLE = (
 )
 UNCHANGEABLE = ("pricing_mode", "currency")
 
+_UNKNOWN_ORGANIZER = message("no organizer has this id")
+
 
 async def list(reader: Reader, caller: Caller, command: OffsetPage) -> Page[Event]:
     """List events, oldest first, cancelled and past ones included."""
@@ -227,12 +229,12 @@ async def cancel(tx: Tx, caller: Caller, command: CancelEvent) -> Event:
 
 async def find(reader: Reader, caller: Caller, event_id: int) -> EventRow:
     """An event that the caller may read. Raises `not_found` and `forbidden`."""
-    return _accessible(caller, event_id, await sql.find_event(reader, event_id))
+    return _require_access(caller, event_id, await sql.find_event(reader, event_id))
 
 
 async def lock(tx: Tx, caller: Caller, event_id: int) -> EventRow:
     """Lock an event until the transaction ends, and return it. Raises `not_found` and `forbidden`."""
-    return _accessible(caller, event_id, await sql.lock_event(tx, event_id))
+    return _require_access(caller, event_id, await sql.lock_event(tx, event_id))
 
 
 async def group_by_owner(
@@ -249,13 +251,10 @@ async def group_by_owner(
     return dict(rows)
 
 
-async def show_photos(tx: Tx, event: EventRow, keys: Sequence[str]) -> None:
+async def store_photos(tx: Tx, event: EventRow, keys: Sequence[str]) -> None:
     """Store the photos of an event."""
     await sql.update_image_keys(tx, event.id, keys)
     await tx.notify(ORGANIZER_CHANNEL, event.organizer_slug)
-
-
-_UNKNOWN_ORGANIZER = message("no organizer has this id")
 
 
 async def _require_quota_of_text(tx: Tx, organizer_id: int) -> None:
@@ -268,7 +267,7 @@ def _text_length(event: EventRow) -> int:
     return sum(len(text or "") for text in (event.title, event.body, event.address, event.location_name))
 
 
-def _accessible(caller: Caller, event_id: int, row: EventRow | None) -> EventRow:
+def _require_access(caller: Caller, event_id: int, row: EventRow | None) -> EventRow:
     if problem := _access_problem(caller, event_id, row):
         raise problem
     assert row
