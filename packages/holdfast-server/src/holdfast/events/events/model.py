@@ -25,6 +25,18 @@ from holdfast.kit.contract.messages import FieldName, message
 
 S = TypeVar("S", bound=Struct)
 
+ZONES = frozenset((files("tzdata") / "zones").read_text(encoding="ascii").split()) - {"Factory"}
+"""The IANA names of all time zones, old ones included. `Factory` stands for a machine without a configured zone."""
+
+HALF_PIN = message("is half of a map pin: give latitude and longitude, or none of them")
+OPENS_TOO_LATE = message("must be earlier than %(field)s", field=FieldName("datetime"))
+OPENS_BEFORE = message("must be later than %(field)s", field=FieldName("opens_at"))
+PAST_DATE = message(
+    "is in the past, so the event would be over at once; if that is meant, send %(field)s as true",
+    field=FieldName("ends_registration"),
+)
+ENDS_TOO_EARLY = message("must be later than %(field)s", field=FieldName("datetime"))
+
 
 def make_copier(source: type[Struct], target: type[S]) -> Callable[..., S]:
     """A function `(source, **others) -> target`: a target with the fields and properties of a source.
@@ -39,10 +51,6 @@ def make_copier(source: type[Struct], target: type[S]) -> Callable[..., S]:
     values = [name if name in others else f"source.{name}" for name in fields]
     parameters = ", ".join(["source", *(["*", *others] if others else [])])
     return eval(f"lambda {parameters}: target({', '.join(values)})", {"target": target})  # noqa: S307 - of names of fields
-
-
-ZONES = frozenset((files("tzdata") / "zones").read_text(encoding="ascii").split()) - {"Factory"}
-"""The IANA names of all time zones, old ones included. `Factory` stands for a machine without a configured zone."""
 
 
 def zone(name: str | None) -> dt.tzinfo:
@@ -86,15 +94,6 @@ EndsAt = Annotated[Timestamp | None, Meta(description="Later than datetime.")]
 OpensAt = Annotated[Timestamp | None, Meta(description="Earlier registrations are drawn.")]
 Published = Annotated[bool, Meta(description="False: a draft, which only you see.")]
 PublicLog = Annotated[bool, Meta(description="Publish order and volume.")]
-
-HALF_PIN = message("is half of a map pin: give latitude and longitude, or none of them")
-OPENS_TOO_LATE = message("must be earlier than %(field)s", field=FieldName("datetime"))
-OPENS_BEFORE = message("must be later than %(field)s", field=FieldName("opens_at"))
-PAST_DATE = message(
-    "is in the past, so the event would be over at once; if that is meant, send %(field)s as true",
-    field=FieldName("ends_registration"),
-)
-ENDS_TOO_EARLY = message("must be later than %(field)s", field=FieldName("datetime"))
 
 
 def is_in_order(begins: dt.datetime, ends_at: dt.datetime | None) -> bool:

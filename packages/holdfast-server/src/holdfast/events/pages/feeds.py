@@ -28,6 +28,10 @@ from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
 from holdfast.kit.running.runner import Run
 
+_NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+CALENDARS = cache_bound("Calendars and feeds of organizers", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB")
+
 
 class CalendarFile:
     """Answers requests for the calendar files of events. `read` reads what the page of an event shows."""
@@ -55,12 +59,6 @@ class CalendarFile:
             (b"content-disposition", f'attachment; filename="event-{event.id}.ics"'.encode()),
         ]
         return Reply(200, file, headers, b"text/calendar; charset=utf-8")
-
-
-_NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-CALENDARS = cache_bound("Calendars and feeds of organizers", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB")
 
 
 class OrganizerFeeds:

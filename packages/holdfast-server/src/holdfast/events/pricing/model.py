@@ -38,6 +38,10 @@ Currency = Annotated[
     ),
 ]
 
+MICROSECOND = dt.timedelta(microseconds=1)
+STEPS = 100
+"""The number of steps between the bounds, if the range is wide enough."""
+
 
 class ListPriceHistory(Command):
     event_id: EventId
@@ -132,11 +136,6 @@ def payment(mode: PricingMode, payouts_ready: bool, fee_percent: int, *, is_paya
         student_payment_processor="connect_destination_charge",
         student_payment_required=True,
     )
-
-
-MICROSECOND = dt.timedelta(microseconds=1)
-STEPS = 100
-"""The number of steps between the bounds, if the range is wide enough."""
 
 
 def current_price(

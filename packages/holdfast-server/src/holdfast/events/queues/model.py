@@ -20,6 +20,14 @@ QUEUES_CHANNEL = "queues"
 
 _PERCENT_ENCODED = {code: quote(chr(code), safe="") for code in range(128)}
 
+MAX_TTL_MINUTES = 43_200
+"""The most minutes for which a release token is valid: 30 days."""
+
+OUT_OF_ORDER = message("must be later than %(field)s", field=FieldName("starts_at"))
+ENDS_BEFORE_THE_DRAW = message("must be later than %(field)s", field=FieldName("draw_at"))
+LEADS_TO_THE_EVENT = message("is left out: visitors of this waiting room are sent to its event")
+NO_ADDRESS = message("must be an http or https address with a host, without user or password")
+
 
 class QueueRow(DrawColumns):
     """A stored queue with its derived length.
@@ -133,9 +141,6 @@ class UsedToken(Struct):
     use_count: int
 
 
-MAX_TTL_MINUTES = 43_200
-"""The most minutes for which a release token is valid: 30 days."""
-
 Title = Annotated[NotBlank, Meta(min_length=1, max_length=300, description="For visitors.")]
 Description = Annotated[Annotated[str, Meta(max_length=10_000)] | None, Meta(description="Plain text.")]
 StartsAt = Annotated[Timestamp | None, Meta(description="When releases begin.")]
@@ -162,12 +167,6 @@ VisitorId = Annotated[
         description="Your name for the visitor, any text but `.` and `..`, which no address can hold.",
     ),
 ]
-
-
-OUT_OF_ORDER = message("must be later than %(field)s", field=FieldName("starts_at"))
-ENDS_BEFORE_THE_DRAW = message("must be later than %(field)s", field=FieldName("draw_at"))
-LEADS_TO_THE_EVENT = message("is left out: visitors of this waiting room are sent to its event")
-NO_ADDRESS = message("must be an http or https address with a host, without user or password")
 
 
 class GetQueue(Command):

@@ -38,6 +38,8 @@ from holdfast.kit.running.runner import Runner
 from holdfast_verify.formats.receipts import ReceiptFile, later_receipt, receipt_of
 from holdfast_verify.formats.signed_note import LogName
 
+QUEUES_LOOKED_UP = cache_bound("Queues that waiting rooms show", "events", f"{MAX_RESULTS}, for a second")
+
 
 class RoomSnapshot(NamedTuple):
     """The data on the page of a visitor."""
@@ -131,9 +133,6 @@ def wait_in_words(seconds: int, language: Language) -> str:
         return joined(hours(hour), minutes(rest)) if rest else hours(hour)
     day, rest = divmod(-(-seconds // 3600), 24)
     return joined(days(day), hours(rest)) if rest else days(day)
-
-
-QUEUES_LOOKED_UP = cache_bound("Queues that waiting rooms show", "events", f"{MAX_RESULTS}, for a second")
 
 
 class GetProgress(Command):

@@ -31,6 +31,21 @@ from holdfast_verify.formats.receipts import ReceiptFile
 DRAW_REFRESH_SECONDS = 300
 """The wait by which pages choose when to reload before a draw: they change seldom, and then all at once."""
 
+COOKIE_MAX_AGE_SECONDS = 30 * 86_400
+
+RECEIPT = "receipt"
+"""The query that asks for the visitor's receipt as a file. So one link fits the page and its frame, which differ in
+their cookies."""
+
+_STATUS_BY_REFUSAL: Mapping[ProblemType, tuple[RoomStatus, int]] = {
+    QUEUE_FULL: ("full", 503),
+    QUEUE_INACTIVE: ("closed", 503),
+    QUEUE_ENDED: ("ended", 410),
+    RATE_LIMITED: ("crowded", 429),
+    NOT_FOUND: ("gone", 404),
+}
+"""The state and the HTTP status of the page when a visitor cannot get a place."""
+
 
 def view_of(snapshot: RoomSnapshot, interval: int) -> RoomView:
     """The view for a visitor who has or had a place."""
@@ -84,22 +99,6 @@ JOIN = Operation("join_waiting_room", None, batched(room.join), limit="waiting r
 GET_RECEIPT = Operation("get_waiting_room_receipt", None, single(room.get_receipt))
 OPERATIONS = (VISIT, JOIN, GET_RECEIPT, READ_PROGRESS)
 """The operations of the pages. They have no routes and no tools of their own."""
-
-COOKIE_MAX_AGE_SECONDS = 30 * 86_400
-
-RECEIPT = "receipt"
-"""The query that asks for the visitor's receipt as a file. So one link fits the page and its frame, which differ in
-their cookies."""
-
-
-_STATUS_BY_REFUSAL: Mapping[ProblemType, tuple[RoomStatus, int]] = {
-    QUEUE_FULL: ("full", 503),
-    QUEUE_INACTIVE: ("closed", 503),
-    QUEUE_ENDED: ("ended", 410),
-    RATE_LIMITED: ("crowded", 429),
-    NOT_FOUND: ("gone", 404),
-}
-"""The state and the HTTP status of the page when a visitor cannot get a place."""
 
 
 def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:

@@ -31,6 +31,9 @@ select id, organizer_id, title, description, active, paused_at, starts_at, ends_
   from queues
 """
 
+MAX_EVENT_CHOICES = 200
+"""The most events among which an organizer chooses."""
+
 
 async def find_queue(reader: Reader, id: int) -> QueueRow | None:
     return await reader.row(QueueRow, f"{QUEUE} where id = %(id)s and deleted_at is null", {"id": id})
@@ -110,9 +113,6 @@ _EVENT: LiteralString = """
     select id, title, datetime, timezone, published, cancelled_at is not null or datetime <= now() as is_closed
       from events
 """
-
-MAX_EVENT_CHOICES = 200
-"""The most events among which an organizer chooses."""
 
 
 async def find_guardable_event(reader: Reader, id: int) -> GuardableEvent | None:

@@ -36,6 +36,8 @@ _INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn"}
 _JOINERS = "\u200c\u200d"
 """Format characters that names in some languages need."""
 
+DOUBLE_CLICK_SECONDS = 60
+
 
 class SignUp(Command):
     """Asks to register the person with an address.
@@ -56,9 +58,6 @@ class SignUp(Command):
     @rule("email")
     def _can_get_mails(self) -> str | None:
         return address_error(self.email)
-
-
-DOUBLE_CLICK_SECONDS = 60
 
 
 class SignUpResult(Struct, frozen=True):

@@ -46,6 +46,9 @@ IS_CONFIRMED: LiteralString = """
 WAIT_SECONDS = 0.2
 """Seconds for which the freeze of a list waits for accepting transactions. It is tried again."""
 
+DRAW_BATCH_SIZE = 1000
+"""Places of the order that one transaction processes."""
+
 
 async def is_intake_stored(database: Database) -> bool:
     """Whether all registrations that were stamped before this call are committed. False: that takes longer."""
@@ -97,10 +100,6 @@ EVENT_DRAWS = DrawSubject(
     confirm=confirm_entries,
     wait=is_intake_stored,
 )
-
-
-DRAW_BATCH_SIZE = 1000
-"""Places of the order that one transaction processes."""
 
 
 async def place_due(database: Database) -> None:

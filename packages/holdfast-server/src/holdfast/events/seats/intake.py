@@ -18,6 +18,20 @@ from holdfast.events.resources import Reader, Tx
 from holdfast.events.seats.intake_statement import ACCEPT, ACCEPT_AND_RENEW, ACCEPT_WITHIN_LIMITS
 from holdfast.events.users.model import OWNS_EMAIL, new_public_ids
 
+LOCK_TIMEOUT = "200ms"
+"""The longest time a batch waits for people whom other transactions are storing."""
+
+OVERTAKEN_CODES = ("account_being_created", "removed")
+"""The codes of requests that are stored again at once, since another transaction has overtaken them: it created the
+account (or an account with the same random public id), or it removed the registration that there was."""
+
+MAX_ATTEMPTS = 5
+"""The highest number of times that a request is stored, if others overtake it each time."""
+
+ADVISORY_LOCK_ID = 0x696E74616B65
+"""Advisory lock ("intake"): shared while registrations are stamped and stored, exclusive while settlement reads the
+clock."""
+
 
 class Stamp(NamedTuple):
     """The stamp of a registration; all None if there is none.
@@ -107,20 +121,6 @@ LOCK_REJECTED: LiteralString = f"""
      where event_id = any(%(event_ids)s) and status = 'rejected'
        and user_id = any(array(select id from users where {_IS_NAMED})) order by event_id, user_id for no key update
 """
-
-LOCK_TIMEOUT = "200ms"
-"""The longest time a batch waits for people whom other transactions are storing."""
-
-OVERTAKEN_CODES = ("account_being_created", "removed")
-"""The codes of requests that are stored again at once, since another transaction has overtaken them: it created the
-account (or an account with the same random public id), or it removed the registration that there was."""
-
-MAX_ATTEMPTS = 5
-"""The highest number of times that a request is stored, if others overtake it each time."""
-
-ADVISORY_LOCK_ID = 0x696E74616B65
-"""Advisory lock ("intake"): shared while registrations are stamped and stored, exclusive while settlement reads the
-clock."""
 
 
 class IntakeRequest(Struct, omit_defaults=True):

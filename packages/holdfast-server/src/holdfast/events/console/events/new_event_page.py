@@ -50,6 +50,11 @@ from holdfast.kit.running.runner import Runner
 
 FALLBACK = "USD"
 
+NEW = "/console/events/new"
+
+_PHOTO = re.compile("photo[0-9]{1,3}")
+"""The names of the fields that contain the keys of uploaded photos."""
+
 
 @cache
 def currency_names(locale: str) -> Mapping[str, str]:
@@ -84,13 +89,8 @@ def _currency_in(territory: str | None) -> str | None:
     return next((code for code in reversed(in_use) if code in CURRENCIES), None)
 
 
-NEW = "/console/events/new"
-
 ZoneOrigin = Literal["last", "browser"]
 """Where the time zone of a new event comes from: the organizer's last event, or the browser, if there is none."""
-
-_PHOTO = re.compile("photo[0-9]{1,3}")
-"""The names of the fields that contain the keys of uploaded photos."""
 
 
 class CreatedEvent(Struct):

@@ -26,6 +26,8 @@ COPY_SCRIPT = "copy.js"
 QR_MODULE_PIXELS = 10
 """The width of a square of the QR code in the file. A printer may enlarge it, since it is an SVG."""
 
+PRINT_SCRIPT = "console/events/poster.js"
+
 
 class EventShareLinks(Struct, frozen=True):
     """What an organizer gives to people.
@@ -115,9 +117,6 @@ class SharePages:
         command = GetEvent(event_id=id_of(request.fields["event_id"]))
         details: EventDetails = await self._get_event(organizer(session), command)
         return details.event
-
-
-PRINT_SCRIPT = "console/events/poster.js"
 
 
 class PosterPage:

@@ -73,6 +73,9 @@ MORE = ("description", "max_queue_size", "starts_at", "ends_at", "draw_at", "pub
 Kind = Literal["event", "site"]
 """What a waiting room is for: an event of the organizer, or another site."""
 
+QUEUES = "/console/queues"
+PAGE_SIZE = 20
+
 
 def names_of(kind: Kind) -> list[str]:
     """The names of the fields for a kind of waiting room."""
@@ -127,9 +130,6 @@ def _is_same(text: str, stored_text: str) -> bool:
     """Whether two texts are equal. A browser sends other line breaks, and the form drops outer spaces."""
     return text.replace("\r\n", "\n") == stored_text.replace("\r\n", "\n").strip()
 
-
-QUEUES = "/console/queues"
-PAGE_SIZE = 20
 
 READ_HISTORY = Operation("get_queue_history", None, read(read_history))
 LIST_OPEN_EVENTS = Operation("list_events_without_queue", None, read(operations.list_open_events))

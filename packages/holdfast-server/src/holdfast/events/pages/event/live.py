@@ -56,6 +56,9 @@ TTL_SECONDS = 1.0
 IDLE_SECONDS = 10.0
 """Seconds after which an event without readers is dropped."""
 
+NOT_IN_MESSAGES = ("details", "version", "numbered", "datetime", "cancellation_hours")
+"""Facts of which messages tell nothing. If `details` change, pages fetch themselves."""
+
 
 class LiveEventFacts(Struct, PlaceCounts, frozen=True):
     """What changes on the page of an event while people look at it.
@@ -98,10 +101,6 @@ class LiveEventFacts(Struct, PlaceCounts, frozen=True):
     def is_same(self, other: "LiveEventFacts", *, except_for: Sequence[str]) -> bool:
         """Whether all facts are the same, except for the named ones."""
         return msgspec.structs.replace(other, **{name: getattr(self, name) for name in except_for}) == self
-
-
-NOT_IN_MESSAGES = ("details", "version", "numbered", "datetime", "cancellation_hours")
-"""Facts of which messages tell nothing. If `details` change, pages fetch themselves."""
 
 
 class RenderedPart(NamedTuple):

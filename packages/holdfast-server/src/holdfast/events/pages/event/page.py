@@ -63,17 +63,6 @@ _RELEASE_TOKEN = b"queue_token="
 NOT_INDEXED: Header = (b"x-robots-tag", b"noindex, nofollow")
 """Tells search engines to keep nothing of a page."""
 
-
-def previews(secret: Secret) -> HmacSigner:
-    """Signs the ids of events whose drafts are shown to readers with the link."""
-    return secret.signer("event previews", SIGNATURE_DIGITS)
-
-
-def preview_path(secret: Secret, event_id: int) -> str:
-    """The path of the preview of a draft."""
-    return f"/events/{event_id}/preview/{previews(secret).sign(str(event_id))}"
-
-
 MAX_CONTENT_BYTES = 8_000_000
 """The maximum size of the cached contents of pages, in bytes."""
 
@@ -84,6 +73,18 @@ EVENT_CONTENTS = cache_bound(
     f"{MAX_CONTENT_BYTES // 1_000_000} MB",
     lost="is read again",
 )
+
+SCHEMA = "https://schema.org"
+
+
+def previews(secret: Secret) -> HmacSigner:
+    """Signs the ids of events whose drafts are shown to readers with the link."""
+    return secret.signer("event previews", SIGNATURE_DIGITS)
+
+
+def preview_path(secret: Secret, event_id: int) -> str:
+    """The path of the preview of a draft."""
+    return f"/events/{event_id}/preview/{previews(secret).sign(str(event_id))}"
 
 
 class EventPage:
@@ -346,9 +347,6 @@ def _next_occurrence(content: EventContent) -> dt.datetime | None:
     after = max(event.datetime, content.now)
     frequency, interval = event.recurrence_frequency, event.recurrence_interval
     return next_occurrence_at(content.recurs_from, frequency, interval, after, zone(event.timezone))
-
-
-SCHEMA = "https://schema.org"
 
 
 def event_json_ld(
