@@ -1,6 +1,7 @@
 """The events service: every operation of the API and of agents, one line each. Start reading here.
 
-REST routes, the tools of `/mcp`, OpenAPI and the documents are derived from this table.
+REST routes, the tools of `/mcp`, OpenAPI and the documents are derived from this table. Operations of pages alone are in
+`OPERATIONS` of the modules that `console/part.py` lists, and of the `part.py` of other nouns.
 """
 
 from holdfast.events.events import event_photos
