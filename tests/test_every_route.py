@@ -1,18 +1,23 @@
 """HTTP demands on every path of both services: Allow with 405, Retry-After with 429."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
+from holdfast.events import service as events
 from holdfast.events.service import EVENTS
+from holdfast.inventory import service as inventory
 from holdfast.inventory.problems import error_body, oauth_body
 from holdfast.inventory.service import INVENTORY
 from holdfast.kit.http.connection_limits import URGENT
 from holdfast.kit.http.handler import Access, as_problem
 from holdfast.kit.process.service_process import ServiceProcess
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.runner import Runner
 from tests.helpers.form_browser import token
 from tests.helpers.routes import serve_all_routes
 
@@ -145,3 +150,28 @@ def test_an_unexpected_failure_has_its_id_in_the_words_of_both_services() -> Non
     for answer in (problem.body(), error_body(problem), oauth_body(problem)):
         assert f"report the request_id {logs[0]['request_id']} to the operator" in str(answer)
         assert "mellon" not in str(answer)
+
+
+@pytest.mark.parametrize(
+    ("name", "operations"), [("events", events.ALL_OPERATIONS), ("inventory", inventory.ALL_OPERATIONS)]
+)
+async def test_the_limit_of_every_operation_is_counted_by_a_route_a_tool_or_a_page(
+    name: str,
+    operations: Sequence[Operation],
+    databases: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counted: set[str] = set()
+    access_of = Access.of
+
+    def note(operation: Operation, runner: Runner) -> Access:
+        counted.add(operation.name)
+        return access_of(operation, runner)
+
+    monkeypatch.setattr(Access, "of", note)
+    async with serve_all_routes(name, databases, tmp_path):
+        limited = {operation.name for operation in operations if operation.limit}
+
+    assert limited
+    assert limited - counted == set()
