@@ -111,10 +111,10 @@ async def update(tx: Tx, caller: Caller, command: UpdateMailParagraphs) -> bool:
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def copy(tx: Tx, caller: Caller, event_id: int, to: int) -> None:
+async def copy(tx: Tx, caller: Caller, event_id: int, new_event_id: int) -> None:
     """Copy the paragraphs of an event to a new event of the same caller."""
     await events.find(tx, caller, event_id)
-    await sql.copy_paragraphs(tx, event_id, to)
+    await sql.copy_paragraphs(tx, event_id, new_event_id)
 
 
 def _version(texts: Mapping[str, str]) -> str:
