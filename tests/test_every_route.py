@@ -1,16 +1,13 @@
 """HTTP demands on every path of both services: Allow with 405, Retry-After with 429."""
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.events import service as events
-from holdfast.events.service import EVENTS
-from holdfast.inventory import service as inventory
+from holdfast.events.service import ALL_OPERATIONS, EVENTS
 from holdfast.inventory.problems import error_body, oauth_body
 from holdfast.inventory.service import INVENTORY
 from holdfast.kit.http.connection_limits import URGENT
@@ -152,15 +149,8 @@ def test_an_unexpected_failure_has_its_id_in_the_words_of_both_services() -> Non
         assert "mellon" not in str(answer)
 
 
-@pytest.mark.parametrize(
-    ("name", "operations"), [("events", events.ALL_OPERATIONS), ("inventory", inventory.ALL_OPERATIONS)]
-)
-async def test_the_limit_of_every_operation_is_counted_by_a_route_a_tool_or_a_page(
-    name: str,
-    operations: Sequence[Operation],
-    databases: dict[str, str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+async def test_the_limit_of_every_operation_of_events_is_counted_by_a_route_a_tool_or_a_page(
+    databases: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted: set[str] = set()
     access_of = Access.of
@@ -170,8 +160,8 @@ async def test_the_limit_of_every_operation_is_counted_by_a_route_a_tool_or_a_pa
         return access_of(operation, runner)
 
     monkeypatch.setattr(Access, "of", note)
-    async with serve_all_routes(name, databases, tmp_path):
-        limited = {operation.name for operation in operations if operation.limit}
+    async with serve_all_routes("events", databases, tmp_path):
+        limited = {operation.name for operation in ALL_OPERATIONS if operation.limit}
 
     assert limited
     assert limited - counted == set()

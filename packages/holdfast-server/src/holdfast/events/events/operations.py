@@ -240,7 +240,7 @@ async def lock(tx: Tx, caller: Caller, event_id: int) -> EventRow:
 async def group_by_owner(
     reader: Reader, event_ids: Set[int], organizer_ids: Sequence[int]
 ) -> Mapping[int, Sequence[int]]:
-    """Those of the events that belong to one of the organizers: their ids by organizer."""
+    """The ids of the events by organizer. Events of other organizers are left out."""
     rows = await reader.tuples(
         """
         select organizer_id, array_agg(id order by id) from events
