@@ -40,7 +40,7 @@ from holdfast.events.pricing import part as pricing
 from holdfast.events.problems import ALL
 from holdfast.events.push import part as push
 from holdfast.events.queues import part as queues
-from holdfast.events.queues.model import QUEUE_DRAWS
+from holdfast.events.queues.places import QUEUE_DRAWS
 from holdfast.events.registrations import part as registrations
 from holdfast.events.registrations.people_in_answers import IDEMPOTENCY
 from holdfast.events.resources import Context, Database

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from holdfast.events.pages import operations, own_data
+from holdfast.events.pages import operations, own_data_pages
 from holdfast.events.pages.accent_styles import STYLESHEETS, answer_stylesheet
 from holdfast.events.pages.cover import cover_svg
 from holdfast.events.pages.cover_file import CoverImage
@@ -10,8 +10,8 @@ from holdfast.events.pages.event import cache, live
 from holdfast.events.pages.event.live import LiveEvents
 from holdfast.events.pages.event.page import EventPage
 from holdfast.events.pages.feeds import CalendarFile, OrganizerFeeds
-from holdfast.events.pages.organizer import LiveOrganizers, OrganizerCache, OrganizerPage
-from holdfast.events.pages.registration import form_pages, own_registration_pages, status
+from holdfast.events.pages.organizer_page import LiveOrganizers, OrganizerCache, OrganizerPage
+from holdfast.events.pages.registration import form_pages, outcome_page, own_registration_pages
 from holdfast.events.queues.event_releases import ReleaseTokenReader
 from holdfast.events.resources import Context
 from holdfast.events.site import SITE
@@ -37,13 +37,13 @@ OPERATIONS = (
         own_registration_pages.READ_REGISTRATION,
         own_registration_pages.READ_REMOVED_PAYMENT,
         own_registration_pages.GET_RECEIPT,
-        status.CORRECT_ADDRESS,
+        outcome_page.CORRECT_ADDRESS,
     ),
     *(
         *own_registration_pages.OPERATIONS,
         *own_registration_pages.PUSH_OPERATIONS,
-        *own_data.REQUEST_OPERATIONS,
-        *own_data.OPERATIONS,
+        *own_data_pages.REQUEST_OPERATIONS,
+        *own_data_pages.OPERATIONS,
     ),
 )
 """The operations of the pages. They have no routes and no tools of their own."""
@@ -91,11 +91,11 @@ def endpoints(context: Context) -> Endpoints:
         ),
         constant_page(SITE, "/developers", "pages/developers.html", limits, "developers", base_url=settings.base_url),
         document("/robots.txt", ROBOTS, "text/plain"),
-        *status.routes(database, runner, limits),
+        *outcome_page.routes(database, runner, limits),
         *own_registration_pages.routes(database, runner, limits),
         *own_registration_pages.push_routes(database, runner, limits),
-        *own_data.request_routes(database, runner, limits),
-        *own_data.routes(database, runner, limits),
+        *own_data_pages.request_routes(database, runner, limits),
+        *own_data_pages.routes(database, runner, limits),
         *SITE.assets("pages/local_time.js", "chart.js"),
     ]
     return Endpoints(

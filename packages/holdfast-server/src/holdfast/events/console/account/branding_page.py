@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.uploads import READ_PHOTOS, FileRefusal, PhotoList, ReadPhotos, Uploads
+from holdfast.events.console.events.uploads import FileRefusal, Uploads
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.organizers import branding
 from holdfast.events.organizers.accent import OUR_ACCENT, is_color, nearest_passing, passes, stylesheet_path
 from holdfast.events.organizers.branding import Branding, ChangeBranding, ChangeLogo, GetBranding
 from holdfast.events.pages.cover import cover_svg
+from holdfast.events.photos.operations import READ_PHOTOS, PhotoList, ReadPhotos
 from holdfast.kit.contract.command import check
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route

@@ -24,7 +24,7 @@ from holdfast.accounts.sessions import Session
 from holdfast.events.agents.actions import LIST_AGENT_ACTIONS, AgentAction, ListAgentActions
 from holdfast.events.console.agents.approval_cards import describe
 from holdfast.events.console.frame import Console, organizer
-from holdfast.events.console.people.registrations import REGISTRATIONS_PER_PAGE, bulk_changes_path
+from holdfast.events.console.people.registrations_pages import REGISTRATIONS_PER_PAGE, bulk_changes_path
 from holdfast.events.keys import operations as keys
 from holdfast.events.keys.model import ApiKey, KeyUse, ListKeys
 from holdfast.events.oauth.model import SCOPES

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event_form import amount_text, minor_units
 from holdfast.events.console.frame import Console, organizer
-from holdfast.events.console.people.registrations import list_path
+from holdfast.events.console.people.registrations_pages import list_path
 from holdfast.events.payments import operations
 from holdfast.events.payments.operations import (
     BLOCK_MESSAGES,

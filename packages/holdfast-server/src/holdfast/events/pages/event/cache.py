@@ -12,11 +12,12 @@ from msgspec import Struct
 from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, EventStatus, Frequency
 from holdfast.events.events.recurrence import CURRENT_OCCURRENCES
 from holdfast.events.organizers.branding import LOGO
-from holdfast.events.pages.model import EventQueue, Opening, PlaceCounts
-from holdfast.events.pages.sql import NUMBERED_COUNT, OPENING, QUEUE, read_opening, read_queue
+from holdfast.events.pages.model import Opening, PlaceCounts
+from holdfast.events.pages.sql import NUMBERED_COUNT, OPENING, read_opening
 from holdfast.events.paths import EventId
 from holdfast.events.photos.model import PHOTO_SIZES, PhotoSizes, read_sizes
 from holdfast.events.pricing.model import PricingMode
+from holdfast.events.queues.event_queue import EVENT_QUEUE, EventQueue, read_event_queue
 from holdfast.events.resources import Database, Reader
 from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
 from holdfast.kit.contract.bounds import cache_bound
@@ -149,7 +150,7 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
         with recursive {CURRENT_OCCURRENCES}
         select requested_id, requested_organizer.slug,
                concat_ws('.', events.xmin, organizers.xmin, events.datetime <= now(), events.end_datetime <= now(),
-                         events.draw_at <= now(), ({QUEUE})::text,
+                         events.draw_at <= now(), ({EVENT_QUEUE})::text,
                          rule.refund_days, branding.logo,
                          ({NUMBERED_COUNT}),
                          case when events.image_keys <> '{{}}'
@@ -166,7 +167,7 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
                events.location_name, events.address, events.latitude, events.longitude,
                events.recurrence_frequency, events.recurrence_interval, events.image_keys[1], ({NUMBERED_COUNT}),
                {PHOTO_SIZES},
-               {OPENING}, {QUEUE}
+               {OPENING}, {EVENT_QUEUE}
           from current_occurrence
           join events on events.id = current_occurrence.id
           join users as organizers on organizers.id = events.organizer_id
@@ -184,5 +185,5 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
 def _read_event(row: tuple[Any, ...]) -> RegistrableEvent:
     *columns, sizes, opening, queue = row
     return RegistrableEvent(
-        *columns, photo_sizes=read_sizes(sizes), opening=read_opening(opening), queue=read_queue(queue)
+        *columns, photo_sizes=read_sizes(sizes), opening=read_opening(opening), queue=read_event_queue(queue)
     )

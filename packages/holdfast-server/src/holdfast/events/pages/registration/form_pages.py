@@ -52,6 +52,8 @@ OPERATIONS = (SIGN_UP, SEND_DETAILS)
 _ABOUT_THE_EVENT = {EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE, QUEUE_REQUIRED}
 """Problems that the form shows by itself when it is shown again."""
 
+FORM_PAGES = cache_bound("Rendered pages with a form alone", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB")
+
 
 def routes(
     database: Database,
@@ -82,9 +84,6 @@ def routes(
         document(HOST_SCRIPT, SITE.content("pages/frame_height.js"), "text/javascript"),
         *SITE.assets("pages/embed.js", "pages/send_again.js", "pages/form_secret.js"),
     ]
-
-
-FORM_PAGES = cache_bound("Rendered pages with a form alone", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB")
 
 
 class RegistrationRefusal(Exception):
@@ -291,7 +290,7 @@ class FormPage:
             opening=event.opening,
             numbered=event.numbered,
             left=event.left,
-            room=event.room,
+            waitlist_left=event.waitlist_left,
             digits=digits(event.currency),
             interval=max(1, event.recurrence_interval),
             next=None,

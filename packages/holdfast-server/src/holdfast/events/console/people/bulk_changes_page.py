@@ -10,7 +10,12 @@ from typing import Any
 from holdfast.accounts.sessions import Session
 from holdfast.events.check_in.operations import CHECK_IN_PEOPLE, CheckInPeople
 from holdfast.events.console.frame import Console, organizer
-from holdfast.events.console.people.registrations import REGISTRATIONS_PER_PAGE, SEARCH, bulk_changes_path, list_path
+from holdfast.events.console.people.registrations_pages import (
+    REGISTRATIONS_PER_PAGE,
+    SEARCH,
+    bulk_changes_path,
+    list_path,
+)
 from holdfast.events.paths import id_of
 from holdfast.events.registrations import bulk_changes
 from holdfast.events.registrations.bulk_changes import (

@@ -1,37 +1,22 @@
-"""The first page of the console: the organizer's events, those to come or those that are over."""
+"""The list of an organizer's events in the console: those to come or those that are over, with what they brought in."""
 
 import datetime as dt
-from collections.abc import Mapping
-from functools import partial
 from typing import Annotated, Literal, LiteralString
-from urllib.parse import urlencode
 
 from msgspec import Meta, Struct
 
-from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.event_operations import MAX_COUNTED
-from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import STATUS, EventStatus
-from holdfast.events.organizers.branding import photo_origin
-from holdfast.events.pages.cover import title_cover
-from holdfast.events.photos.model import ImageAttributes, PhotoSizes, image_attributes
+from holdfast.events.events.overview import MAX_COUNTED
+from holdfast.events.photos.model import PhotoSizes
 from holdfast.events.photos.sizes import find_sizes
 from holdfast.events.pricing.model import PricingMode
-from holdfast.events.processor.currencies import digits
 from holdfast.events.resources import Reader
-from holdfast.events.settings import Settings
-from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
-from holdfast.kit.http.handler import Reply, Request, read_query
-from holdfast.kit.http.index import Route
 from holdfast.kit.running.operation import Operation, read
-from holdfast.kit.running.runner import Runner
 
 PAGE_SIZE = 15
 MAX_SEARCH_CHARACTERS = 100
-
-SEARCH_SCRIPT = "console/events/search.js"
 
 Period = Literal["upcoming", "past"]
 
@@ -143,56 +128,4 @@ async def list_own(reader: Reader, caller: Caller, command: ListOwnEvents) -> Ow
 
 LIST_OWN = Operation("list_own_events", None, read(list_own))
 OPERATIONS = (LIST_OWN,)
-"""Operations of the console alone: they have no routes of the API and no tools."""
-
-
-class EventsPage:
-    """Answers requests for the list of events."""
-
-    def __init__(self, console: Console, runner: Runner, settings: Settings) -> None:
-        self._console = console
-        self._list = runner.run_of(LIST_OWN)
-        self._settings = settings
-
-    def routes(self) -> list[Route]:
-        return [self._console.route(HOME, "events", self.list), *SITE.assets(SEARCH_SCRIPT)]
-
-    async def list(self, session: Session, request: Request) -> Reply:
-        """List the organizer's events: those to come, or with `?state=past` those that are over."""
-        command = _command(read_query(request.query))
-        page: OwnEvents = await self._list(organizer(session), command)
-        after = command.offset + len(page.events) if page.more else None
-        return self._console.page(
-            session,
-            request,
-            "events/home.html",
-            events=page.events,
-            command=command,
-            after=urlencode({**_query_of(command), "offset": after}) if after else None,
-            has_any=page.has_any,
-            is_without_payouts=page.is_without_payouts,
-            revenue=page.revenue,
-            proved=session.account.is_proved,
-            photo=partial(self._photo, page),
-            cover=title_cover,
-            digits=digits,
-            images=photo_origin(self._settings),
-        )
-
-    def _photo(self, page: OwnEvents, event: OwnEvent) -> ImageAttributes | None:
-        return image_attributes(event.photo, page.sizes.get(event.photo), self._settings) if event.photo else None
-
-
-def _command(query: Mapping[str, str]) -> ListOwnEvents:
-    offset = query.get("offset", "0")
-    return ListOwnEvents(
-        period="past" if query.get("state") == "past" else "upcoming",
-        text=query.get("q", "").strip()[:MAX_SEARCH_CHARACTERS],
-        offset=int(offset) if offset.isascii() and offset.isdigit() and len(offset) < 10 else 0,
-    )
-
-
-def _query_of(command: ListOwnEvents) -> dict[str, str]:
-    """The list and the search as query parameters for the address of another page."""
-    state = {"state": "past"} if command.period == "past" else {}
-    return {**state, **({"q": command.text} if command.text else {})}
+"""An operation of the console alone: it has no route of the API and no tool."""

@@ -1,7 +1,4 @@
-"""The page that creates an event, from scratch or as a copy of another event.
-
-A copy has the organizer's paragraphs in its mails too, which the form of the event does not show.
-"""
+"""The page that creates an event, from scratch or as a copy of another event."""
 
 import re
 import secrets
@@ -31,42 +28,32 @@ from holdfast.events.console.events.event_form import (
     typed_values,
     with_pricing_mode,
 )
-from holdfast.events.console.events.event_operations import (
-    READ_DEFAULTS,
-    READ_EVENT,
-    EventDefaults,
-    EventDetails,
-    ReadEventDefaults,
-)
-from holdfast.events.console.events.publication import READ_TERMS, PublicationTerms, ReadPublicationTerms
-from holdfast.events.console.events.uploads import READ_PHOTOS, FileRefusal, PhotoList, ReadPhotos, Uploads
+from holdfast.events.console.events.uploads import FileRefusal, Uploads
 from holdfast.events.console.frame import HOME, Console, organizer
-from holdfast.events.events import operations as events
-from holdfast.events.events.model import CreateEvent, Event, GetEvent
-from holdfast.events.mails import paragraphs
+from holdfast.events.events.model import CreateEvent, GetEvent
+from holdfast.events.events.overview import READ_DEFAULTS, READ_EVENT, EventDefaults, EventDetails, ReadEventDefaults
+from holdfast.events.mails.event_copies import COPY_EVENT, CopyEvent
 from holdfast.events.paths import id_of
-from holdfast.events.problems import QUOTA_EXCEEDED
+from holdfast.events.payments.publication_terms import READ_TERMS, PublicationTerms, ReadPublicationTerms
+from holdfast.events.photos.operations import READ_PHOTOS, PhotoList, ReadPhotos
 from holdfast.events.processor.currencies import CURRENCIES, digits
-from holdfast.events.resources import Conclusion, Steps, Tx
 from holdfast.events.site import SITE
-from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.command import Command, check
+from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import (
-    FORBIDDEN,
     IDEMPOTENCY_KEY_REUSED,
-    NOT_FOUND,
-    RATE_LIMITED,
-    VALIDATION_FAILED,
     Problem,
-    refuses,
 )
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.language import accepted_tags, language_of
-from holdfast.kit.running.operation import Operation, steps
 from holdfast.kit.running.runner import Runner
 
 FALLBACK = "USD"
+
+NEW = "/console/events/new"
+
+_PHOTO = re.compile("photo[0-9]{1,3}")
+"""The names of the fields that contain the keys of uploaded photos."""
 
 
 @cache
@@ -102,42 +89,8 @@ def _currency_in(territory: str | None) -> str | None:
     return next((code for code in reversed(in_use) if code in CURRENCIES), None)
 
 
-class CopyEvent(Command):
-    """Asks to create an event as a copy of another.
-
-    event_id    the event to copy
-    """
-
-    event_id: int
-    event: CreateEvent
-
-
-@refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED, RATE_LIMITED)
-async def copy_event(steps: Steps, caller: Caller, command: CopyEvent) -> Conclusion[Event]:
-    """Create an event as a copy of another."""
-
-    html = await events.prepare(steps, caller, command.event)
-
-    async def publish_copy(tx: Tx) -> Event:
-        event = await events.publish(tx, caller, command.event, html)
-        await paragraphs.copy(tx, caller, command.event_id, event.id)
-        return event
-
-    return await steps.conclude(publish_copy)
-
-
-COPY_EVENT = Operation("copy_event", None, steps(copy_event))
-OPERATIONS = (COPY_EVENT,)
-"""An operation of the console alone: it has no route of the API and no tool."""
-
-
-NEW = "/console/events/new"
-
 ZoneOrigin = Literal["last", "browser"]
 """Where the time zone of a new event comes from: the organizer's last event, or the browser, if there is none."""
-
-_PHOTO = re.compile("photo[0-9]{1,3}")
-"""The names of the fields that contain the keys of uploaded photos."""
 
 
 class CreatedEvent(Struct):

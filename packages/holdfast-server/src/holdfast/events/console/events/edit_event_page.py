@@ -10,7 +10,6 @@ from typing import Any
 from msgspec import structs
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.event import EVENT_PATH
 from holdfast.events.console.events.event_form import (
     CHOICES,
     EVENT_LABELS,
@@ -24,17 +23,11 @@ from holdfast.events.console.events.event_form import (
     version_of,
     with_seconds,
 )
-from holdfast.events.console.events.event_operations import (
-    COUNT_PEOPLE,
-    EDIT_EVENT,
-    READ_EVENT,
-    EditEvent,
-    EditResult,
-    EventDetails,
-    PeopleCounts,
-)
+from holdfast.events.console.events.event_page import EVENT_PATH
 from holdfast.events.console.frame import HOME, Console, organizer
+from holdfast.events.events.edits import EDIT_EVENT, EditEvent, EditResult
 from holdfast.events.events.model import EventRow, GetEvent, UpdateEvent
+from holdfast.events.events.overview import COUNT_PEOPLE, READ_EVENT, EventDetails, PeopleCounts
 from holdfast.events.paths import id_of
 from holdfast.events.processor.currencies import digits
 from holdfast.kit.contract.command import Errors, check
@@ -81,11 +74,12 @@ class EditEventPage:
             version = fields.get("version", "")
             return await self._form(session, request, details, values, {}, version=version)
         raw, unread = command_values(with_seconds(values, details.event), details.event)
+        by_others = fields.get("version", "") != version_of(details.event)
         try:
             changes = _changes(details.event, values, raw, unread)
             command = EditEvent(
                 event_id=event_id,
-                version=fields.get("version", ""),
+                seen=None if by_others else details.event,
                 changes=changes,
                 ends_registration=fields.get("anyway") == "yes",
             )
@@ -96,7 +90,6 @@ class EditEventPage:
             field_errors = problem.errors
             unread_errors = {name: field_errors[name] for name in unread.keys() & field_errors.keys()}
             errors = errors_in_words(field_errors, raw, details.event.pricing_mode) | unread_errors
-            by_others = fields.get("version") != version_of(details.event)
             return await self._form(
                 session, request, details, values, errors, 409 if by_others else 422, by_others=by_others
             )

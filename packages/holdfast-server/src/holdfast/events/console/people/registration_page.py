@@ -3,85 +3,28 @@
 An action that takes a seat from a person is confirmed on a page of its own, which says what it does and who is told.
 """
 
-from typing import Any, Literal, LiteralString
-
-from msgspec import Struct
+from typing import Any
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.check_in.operations import CHECK_IN_PEOPLE, CheckInPeople
 from holdfast.events.console.frame import Console, organizer
-from holdfast.events.console.people.registrations import SEARCH, list_path
-from holdfast.events.console.people.timeline import READ_TIMELINE, ReadTimeline
-from holdfast.events.events import operations as events
-from holdfast.events.paths import EventId, id_of
+from holdfast.events.console.people.registrations_pages import SEARCH, list_path
+from holdfast.events.mails.failure_reasons import FailureReason, failure_reason
+from holdfast.events.paths import id_of
 from holdfast.events.problems import EVENT_FULL, REGISTRATION_PENDING, REGISTRATION_REJECTED
 from holdfast.events.processor.currencies import digits
-from holdfast.events.registrations import details_mail
 from holdfast.events.registrations.bulk_changes import BulkResult
-from holdfast.events.registrations.details_mail import SendDetails
+from holdfast.events.registrations.details_mail import RESEND_MAIL, ResendMail, ResendStatus
 from holdfast.events.registrations.model import DeleteRegistration, UpdateRegistration
 from holdfast.events.registrations.search import RegistrationsPart, SearchRegistrations
-from holdfast.events.resources import Tx
+from holdfast.events.registrations.timeline import READ_TIMELINE, ReadTimeline, TimelineEntry
 from holdfast.events.site import SITE
-from holdfast.events.users.model import PublicId
-from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.command import Command, check
-from holdfast.kit.contract.problems import BAD_REQUEST, FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, Problem, refuses
+from holdfast.kit.contract.command import check
+from holdfast.kit.contract.problems import BAD_REQUEST, NOT_FOUND, VALIDATION_FAILED, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.running.operation import Operation, single
 from holdfast.kit.running.runner import Run, Runner
-
-ResendStatus = Literal["mail_sent", "mail_too_soon", "mail_unwanted"]
-"""mail_too_soon: it was sent within the last hour; mail_unwanted: no mails go to the person"""
-
-
-class ResendMail(Command):
-    """Asks to send the mail about a registration again."""
-
-    event_id: EventId
-    user_id: PublicId
-
-
-class ResendConditions(Struct, frozen=True):
-    """What decides whether the mail is sent."""
-
-    arrival: int
-    has_mails: bool
-    is_too_soon: bool
-
-
-_CONDITIONS: LiteralString = """
-    select arrival, notify and status in ('registered', 'waitlisted', 'in_draw') as has_mails,
-           coalesce(details_at >= now() - interval '1 hour', false) as is_too_soon
-      from registrations
-     where event_id = %(event_id)s and user_id = (select id from users where public_id = %(user_id)s)
-       for no key update
-"""
-
-
-@refuses(NOT_FOUND, FORBIDDEN)
-async def resend(tx: Tx, caller: Caller, command: ResendMail) -> ResendStatus:
-    """Send the mail about a registration again, unless it was sent within the last hour."""
-    await events.find(tx, caller, command.event_id)
-    values = {"event_id": command.event_id, "user_id": command.user_id}
-    conditions = await tx.row(ResendConditions, _CONDITIONS, values)
-    if conditions is None:
-        raise NOT_FOUND("There is no such registration any more.", hint="See the list of registrations.")
-    if not conditions.has_mails:
-        return "mail_unwanted"
-    if conditions.is_too_soon:
-        return "mail_too_soon"
-    details = SendDetails(event_id=command.event_id, public_id=command.user_id, arrival=conditions.arrival)
-    await details_mail.send_again(tx, caller, details)
-    return "mail_sent"
-
-
-RESEND_MAIL = Operation("send_mail_of_registration", None, single(resend))
-OPERATIONS = (RESEND_MAIL,)
-"""An operation of the console alone: it has no route of the API and no tool."""
-
 
 STATUS_OF_ACTION = {"seat": "registered", "wait": "waitlisted"}
 
@@ -173,9 +116,15 @@ class RegistrationPage:
             event=part.event,
             registration=registration,
             timeline=timeline,
+            failure_reason=_failure_reason,
             change=change,
             path=list_path(part.event.id),
             digits=digits,
             refused=refused,
             notice=read_query(request.query).get("done", ""),
         )
+
+
+def _failure_reason(entry: TimelineEntry) -> FailureReason | None:
+    """The reason why a mail has failed; None if it has not, or is no mail."""
+    return failure_reason(entry.error or "") if (entry.kind, entry.status) == ("mail", "failed") else None

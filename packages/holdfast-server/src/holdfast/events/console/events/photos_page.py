@@ -5,12 +5,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.event import EVENT_PATH
-from holdfast.events.console.events.event_operations import READ_EVENT, EventDetails
+from holdfast.events.console.events.event_page import EVENT_PATH
 from holdfast.events.console.events.uploads import FileRefusal, UploadForm, Uploads, too_many_photos
 from holdfast.events.console.frame import HOME, Console, organizer
+from holdfast.events.events.event_photos import AddPhoto, RemovePhoto, SetPrimaryPhoto
 from holdfast.events.events.model import GetEvent
-from holdfast.events.events.photos import AddPhoto, RemovePhoto, SetPrimaryPhoto
+from holdfast.events.events.overview import READ_EVENT, EventDetails
 from holdfast.events.pages.cover import cover_svg
 from holdfast.events.paths import id_of
 from holdfast.events.photos.model import MAX_PHOTOS

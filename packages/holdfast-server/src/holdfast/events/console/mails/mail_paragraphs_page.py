@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.event import EVENT_PATH
+from holdfast.events.console.events.event_page import EVENT_PATH
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.mails import paragraphs
 from holdfast.events.mails.kinds import ParagraphKind, sentences_of

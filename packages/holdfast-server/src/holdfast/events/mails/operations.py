@@ -1,57 +1,19 @@
-"""The delivery status of the mails about an organizer's events, why mails have failed, and the retry of failed ones."""
+"""The operations on mails about an organizer's events: list them with their delivery status, and retry failed ones."""
 
 import datetime as dt
-import re
 from collections.abc import Sequence
 from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct
 
 from holdfast.events.mails import sql
+from holdfast.events.mails.failure_reasons import FailureReason, failure_reason
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit.contract.addresses import NO_ADDRESS
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, Id
 from holdfast.kit.contract.problems import NOT_FOUND, refuses
 from holdfast.kit.mail import outbox
-from holdfast.kit.mail.outbox import RENDER_ERROR_PREFIX, MailOutcome
-
-FailureReason = Literal["no_address", "unknown", "full", "unwanted", "late", "refused", "unwritten"]
-"""
-no_address    the address is not valid for mail
-unknown       the mail server does not know the address, or accepts no mail for it
-full          the mailbox is full
-unwanted      the mail server classifies the mail as spam, or does not trust the sender
-late          the mail server has deferred the mail for three days, or was not reachable
-refused       the mail server refuses the mail for another reason
-unwritten     the mail could not be written
-"""
-
-_REPLY = re.compile(r"([245])(\d\d)(?:[ -]+[245]\.(\d{1,3})\.(\d{1,3})\b)?")
-"""The answer of a mail server: its reply code (RFC 5321), often with an enhanced status code (RFC 3463)."""
-
-
-def failure_reason(error: str) -> FailureReason:
-    """The reason in the stored error of the last attempt."""
-    if error == NO_ADDRESS:
-        return "no_address"
-    if error.startswith(RENDER_ERROR_PREFIX):
-        return "unwritten"
-    reply = _REPLY.match(error)
-    match reply.groups() if reply else ("4", "", None, None):
-        case ("4", _, _, _):
-            return "late"
-        case (_, _, "2", "2") | (_, "52", None, _):
-            return "full"
-        case (_, _, "1", "7" | "8"):
-            return "refused"  # the address of the sender is wrong
-        case (_, _, "1", _) | (_, _, "2", "1") | (_, "50" | "51" | "53", None, _):
-            return "unknown"
-        case (_, _, "7", _) | (_, "54", None, _):
-            return "unwanted"
-        case _:
-            return "refused"
-
+from holdfast.kit.mail.outbox import MailOutcome
 
 MailStatusFilter = Literal["waiting", "sent", "failed"]
 MAIL_STATUSES: tuple[MailStatusFilter, ...] = get_args(MailStatusFilter)
@@ -109,7 +71,7 @@ async def list(reader: Reader, caller: Caller, command: ListMails) -> Sequence[M
 @refuses(NOT_FOUND)
 async def retry(tx: Tx, caller: Caller, command: RetryMail) -> None:
     """Retry a failed or deferred mail now. Raises `not_found` for a mail about another organizer's event."""
-    of = {"mail_id": command.mail_id, "organizer_id": caller.tenant}
-    if not await tx.value(sql.IS_ABOUT_OWN_EVENT, of):
+    values = {"mail_id": command.mail_id, "organizer_id": caller.tenant}
+    if not await tx.value(sql.IS_ABOUT_OWN_EVENT, values):
         raise NOT_FOUND(f"No mail with the id {command.mail_id} waits or has failed.")
     await outbox.retry_mail(tx, command.mail_id)

@@ -7,9 +7,9 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.event_operations import READ_EVENT, EventDetails
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import EventRow, GetEvent, to_api
+from holdfast.events.events.overview import READ_EVENT, EventDetails
 from holdfast.events.pages.cover import title_cover
 from holdfast.events.pages.registration.own_registration_pages import qr
 from holdfast.events.paths import HOST_SCRIPT, id_of
@@ -25,6 +25,8 @@ COPY_SCRIPT = "copy.js"
 
 QR_MODULE_PIXELS = 10
 """The width of a square of the QR code in the file. A printer may enlarge it, since it is an SVG."""
+
+PRINT_SCRIPT = "console/events/poster.js"
 
 
 class EventShareLinks(Struct, frozen=True):
@@ -115,9 +117,6 @@ class SharePages:
         command = GetEvent(event_id=id_of(request.fields["event_id"]))
         details: EventDetails = await self._get_event(organizer(session), command)
         return details.event
-
-
-PRINT_SCRIPT = "console/events/poster.js"
 
 
 class PosterPage:

@@ -6,7 +6,6 @@ from typing import Literal, LiteralString
 
 from msgspec import Struct
 
-from holdfast.events.mails.delivery_status import FailureReason, failure_reason
 from holdfast.events.paths import EventId
 from holdfast.events.resources import Reader
 from holdfast.events.users.model import PublicId
@@ -48,13 +47,8 @@ class TimelineEntry(Struct, frozen=True):
     amount: int | None
     currency: str | None
 
-    @property
-    def failure_reason(self) -> FailureReason | None:
-        """The reason why a mail has failed; None if it has not."""
-        return failure_reason(self.error or "") if (self.kind, self.status) == ("mail", "failed") else None
 
-
-TIMELINE: LiteralString = """
+_TIMELINE: LiteralString = """
     with person as materialized (
         select registrations.*, users.public_id, users.email
           from (select id from events where id = %(event_id)s
@@ -111,7 +105,7 @@ async def read_timeline(reader: Reader, caller: Caller, command: ReadTimeline) -
     """Read the timeline of a registration, oldest first. It is empty if the caller has no such registration."""
     return await reader.rows(
         TimelineEntry,
-        TIMELINE,
+        _TIMELINE,
         {
             "seen_by": caller.tenant_id,
             "event_id": command.event_id,

@@ -120,7 +120,7 @@ async def add(steps: Steps, caller: Caller, command: AddPhoto) -> Conclusion[Add
     At most 5 MB and 40 million pixels, as JPEG, PNG, WebP or GIF.
     """
     event = await steps.read(lambda reader: events.find(reader, caller, command.event_id))
-    _require_room(event)
+    _require_photos_left(event)
     if command.url is not None:
         key = await acceptance.download(steps, caller, event.organizer_id, command.url)
     else:
@@ -160,14 +160,14 @@ async def _append(tx: Tx, caller: Caller, event_id: int, key: str) -> EventPhoto
     event = await events.lock(tx, caller, event_id)
     if key in event.image_keys:
         return to_api(event, tx.resources.settings)
-    _require_room(event)
+    _require_photos_left(event)
     if unknown := await acceptance.unknown_key_errors(tx, caller, event.organizer_id, [key]):
         raise invalid({"key": unknown})
     return await _store_keys(tx, event, [*event.image_keys, key])
 
 
 async def _store_keys(tx: Tx, event: EventRow, keys: list[str]) -> EventPhotos:
-    await events.show_photos(tx, event, keys)
+    await events.store_photos(tx, event, keys)
     return to_api(msgspec.structs.replace(event, image_keys=keys), tx.resources.settings)
 
 
@@ -177,7 +177,7 @@ async def _require_key(reader: Reader, caller: Caller, event: EventRow, key: str
         raise invalid({"key": unknown})
 
 
-def _require_room(event: EventRow) -> None:
+def _require_photos_left(event: EventRow) -> None:
     if len(event.image_keys) >= MAX_PHOTOS:
         raise TOO_MANY_PHOTOS(message("Event %(id)s has %(most)s photos already.", id=event.id, most=MAX_PHOTOS))
 

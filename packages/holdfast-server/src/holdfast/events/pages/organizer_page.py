@@ -73,6 +73,16 @@ ORGANIZER_READS = Bound(
 )
 ORGANIZERS = cache_bound("Organizers that pages show", "events", f"{MAX_ORGANIZERS}, for a second")
 
+_SLUG = re.compile("[a-z0-9-]{3,100}")
+_PLACES = {
+    name: re.compile(rb"(?:^|&)%b=(-?[0-9]{1,18})-([1-9][0-9]{0,17})(?:&|$)" % name.encode())
+    for name in ("after", "before")
+}
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND = dt.timedelta(microseconds=1)
+
+ORGANIZER_PAGES = cache_bound("Rendered pages of organizers", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB")
+
 
 class VersionedOrganizer(Struct, frozen=True):
     """The content of the first page of an organizer, and a hash of it."""
@@ -119,18 +129,6 @@ class OrganizerCache:
         content: OrganizerContent = await self._read(ADMIN, ReadOrganizer(slug=slug))
         organizer = VersionedOrganizer(content, sha256(msgspec.json.encode(content)).digest())
         return [organizer] * len(requests)
-
-
-_SLUG = re.compile("[a-z0-9-]{3,100}")
-_PLACES = {
-    name: re.compile(rb"(?:^|&)%b=(-?[0-9]{1,18})-([1-9][0-9]{0,17})(?:&|$)" % name.encode())
-    for name in ("after", "before")
-}
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-_MICROSECOND = dt.timedelta(microseconds=1)
-
-
-ORGANIZER_PAGES = cache_bound("Rendered pages of organizers", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB")
 
 
 class OrganizerPage:

@@ -3,70 +3,20 @@
 If people could not register on the page of the event, a question comes first: it says what is wrong, and what to do.
 """
 
-import datetime as dt
-from typing import Literal
-
-from msgspec import Struct
-
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.event import EVENT_PATH, ConsoleEventPage
-from holdfast.events.console.events.event_operations import COUNT_PEOPLE, READ_EVENT, EventDetails, PeopleCounts
+from holdfast.events.console.events.event_page import EVENT_PATH, ConsoleEventPage
 from holdfast.events.console.frame import HOME, Console, organizer
-from holdfast.events.events.model import CancelEvent, CreateEvent, EventRow, GetEvent, UpdateEvent
+from holdfast.events.events.model import CancelEvent, EventRow, GetEvent, UpdateEvent
+from holdfast.events.events.overview import COUNT_PEOPLE, READ_EVENT, EventDetails, PeopleCounts
 from holdfast.events.paths import id_of
-from holdfast.events.payments import payout_accounts
-from holdfast.events.payments.payout_accounts import GetPayouts, Payouts
+from holdfast.events.payments.payout_accounts import Payouts
+from holdfast.events.payments.publication_terms import READ_TERMS, Obstacle, PublicationTerms, ReadPublicationTerms
 from holdfast.events.problems import EVENT_HAS_REGISTRATIONS
-from holdfast.events.processor.currencies import digits, is_payable, rules_of
-from holdfast.events.resources import Reader
-from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.command import Command
+from holdfast.events.processor.currencies import digits, rules_of
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
-from holdfast.kit.running.operation import Operation, read
 from holdfast.kit.running.runner import Runner
-
-Obstacle = Literal["past", "price", "payouts"]
-"""Why people cannot register on the page of an event: it has begun, its price cannot be paid by card, or nothing can be
-paid to the organizer."""
-
-
-class ReadPublicationTerms(Command):
-    """Asks what decides whether people can register for a published event of the organizer."""
-
-
-class PublicationTerms(Struct):
-    """What decides whether people can register for a published event.
-
-    now    the time of the database
-    """
-
-    payouts: Payouts
-    now: dt.datetime
-
-    def obstacles(self, event: EventRow | CreateEvent) -> list[Obstacle]:
-        """What keeps people from registering on the page of an event, once it is published."""
-        price = event.price if isinstance(event, CreateEvent) else event.current_price or 0
-        obstacles: list[Obstacle] = []
-        if event.datetime <= self.now:
-            obstacles.append("past")
-        if event.pricing_mode != "free" and not is_payable(price, event.currency):
-            obstacles.append("price")
-        if event.pricing_mode != "free" and self.payouts.status != "ready":
-            obstacles.append("payouts")
-        return obstacles
-
-
-async def read_terms(reader: Reader, caller: Caller, command: ReadPublicationTerms) -> PublicationTerms:
-    """Read what decides whether people can register for a published event of the organizer."""
-    payouts = await payout_accounts.get(reader, caller, GetPayouts())
-    return PublicationTerms(payouts, await reader.value("select now()"))
-
-
-READ_TERMS = Operation("get_publication_terms", None, read(read_terms))
-OPERATIONS = (READ_TERMS,)
-"""An operation of the console alone: it has no route of the API and no tool."""
 
 
 class PublicationPage:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from holdfast.accounts.addresses import canonical, usable_address
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import Console, organizer
-from holdfast.events.console.people.registrations import SEARCH, adding_path, list_path
+from holdfast.events.console.people.registrations_pages import SEARCH, adding_path, list_path
 from holdfast.events.paths import id_of
 from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL
 from holdfast.events.registrations import accepting

@@ -1,24 +1,23 @@
-"""The operations of the console pages of one event that the API does not have."""
+"""An event as the console shows it: its details, its figures and people, and the defaults for a new event."""
 
 import datetime as dt
 from typing import LiteralString
 
 from msgspec import Struct, field
 
-from holdfast.events.console.events.event_form import version_of
 from holdfast.events.events import operations as events
-from holdfast.events.events.model import EventRow, GetEvent, UpdateEvent
+from holdfast.events.events.model import EventRow, GetEvent
 from holdfast.events.organizers.branding import photo_origin
-from holdfast.events.pages.model import EventQueue, PricePoint
-from holdfast.events.pages.operations import find_queue, list_prices
 from holdfast.events.photos.model import ImageAttributes, image_attributes
 from holdfast.events.photos.sizes import find_sizes
-from holdfast.events.problems import QUOTA_EXCEEDED
-from holdfast.events.resources import Conclusion, Reader, Steps, Tx
+from holdfast.events.pricing.model import PricePoint
+from holdfast.events.pricing.operations import list_price_points
+from holdfast.events.queues.event_queue import EventQueue, find_event_queue
+from holdfast.events.resources import Reader
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
-from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, RATE_LIMITED, VALIDATION_FAILED, refuses
-from holdfast.kit.running.operation import Operation, read, steps
+from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
+from holdfast.kit.running.operation import Operation, read
 
 MAX_COUNTED = 2_000
 """The most people of an event who are counted for its page: counting more would make the page slow."""
@@ -92,31 +91,6 @@ class EventFigures(Struct):
     revenue: list[tuple[str, int]]
 
 
-class EditEvent(Command):
-    """Asks to change an event.
-
-    version             the version of the event that the organizer saw
-    ends_registration   whether the change may move a published event into the past
-    """
-
-    event_id: int
-    version: str
-    changes: UpdateEvent
-    ends_registration: bool = False
-
-
-class EditResult(Struct):
-    """The result of an edit. If `is_done` is false, the event is unchanged.
-
-    is_question   the new date is in the past, and the organizer has not agreed; otherwise another request changed the
-                  event first
-    """
-
-    event: EventRow
-    is_done: bool
-    is_question: bool = False
-
-
 class EventDefaults(Struct):
     """The defaults for a new event: those of the organizer's events so far, if any. A free event has no currency to
     speak of: it would have the default of the service.
@@ -128,73 +102,6 @@ class EventDefaults(Struct):
 
 class ReadEventDefaults(Command):
     """Asks for the defaults of a new event."""
-
-
-@refuses(NOT_FOUND, FORBIDDEN)
-async def read_event(reader: Reader, caller: Caller, command: GetEvent) -> EventDetails:
-    """Read an event as the console shows it."""
-    event = await events.find(reader, caller, command.event_id)
-    pending = await reader.value(_PENDING, {"event_id": event.id})
-    now = await reader.value("select now()")
-    known_sizes = await find_sizes(reader, event.image_keys) if event.image_keys else {}
-    settings = reader.resources.settings
-    photos = [image_attributes(key, known_sizes.get(key), settings) for key in event.image_keys]
-    prices = (await list_prices(reader, [event.id]))[event.id]
-    order = await reader.row(PublicOrder, _ORDER, {"event_id": event.id})
-    queue = await find_queue(reader, event.id) if event.queue_id is not None else None
-    return EventDetails(event, pending, prices, photos, photo_origin(settings), now, order, queue)
-
-
-@refuses(NOT_FOUND, FORBIDDEN)
-async def count_figures(reader: Reader, caller: Caller, command: GetEvent) -> EventFigures | None:
-    """Count the figures of an event. None for an event with more than MAX_COUNTED people."""
-    event = await events.find(reader, caller, command.event_id)
-    if event.registered_count + event.waitlisted_count > MAX_COUNTED:
-        return None
-    values = {"event_id": event.id, "timezone": event.timezone or "UTC"}
-    by_day = await reader.tuples(_BY_DAY, values)
-    by_hour = await reader.tuples(_BY_HOUR, values) if len(by_day) == 1 else []
-    entered = await reader.value(_ENTERED, values)
-    return EventFigures(by_day, by_hour, entered, await reader.tuples(_REVENUE, values))
-
-
-@refuses(NOT_FOUND, FORBIDDEN)
-async def count_people(reader: Reader, caller: Caller, command: GetEvent) -> PeopleCounts:
-    """Count the people of an event from its registrations, and its refunds from its payments."""
-    event = await events.find(reader, caller, command.event_id)
-    people = await reader.row(PeopleCounts, _PEOPLE, {"event_id": event.id})
-    assert people
-    people.refunds = await reader.tuples(_REFUNDS, {"event_id": event.id})
-    return people
-
-
-@refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED, RATE_LIMITED)
-async def edit_event(steps: Steps, caller: Caller, command: EditEvent) -> Conclusion[EditResult]:
-    """Change an event, unless its version is no longer the one of the command.
-
-    A published event moves into the past only with `ends_registration`.
-    """
-    html = await events.prepare_change(steps, caller, command.changes)
-
-    async def change(tx: Tx) -> EditResult:
-        event = await events.lock(tx, caller, command.event_id)
-        if version_of(event) != command.version:
-            return EditResult(event, is_done=False)
-        begins, now = command.changes.datetime, await tx.value("select now()")
-        is_moved_back = isinstance(begins, dt.datetime) and begins <= now < event.datetime
-        if is_moved_back and event.published and event.status != "cancelled" and not command.ends_registration:
-            return EditResult(event, is_done=False, is_question=True)
-        await events.change(tx, caller, command.changes, html)
-        return EditResult(event, is_done=True)
-
-    return await steps.conclude(change)
-
-
-async def read_defaults(reader: Reader, caller: Caller, command: ReadEventDefaults) -> EventDefaults:
-    """The time zone of an organizer's last event, and the currency of the last one with a price."""
-    row = await reader.row(EventDefaults, _DEFAULTS, {"id": caller.tenant, "max_read_rows": MAX_READ_EVENTS})
-    assert row
-    return row
 
 
 _DEFAULTS: LiteralString = """
@@ -248,10 +155,55 @@ _PEOPLE: LiteralString = """
       from registrations where event_id = %(event_id)s
 """
 
+
+@refuses(NOT_FOUND, FORBIDDEN)
+async def read_event(reader: Reader, caller: Caller, command: GetEvent) -> EventDetails:
+    """Read an event as the console shows it."""
+    event = await events.find(reader, caller, command.event_id)
+    pending = await reader.value(_PENDING, {"event_id": event.id})
+    now = await reader.value("select now()")
+    known_sizes = await find_sizes(reader, event.image_keys) if event.image_keys else {}
+    settings = reader.resources.settings
+    photos = [image_attributes(key, known_sizes.get(key), settings) for key in event.image_keys]
+    prices = (await list_price_points(reader, [event.id]))[event.id]
+    order = await reader.row(PublicOrder, _ORDER, {"event_id": event.id})
+    queue = await find_event_queue(reader, event.id) if event.queue_id is not None else None
+    return EventDetails(event, pending, prices, photos, photo_origin(settings), now, order, queue)
+
+
+@refuses(NOT_FOUND, FORBIDDEN)
+async def count_figures(reader: Reader, caller: Caller, command: GetEvent) -> EventFigures | None:
+    """Count the figures of an event. None for an event with more than MAX_COUNTED people."""
+    event = await events.find(reader, caller, command.event_id)
+    if event.registered_count + event.waitlisted_count > MAX_COUNTED:
+        return None
+    values = {"event_id": event.id, "timezone": event.timezone or "UTC"}
+    by_day = await reader.tuples(_BY_DAY, values)
+    by_hour = await reader.tuples(_BY_HOUR, values) if len(by_day) == 1 else []
+    entered = await reader.value(_ENTERED, values)
+    return EventFigures(by_day, by_hour, entered, await reader.tuples(_REVENUE, values))
+
+
+@refuses(NOT_FOUND, FORBIDDEN)
+async def count_people(reader: Reader, caller: Caller, command: GetEvent) -> PeopleCounts:
+    """Count the people of an event from its registrations, and its refunds from its payments."""
+    event = await events.find(reader, caller, command.event_id)
+    people = await reader.row(PeopleCounts, _PEOPLE, {"event_id": event.id})
+    assert people
+    people.refunds = await reader.tuples(_REFUNDS, {"event_id": event.id})
+    return people
+
+
+async def read_defaults(reader: Reader, caller: Caller, command: ReadEventDefaults) -> EventDefaults:
+    """The time zone of an organizer's last event, and the currency of the last one with a price."""
+    row = await reader.row(EventDefaults, _DEFAULTS, {"id": caller.tenant, "max_read_rows": MAX_READ_EVENTS})
+    assert row
+    return row
+
+
 READ_EVENT = Operation("get_console_event", None, read(read_event))
-COUNT_PEOPLE = Operation("count_people_of_event", None, read(count_people))
-EDIT_EVENT = Operation("edit_event", None, steps(edit_event))
-READ_DEFAULTS = Operation("get_event_defaults", None, read(read_defaults))
 COUNT_FIGURES = Operation("count_figures_of_event", None, read(count_figures))
-OPERATIONS = (READ_EVENT, COUNT_FIGURES, COUNT_PEOPLE, EDIT_EVENT, READ_DEFAULTS)
+COUNT_PEOPLE = Operation("count_people_of_event", None, read(count_people))
+READ_DEFAULTS = Operation("get_event_defaults", None, read(read_defaults))
+OPERATIONS = (READ_EVENT, COUNT_FIGURES, COUNT_PEOPLE, READ_DEFAULTS)
 """Operations of the console alone: they have no routes of the API and no tools."""

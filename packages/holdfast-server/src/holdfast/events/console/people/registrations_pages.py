@@ -53,6 +53,17 @@ KEYS: Mapping[str, Callable[[RegistrationView], Any]] = {
 }
 """The columns, with the value of a registration in each."""
 
+CHOOSE_SCRIPT = "console/people/choose_all.js"
+"""The script of the box that ticks all boxes of a page."""
+
+SIDE_SCRIPT = "console/people/person_side.js"
+"""The script that opens a person of the list at its side."""
+
+NOTICES = ("removed", "several_removed", "several_moved", "several_in", "none_chosen")
+
+REGISTRATIONS_PER_PAGE = 40
+"""The registrations on a page. They can all be chosen: a query has at most 50 parameters."""
+
 
 class Sort(NamedTuple):
     """A column, and whether its greatest value comes first."""
@@ -80,17 +91,6 @@ def sort_rows(rows: Sequence[RegistrationView], by: Sort) -> list[RegistrationVi
 SEARCH = Operation("search_registrations", None, single(search.search))
 OPERATIONS = (SEARCH,)
 """An operation of the console alone: it has no route of the API and no tool."""
-
-CHOOSE_SCRIPT = "console/people/choose_all.js"
-"""The script of the box that ticks all boxes of a page."""
-
-SIDE_SCRIPT = "console/people/person_side.js"
-"""The script that opens a person of the list at its side."""
-
-NOTICES = ("removed", "several_removed", "several_moved", "several_in", "none_chosen")
-
-REGISTRATIONS_PER_PAGE = 40
-"""The registrations on a page. They can all be chosen: a query has at most 50 parameters."""
 
 
 def list_path(event_id: int | str) -> str:

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.event import EVENT_PATH
+from holdfast.events.console.events.event_page import EVENT_PATH
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.paths import id_of
 from holdfast.events.payments import operations
