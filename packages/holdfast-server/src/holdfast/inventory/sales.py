@@ -22,8 +22,8 @@ from holdfast.inventory.stock.model import (
     VariantGid,
     Write,
 )
-from holdfast.inventory.stock.remembered_stock import TouchedRows
-from holdfast.inventory.stock.stock_changes import Draft, apply_and_store, read_stock, touched_rows
+from holdfast.inventory.stock.remembered_stock import TouchedRows, touched_rows
+from holdfast.inventory.stock.stock_changes import Draft, apply_and_store, read_stock
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, Id, rule
 from holdfast.kit.contract.problems import DAILY_LIMIT_REACHED, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses

@@ -24,7 +24,7 @@ from holdfast.inventory.availability.model import AvailabilityDelta
 from holdfast.inventory.resources import Database, Reader
 from holdfast.inventory.shops.model import Shop
 from holdfast.inventory.shops.operations import ENDED_SHOPS, SYNC_STATUS_CHANNEL, find_active
-from holdfast.inventory.stock.stock_changes import STOCK_CHANNEL
+from holdfast.inventory.stock.shop_versions import STOCK_CHANNEL
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.client import create_shared_task

@@ -25,7 +25,8 @@ from holdfast.inventory.resources import Reader, Steps, Tx
 from holdfast.inventory.shopify.platform_client import PlatformUnreachable
 from holdfast.inventory.stock.ledger_rules import Posting, Stock
 from holdfast.inventory.stock.model import Write
-from holdfast.inventory.stock.remembered_stock import TouchedRows, lock_shop
+from holdfast.inventory.stock.remembered_stock import TouchedRows
+from holdfast.inventory.stock.shop_versions import lock_shop
 from holdfast.inventory.stock.stock_changes import Draft, apply_and_store
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.model import OrderLevelChange

@@ -32,8 +32,7 @@ from holdfast.inventory.pools.model import (
 )
 from holdfast.inventory.problems import NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE, STALE, no_pool
 from holdfast.inventory.resources import Reader, Tx
-from holdfast.inventory.stock.remembered_stock import lock_shop
-from holdfast.inventory.stock.stock_changes import STOCK_CHANNEL, increase_version
+from holdfast.inventory.stock.shop_versions import STOCK_CHANNEL, increase_version, lock_shop
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Repeatable, sent_fields
 from holdfast.kit.contract.problems import (

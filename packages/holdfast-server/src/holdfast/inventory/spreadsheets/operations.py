@@ -33,14 +33,9 @@ from holdfast.inventory.spreadsheets.model import (
 from holdfast.inventory.stock import operations as stock
 from holdfast.inventory.stock.ledger_rules import Posting, Stock
 from holdfast.inventory.stock.model import Entry, GetStockHistory, Write
-from holdfast.inventory.stock.remembered_stock import TouchedRows, lock_shop
-from holdfast.inventory.stock.stock_changes import (
-    STOCK_CHANNEL,
-    Draft,
-    apply_and_store,
-    increase_version,
-    present_version,
-)
+from holdfast.inventory.stock.remembered_stock import TouchedRows
+from holdfast.inventory.stock.shop_versions import STOCK_CHANNEL, increase_version, lock_shop, present_version
+from holdfast.inventory.stock.stock_changes import Draft, apply_and_store
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import Message, message
 from holdfast.kit.contract.problems import (

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from holdfast.inventory.resources import MAX_REMEMBERED_POOLS, Tx
 from holdfast.inventory.stock import sql
 from holdfast.inventory.stock.ledger_rules import Stock, StockPool
+from holdfast.inventory.stock.shop_versions import lock_shop
 from holdfast.inventory.stock.sql import ShopPosition, pools_around
 
 
@@ -23,6 +24,15 @@ class TouchedRows(NamedTuple):
     pool_ids: Collection[int] = ()
     variant_gids: Collection[str] = ()
     hold_ids: Collection[int] = ()
+
+
+def touched_rows(pool_id: int | None, variant_gid: str | None, hold_id: int | None = None) -> TouchedRows:
+    """The rows that a call touches by the ids in its command."""
+    return TouchedRows(
+        [] if pool_id is None else [pool_id],
+        [] if variant_gid is None else [variant_gid],
+        [] if hold_id is None else [hold_id],
+    )
 
 
 class RememberedStock:
@@ -64,11 +74,6 @@ class RememberedStock:
         self._complete.update(id for id in touched.pool_ids if id in self.stock.pools)
         for gid in touched.variant_gids:
             self._complete.update(pool.id for pool, _ in self.stock.pools_of_variant(gid))
-
-
-async def lock_shop(tx: Tx, shop_id: int) -> None:
-    """Lock a shop: no other transaction changes anything of it until this one ends."""
-    await tx.run("select from shared_inventories where shop_id = %(shop_id)s for no key update", {"shop_id": shop_id})
 
 
 async def lock_stock(tx: Tx, shop_id: int, touched: TouchedRows) -> RememberedStock:

@@ -8,7 +8,7 @@ from holdfast.inventory.partner_webhooks import inbox
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED, no_pool
 from holdfast.inventory.resources import Reader, Steps, Tx
 from holdfast.inventory.shopify.platform_client import PlatformRefusal, PlatformUnreachable
-from holdfast.inventory.stock.remembered_stock import lock_shop
+from holdfast.inventory.stock.shop_versions import lock_shop
 from holdfast.inventory.sync import edits, level_calls, levels, reports
 from holdfast.inventory.sync.model import (
     DriftReport,

@@ -16,8 +16,7 @@ from prometheus_client import Counter, Histogram
 from holdfast.inventory.resources import Database, Reader, Steps, Tx
 from holdfast.inventory.shopify.platform_client import PlatformUnreachable
 from holdfast.inventory.shops.operations import announce_sync_status
-from holdfast.inventory.stock.remembered_stock import lock_shop
-from holdfast.inventory.stock.stock_changes import STOCK_CHANNEL
+from holdfast.inventory.stock.shop_versions import STOCK_CHANNEL, lock_shop
 from holdfast.inventory.sync import cart_check, edits, level_calls, levels, pushing, sql
 from holdfast.inventory.sync.cart_check import CartNumbers, NumbersReading
 from holdfast.inventory.sync.level_calls import AcceptedPush, UnknownPushResult
