@@ -3,7 +3,6 @@
 Pack sizes are read from titles: "6-pack", "Pack of 12", "12 Stück", "2x", "x3", "Single", "Dozen".
 """
 
-import datetime as dt
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -13,7 +12,7 @@ from msgspec import Struct
 from holdfast.inventory.catalog.model import ONLY_VARIANT
 from holdfast.inventory.cursor import CursorPage, cursor_after
 from holdfast.inventory.resources import Reader
-from holdfast.inventory.stock.ledger_rules import Stock, StockPool
+from holdfast.inventory.stock.ledger_rules import simulated_stock
 from holdfast.kit.contract.caller import Caller
 
 MAX_SIZE = 1_000
@@ -228,8 +227,7 @@ def first_stock(members: Iterable[SuggestedMember]) -> FirstStock:
 
 def quantities_after(quantity: int, units_by_variant: Mapping[str, int]) -> dict[str, int]:
     """How many of each variant can be sold of a new pool with this quantity, by the rules of the ledger."""
-    pool = StockPool(0, "", "", quantity, 0, 0, None, False, "active", 0, 0, {**units_by_variant})
-    stock = Stock(0, 0, dt.datetime.min, [pool])
+    stock = simulated_stock({0: (quantity, units_by_variant)})
     return {gid: available for gid in units_by_variant if (available := stock.available(gid)) is not None}
 
 

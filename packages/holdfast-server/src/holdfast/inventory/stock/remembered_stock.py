@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from holdfast.inventory.resources import MAX_REMEMBERED_POOLS, Tx
 from holdfast.inventory.stock import sql
-from holdfast.inventory.stock.ledger_rules import Stock, StockPool
+from holdfast.inventory.stock.ledger_rules import LedgerPool, Stock
 from holdfast.inventory.stock.shop_versions import lock_shop
 from holdfast.inventory.stock.sql import ShopPosition, pools_around
 
@@ -68,7 +68,7 @@ class RememberedStock:
         pools = self.stock.pools_of_variant(variant_gid)
         return bool(pools) and all(pool.id in self._complete for pool, _ in pools)
 
-    def add(self, touched: TouchedRows, pools: Collection[StockPool]) -> None:
+    def add(self, touched: TouchedRows, pools: Collection[LedgerPool]) -> None:
         """Add what `pools_around` returned for these pools and variants."""
         self.stock.add_pools(pools)
         self._complete.update(id for id in touched.pool_ids if id in self.stock.pools)

@@ -11,7 +11,7 @@ from typing import Any, LiteralString, NamedTuple
 import msgspec
 
 from holdfast.inventory.resources import Reader, Tx
-from holdfast.inventory.stock.ledger_rules import StockPool
+from holdfast.inventory.stock.ledger_rules import LedgerPool
 from holdfast.inventory.stock.model import (
     ActiveHold,
     Entry,
@@ -42,7 +42,7 @@ HAS_ENDPOINTS: LiteralString = "exists (select from webhook_endpoints where tena
 
 async def pools_around(
     reader: Reader, shop_id: int, pool_ids: Collection[int], variant_gids: Collection[str] = ()
-) -> tuple[ShopPosition, list[StockPool]]:
+) -> tuple[ShopPosition, list[LedgerPool]]:
     """The pools of the ids or drawn on by the variants, and every pool that shares a variant with these.
 
     The position of the shop comes from the same statement: callers need both, and each statement is a round trip.
@@ -82,7 +82,7 @@ async def pools_around(
         {"shop_id": shop_id, "pool_ids": list(pool_ids), "variant_gids": list(variant_gids)},
     )
     [first, *_] = rows
-    return ShopPosition(*first[:5]), [StockPool(*row[5:]) for row in rows if row[5] is not None]
+    return ShopPosition(*first[:5]), [LedgerPool(*row[5:]) for row in rows if row[5] is not None]
 
 
 MAX_ENTRIES_OF_CHANGE = 2_000
