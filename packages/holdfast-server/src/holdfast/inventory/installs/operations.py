@@ -115,18 +115,18 @@ class ShopConnector:
         """
         if await self._database.read(partial(_is_connected, domain=shop)):
             return None
-        asking = self._resources.token_endpoint.for_session(shop, token)
-        return (await self.install(shop, asking, hint=WITHOUT_APP)).key
+        grant_request = self._resources.token_endpoint.for_session(shop, token)
+        return (await self.install(shop, grant_request, hint=WITHOUT_APP)).key
 
     async def install(
-        self, shop: str, asking: Awaitable[GrantedTokens], hint: str = PLATFORM_REFUSED.hint
+        self, shop: str, grant_request: Awaitable[GrantedTokens], hint: str = PLATFORM_REFUSED.hint
     ) -> InstalledShop:
         """Store what the platform grants. `hint` says what to do after a refusal.
 
         Raises `platform_refused`, `platform_unreachable` and `missing_scopes`.
         """
         try:
-            granted = await asking
+            granted = await grant_request
         except PlatformRefusal as refused:
             # The answer to the merchant does not repeat the platform's text: it may have parts of the request.
             log.warning("the storefront platform gives no access to a shop", shop=shop, code=refused.code)

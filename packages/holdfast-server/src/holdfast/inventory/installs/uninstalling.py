@@ -20,7 +20,7 @@ import structlog
 from msgspec import Struct
 
 from holdfast.inventory.installs import sql
-from holdfast.inventory.installs.access import ask, missing_scopes_reason
+from holdfast.inventory.installs.access import call_admin_api, missing_scopes_reason
 from holdfast.inventory.installs.model import REDACT, Install, ShopTask
 from holdfast.inventory.merchants import operations as merchants
 from holdfast.inventory.partner_webhooks import inbox
@@ -59,7 +59,7 @@ READ_GRANTED_SCOPES = Query(
 
 async def store_granted_scopes(steps: Steps, delivery: Delivery) -> None:
     """Store the granted scopes of the shop, and which required ones are missing."""
-    answer = await ask(steps, delivery.shop_id, READ_GRANTED_SCOPES)
+    answer = await call_admin_api(steps, delivery.shop_id, READ_GRANTED_SCOPES)
     granted = [scope.handle for scope in answer.current_app_installation.access_scopes]
     lacks = missing_scopes(granted)
 
@@ -84,7 +84,7 @@ async def find_ended_install(steps: Steps, shop_id: int) -> Install | None:
 
 async def _has_app(steps: Steps, install: Install) -> bool:
     try:
-        await ask(steps, install.shop_id, READ_GRANTED_SCOPES)
+        await call_admin_api(steps, install.shop_id, READ_GRANTED_SCOPES)
     except Problem as problem:
         if problem.type is not SHOP_NOT_CONNECTED:
             raise

@@ -7,7 +7,7 @@ from functools import partial
 import structlog
 from msgspec import Struct
 
-from holdfast.inventory.installs.access import ask
+from holdfast.inventory.installs.access import call_admin_api
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.orders import sql
 from holdfast.inventory.orders.handling import read_and_apply_order
@@ -75,7 +75,7 @@ async def _apply_changed_orders(steps: Steps, shop_id: int) -> int:
     total, after = 0, None
     while since:
         changed = f"updated_at:>='{(since - OVERLAP).strftime('%Y-%m-%dT%H:%M:%SZ')}'"
-        page = (await ask(steps, shop_id, LIST_ORDERS, {"changed": changed, "after": after})).orders
+        page = (await call_admin_api(steps, shop_id, LIST_ORDERS, {"changed": changed, "after": after})).orders
         for id in await steps.read(partial(_missed, shop_id=shop_id, orders=page.nodes)):
             total += await _count(steps, shop_id, id)
         if page.nodes:

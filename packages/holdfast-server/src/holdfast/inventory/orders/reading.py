@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta, Struct
 
-from holdfast.inventory.installs.access import ask
+from holdfast.inventory.installs.access import call_admin_api
 from holdfast.inventory.orders import sql
 from holdfast.inventory.orders.model import MAX_NAME_CHARACTERS, Order, OrderedLine, ordered_units, returned_units
 from holdfast.inventory.partner_webhooks.payloads import (
@@ -206,7 +206,7 @@ async def _pages(steps: Steps, shop_id: int, gid: str) -> list[OrderNode]:
     pages: list[OrderNode] = []
     after, page_sizes = None, PAGE_SIZES
     while True:
-        order = (await ask(steps, shop_id, READ_ORDER, {"id": gid, "after": after, **page_sizes})).order
+        order = (await call_admin_api(steps, shop_id, READ_ORDER, {"id": gid, "after": after, **page_sizes})).order
         if order is None:
             return []
         if len(order.refunds) == page_sizes["refunds"]:
@@ -228,7 +228,8 @@ async def _refund_lines(steps: Steps, shop_id: int, refund: _RefundNode) -> list
         lines += _refunded(page)
         if not page.page_info.has_next_page:
             return lines
-        more = (await ask(steps, shop_id, READ_REFUND, {"id": refund.id, "after": page.page_info.end_cursor})).node
+        variables = {"id": refund.id, "after": page.page_info.end_cursor}
+        more = (await call_admin_api(steps, shop_id, READ_REFUND, variables)).node
         if more is None:
             raise PlatformUnreachable(f"{refund.id} is not shown any more.")
         refund = more
@@ -297,7 +298,7 @@ async def read_past_orders(
 ) -> PastOrders:
     """A page of the orders that were placed between two moments. Raises as `read_order` does."""
     placed = f"created_at:>='{_query_time(since)}' AND created_at:<='{_query_time(until)}'"
-    answer = await ask(steps, shop_id, READ_PAST_ORDERS, {"placed": placed, "after": cursor or None})
+    answer = await call_admin_api(steps, shop_id, READ_PAST_ORDERS, {"placed": placed, "after": cursor or None})
     orders = [order for node in answer.orders.nodes if (order := await _order(steps, shop_id, node))]
     info = answer.orders.page_info
     return PastOrders(orders, (info.end_cursor or "") if info.has_next_page else "")

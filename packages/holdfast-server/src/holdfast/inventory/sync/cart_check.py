@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 from holdfast.inventory.resources import Steps, Tx
 from holdfast.inventory.shopify.admin import Query
 from holdfast.inventory.shopify.platform_client import PlatformRefusal, PlatformUnreachable
-from holdfast.inventory.sync.level_calls import ask_in_time
+from holdfast.inventory.sync.level_calls import call_in_time
 
 log = structlog.get_logger()
 
@@ -330,7 +330,7 @@ async def write(steps: Steps, shop_id: int, work: Sequence[CartNumbers]) -> None
         for numbers in work
     ]
     try:
-        payload = (await ask_in_time(steps, shop_id, WRITE, {"metafields": metafields})).metafields_set
+        payload = (await call_in_time(steps, shop_id, WRITE, {"metafields": metafields})).metafields_set
     except (PlatformRefusal, PlatformUnreachable) as error:
         await _pause_after_error(steps, shop_id, error)
         return
@@ -364,7 +364,7 @@ async def read(steps: Steps, shop_id: int, work: NumbersReading) -> None:
     """Read the metafields of variants, and store their values."""
     variables = {"ids": work.variant_gids, "namespace": NAMESPACE, "key": KEY}
     try:
-        answer = await ask_in_time(steps, shop_id, READ_NUMBERS, variables)
+        answer = await call_in_time(steps, shop_id, READ_NUMBERS, variables)
     except (PlatformRefusal, PlatformUnreachable) as error:
         await _pause_after_error(steps, shop_id, error)
         return
