@@ -166,7 +166,7 @@ class Work(running.Work):
         self.recorder.doing = "webhook"
         for topic, payload in (("orders/updated", ORDER), ("app/scopes_update", {"current": ["read_products"]})):
             received = ReceivedDelivery(DOMAIN, topic, f"new {topic}", None, None, json.dumps(payload).encode())
-            await Inbox(self.database).take(received)
+            await Inbox(self.database).store(received)
         await self.tasks()
         await self.background()
         await self.timed()

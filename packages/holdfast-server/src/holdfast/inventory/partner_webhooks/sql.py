@@ -234,3 +234,26 @@ async def retry_now(tx: Tx, id: int | None, shop_id: int | None = None) -> int:
         """,
         {"id": id, "shop_id": shop_id},
     )
+
+
+async def delete_unhandled(tx: Tx, shop_id: int) -> None:
+    """Delete the deliveries of a shop that are not handled, except those that a shop without the app may have."""
+    await tx.run(
+        """
+        delete from webhooks where shop_id = %(shop_id)s and handled_at is null and topic <> all(%(even_uninstalled)s)
+        """,
+        {"shop_id": shop_id, "even_uninstalled": [*EVEN_UNINSTALLED]},
+    )
+
+
+async def forget_handled(tx: Tx) -> int:
+    """Delete a batch of the deliveries that were handled 8 days ago. Returns how many."""
+    return await tx.value(
+        """
+        with old_webhook as (
+            select id from webhooks where handled_at < now() - interval '8 days'
+             order by handled_at limit 5000 for update skip locked),
+        deleted as (delete from webhooks using old_webhook where webhooks.id = old_webhook.id returning 1)
+        select count(*) from deleted
+        """
+    )
