@@ -57,7 +57,7 @@ EXCEPTIONS = {
     "inventory/stock/sql.py list_entries_of_change": "looks among the 4,000 entries around one",
     "inventory/stock/pool_page.py get_pool_history": "adds up what 30 days took from a pool",
     "inventory/sync/planning.py CHANGED_ITEMS": VERSIONS,
-    "inventory/console/pools/pools_pages.py list_unsynced_pools": "compares the levels of a shop",
+    "inventory/sync/reports.py list_unsynced_pools": "compares the levels of a shop",
     "inventory/sync/reports.py cart_check": "counts the variants of a shop",
     "inventory/sync/reports.py drift": "compares the levels of a shop",
     "inventory/sync/reports.py status": "counts the levels of a shop",

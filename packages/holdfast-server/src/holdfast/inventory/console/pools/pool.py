@@ -9,11 +9,11 @@ from holdfast.accounts.sessions import Session
 from holdfast.inventory.availability.model import Availability, GetAvailability
 from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.inventory.console.pools.history_rows import ACTORS, HistoryRows
-from holdfast.inventory.console.pools.pools_pages import GetPoolFigures
 from holdfast.inventory.console.pools.stock_preview import preview_of
 from holdfast.inventory.console.variants.variants_pages import names_of
 from holdfast.inventory.installs.operations import GetConnection
 from holdfast.inventory.pools.model import GetPool, ListPools, PoolWithMembers
+from holdfast.inventory.pools.pool_figures import GetPoolFigures
 from holdfast.inventory.problems import ALREADY_REVERTED, HOLD_ENDED, NOT_ENOUGH_STOCK, NOT_REVERTIBLE, POOL_NOT_ACTIVE
 from holdfast.inventory.shopify.platform_client import Platform
 from holdfast.inventory.site import SITE
