@@ -24,7 +24,7 @@ from holdfast.inventory.bounds import STREAMS
 from holdfast.inventory.catalog import importing
 from holdfast.inventory.catalog import part as catalog
 from holdfast.inventory.console import part as console
-from holdfast.inventory.console.embedded import EmbeddedSessionGate
+from holdfast.inventory.console.embedded_sessions import EmbeddedSessionGate
 from holdfast.inventory.console.frame import HINT, HOME, MORE, navigation
 from holdfast.inventory.context import Context
 from holdfast.inventory.installs import part as installs

@@ -12,15 +12,15 @@ from holdfast.inventory.catalog import operations as catalog
 from holdfast.inventory.console.agents.agents_pages import AgentPages
 from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.inventory.console.live_changes import LiveConsole
-from holdfast.inventory.console.pools.holds import HoldsPage
-from holdfast.inventory.console.pools.pool import PoolPage, UndoPage
-from holdfast.inventory.console.pools.pool_form import PoolForms
-from holdfast.inventory.console.pools.pool_status import PoolStatusPages
+from holdfast.inventory.console.pools.holds_page import HoldsPage
+from holdfast.inventory.console.pools.pool_form_pages import PoolForms
+from holdfast.inventory.console.pools.pool_pages import PoolPage, UndoPage
+from holdfast.inventory.console.pools.pool_status_pages import PoolStatusPages
 from holdfast.inventory.console.pools.pools_pages import LowStockPage, PoolsPage
-from holdfast.inventory.console.pools.quantities import QuantityPages
-from holdfast.inventory.console.pools.replay import ReplayPage
-from holdfast.inventory.console.pools.spreadsheets import SpreadsheetsPage
-from holdfast.inventory.console.pools.suggestions import SuggestionsPage
+from holdfast.inventory.console.pools.quantity_pages import QuantityPages
+from holdfast.inventory.console.pools.replay_page import ReplayPage
+from holdfast.inventory.console.pools.spreadsheets_page import SpreadsheetsPage
+from holdfast.inventory.console.pools.suggestions_page import SuggestionsPage
 from holdfast.inventory.console.settings.settings_pages import SettingsPages
 from holdfast.inventory.console.sync.sync_page import SyncPage
 from holdfast.inventory.console.variants.variants_pages import VariantPage, VariantsPage

@@ -11,7 +11,7 @@ from msgspec import Struct
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.inventory.console.number_fields import NumberField
-from holdfast.inventory.console.pools.pool import POOL, pool_of
+from holdfast.inventory.console.pools.pool_pages import POOL, pool_of
 from holdfast.inventory.console.pools.stock_preview import preview_of
 from holdfast.inventory.installs.operations import GetConnection
 from holdfast.inventory.pools.model import ListPools, PoolList, PoolWithMembers
