@@ -55,7 +55,7 @@ EXCEPTIONS = {
     "inventory/orders/sql.py caught_up_until": "until orders of a shop are counted, every hour; reads its links",
     "inventory/pools/operations.py save": "an import; it reads the pools of its shop once",
     "inventory/stock/sql.py list_entries_of_change": "looks among the 4,000 entries around one",
-    "inventory/stock/pool_page.py get_pool_history": "adds up what 30 days took from a pool",
+    "inventory/stock/pool_history.py get_pool_history": "adds up what 30 days took from a pool",
     "inventory/sync/planning.py CHANGED_ITEMS": VERSIONS,
     "inventory/sync/reports.py list_unsynced_pools": "compares the levels of a shop",
     "inventory/sync/reports.py cart_check": "counts the variants of a shop",

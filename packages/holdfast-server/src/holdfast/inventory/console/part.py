@@ -33,7 +33,7 @@ from holdfast.inventory.problems import TOO_MANY_ENDPOINTS
 from holdfast.inventory.replays import operations as replays
 from holdfast.inventory.shops.operations import SHOP_LIMITS
 from holdfast.inventory.site import SITE
-from holdfast.inventory.stock import pool_page
+from holdfast.inventory.stock import pool_history
 from holdfast.inventory.sync import operations as sync
 from holdfast.inventory.webhooks.messages import MESSAGES
 from holdfast.inventory.webhooks.operations import CONSOLE_OPERATIONS as WEBHOOK_OPERATIONS
@@ -45,7 +45,7 @@ OPERATIONS = (
     LIST_AGENT_ACTIONS,
     *WEBHOOK_OPERATIONS,
     Operation("list_actors", None, read(merchants.list_actors)),
-    Operation("get_pool_history", None, read(pool_page.get_pool_history)),
+    Operation("get_pool_history", None, read(pool_history.get_pool_history)),
     Operation("get_pool_figures", None, read(pool_figures.get_pool_figures)),
     Operation("list_unsynced_pools", None, read(sync.list_unsynced_pools)),
     Operation("suggest_pools", None, read(pool_suggestions.suggest_pools)),
@@ -55,9 +55,9 @@ OPERATIONS = (
     Operation("name_variants", None, read(catalog.name_variants)),
     Operation("find_source_pools", None, read(pools.find_source_pools)),
     Operation("keep_platform_number", None, single(sync.keep_platform_number)),
-    Operation("get_entry", None, read(pool_page.get_entry)),
-    Operation("get_undo_status", None, read(pool_page.get_undo_status)),
-    Operation("list_units_per_sale", None, read(pool_page.list_units_per_sale)),
+    Operation("get_entry", None, read(pool_history.get_entry)),
+    Operation("get_undo_status", None, read(pool_history.get_undo_status)),
+    Operation("list_units_per_sale", None, read(pool_history.list_units_per_sale)),
     Operation("is_shop_connected", None, read(installs.is_shop_connected)),
     Operation("get_low_stock_mails", None, read(merchants.get_low_stock_mails)),
     Operation("set_low_stock_mails", None, single(merchants.set_low_stock_mails)),

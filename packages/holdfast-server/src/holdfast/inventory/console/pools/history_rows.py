@@ -14,7 +14,7 @@ from holdfast.inventory.merchants.model import EntryActor, ListActors
 from holdfast.inventory.shopify.platform_client import Platform
 from holdfast.inventory.stock.model import Entry, GetStockHistory, StockHistory
 from holdfast.inventory.stock.operations import is_revertible
-from holdfast.inventory.stock.pool_page import (
+from holdfast.inventory.stock.pool_history import (
     GetUndoStatus,
     ListUnitsPerSale,
     UndoStatus,

@@ -26,7 +26,7 @@ from holdfast.inventory.stock.model import (
     RevertEntry,
     StockChange,
 )
-from holdfast.inventory.stock.pool_page import (
+from holdfast.inventory.stock.pool_history import (
     GetEntry,
     GetPoolHistory,
     PoolHistory,
