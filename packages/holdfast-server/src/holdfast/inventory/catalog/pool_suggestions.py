@@ -43,6 +43,13 @@ _WORDS = (
 
 _EDGES = " \t-\N{EN DASH}\N{EM DASH}/|\N{MIDDLE DOT},;:()[]"
 
+MAX_VARIANTS = 2_500
+"""The most variants that are read for one page of suggestions. A product of the platform has at most 2,048."""
+
+MAX_SUGGESTIONS = 20
+MAX_MEMBERS = 40
+"""The most variants of a suggestion: each is a field of its form, and a form has at most 50."""
+
 
 class PackTitle(NamedTuple):
     """A title without the pack size in it, and that size; None if it names none."""
@@ -69,14 +76,6 @@ def _without(title: str, match: re.Match[str]) -> str:
     """A title without a part of it, and without the signs that joined the part to the rest."""
     parts = (title[: match.start()].rstrip(_EDGES), title[match.end() :].lstrip(_EDGES))
     return " ".join(part for part in parts if part).strip(_EDGES)
-
-
-MAX_VARIANTS = 2_500
-"""The most variants that are read for one page of suggestions. A product of the platform has at most 2,048."""
-
-MAX_SUGGESTIONS = 20
-MAX_MEMBERS = 40
-"""The most variants of a suggestion: each is a field of its form, and a form has at most 50."""
 
 
 class ProductVariant(Struct, frozen=True):

@@ -34,6 +34,9 @@ log = structlog.get_logger()
 InstallHooks = Sequence[Callable[[Tx, int], Awaitable[None]]]
 """The hooks after an install, in its transaction: each gets the id of the shop, and enqueues its own work."""
 
+WITHOUT_APP = "Install the app at the shop, open it in the shop's admin, and send the session token that it gets there."
+"""The hint after a refused session token. It has no code that could be used up."""
+
 
 class InstalledShop(Struct, frozen=True):
     """A shop that has the app. `key`: its API key, if it is new."""
@@ -79,10 +82,6 @@ def _connection_status(install: Install) -> str:
 async def find(reader: Reader, shop_id: int) -> Install | None:
     """The install of a shop; None: it never had the app."""
     return await sql.find_install(reader, shop_id)
-
-
-WITHOUT_APP = "Install the app at the shop, open it in the shop's admin, and send the session token that it gets there."
-"""The hint after a refused session token. It has no code that could be used up."""
 
 
 class ShopConnector:

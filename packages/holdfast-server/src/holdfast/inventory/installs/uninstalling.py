@@ -39,6 +39,20 @@ from holdfast.kit.webhooks.endpoints import pause_all as pause_webhooks
 
 log = structlog.get_logger()
 
+NO_SHOP = frozenset({"404", SHOP_GONE})
+"""Codes of refusals for a shop that does not exist: of the Admin API, and of the token endpoint."""
+
+MAX_CLOCK_DIFFERENCE = dt.timedelta(seconds=1)
+"""The most that the platform's clock and that of the database may differ."""
+
+ENDING_SECONDS = 60
+"""Seconds after the webhook in which the platform may still accept the tokens of an uninstalled app."""
+
+REDACTION_HOURS = 40
+"""The platform says 48 hours after an uninstall that the data is to be deleted (shopify.dev, "Privacy law compliance").
+The uninstall itself may have been heard of up to 8 hours late.
+"""
+
 
 class _Scope(Struct):
     handle: str
@@ -69,10 +83,6 @@ async def store_granted_scopes(steps: Steps, delivery: Delivery) -> None:
     await steps.transact(store)
 
 
-NO_SHOP = frozenset({"404", SHOP_GONE})
-"""Codes of refusals for a shop that does not exist: of the Admin API, and of the token endpoint."""
-
-
 async def find_ended_install(steps: Steps, shop_id: int) -> Install | None:
     """The install of a shop that, as the platform says, does not have the app; None if the shop has it.
 
@@ -101,17 +111,6 @@ async def _has_app(steps: Steps, install: Install) -> bool:
         )
     return bool(has_app)
 
-
-MAX_CLOCK_DIFFERENCE = dt.timedelta(seconds=1)
-"""The most that the platform's clock and that of the database may differ."""
-
-ENDING_SECONDS = 60
-"""Seconds after the webhook in which the platform may still accept the tokens of an uninstalled app."""
-
-REDACTION_HOURS = 40
-"""The platform says 48 hours after an uninstall that the data is to be deleted (shopify.dev, "Privacy law compliance").
-The uninstall itself may have been heard of up to 8 hours late.
-"""
 
 Work: TypeAlias = Callable[[Tx, Install], Awaitable[None]]
 """The work on a shop that does not have the app; its install is locked."""

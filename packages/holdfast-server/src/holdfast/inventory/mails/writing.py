@@ -21,6 +21,8 @@ from holdfast.kit.pages.language import language_with_code
 from holdfast.kit.pages.layout import Frame
 from holdfast.kit.pages.link_mail import LinkMail, link_message
 
+FRAME = Frame("Holdfast Inventory", Path(__file__).parent, accounts.FOLDER)
+
 
 class LowStockMail(LinkMail, kw_only=True, tag="low_stock"):
     """A mail about a pool that has fallen to its limit. The name and the unit are untrusted text."""
@@ -63,8 +65,6 @@ def message(mail: LowStockMail, frame: Frame) -> MailMessage:
         % {"shop": mail.shop},
     )
 
-
-FRAME = Frame("Holdfast Inventory", Path(__file__).parent, accounts.FOLDER)
 
 MailContent = SignInMail | LowStockMail | RequestMail | WebhookMail
 """A mail to be written, with all data for it. It has no secret."""

@@ -37,6 +37,9 @@ from holdfast.kit.running.operation import Batch, Call
 SOURCE = "webhook"
 """The source that the ledger names for entries of orders."""
 
+FRESH_SECONDS = 60
+"""Seconds after a webhook in which the platform may not show the order yet, or an old version of it."""
+
 
 class UncountableOrder(Exception):
     """An order would take a pool beyond its limit. The message names the order, and the reason."""
@@ -114,9 +117,6 @@ async def _write(tx: Tx, shop_id: int, effects: Sequence[OrderEffect]) -> None:
                 why = "; ".join(text for texts in answer.errors.values() for text in texts) or answer.message
                 raise UncountableOrder(f"{call.command.order_gid} cannot be counted: {why}.")
 
-
-FRESH_SECONDS = 60
-"""Seconds after a webhook in which the platform may not show the order yet, or an old version of it."""
 
 log = structlog.get_logger()
 

@@ -13,6 +13,11 @@ from holdfast.inventory.stock.ledger_rules import Posting
 MAX_NAME_CHARACTERS = 100
 """The most characters of the name of an order."""
 
+NO_NAME = VariantName(None, None)
+
+MAX_REASON_CHARACTERS = 500
+"""The most characters of a reason."""
+
 
 class OrderedLine(Struct, frozen=True):
     """A line of an order.
@@ -104,12 +109,6 @@ def from_payload(order: OrderPayload) -> Order:
     refund_ids = frozenset(refund.id for refund in order.refunds)
     updated_at = order.updated_at.replace(microsecond=0)
     return Order(order.id, order.name[:MAX_NAME_CHARACTERS], order.created_at, updated_at, lines, refund_ids)
-
-
-NO_NAME = VariantName(None, None)
-
-MAX_REASON_CHARACTERS = 500
-"""The most characters of a reason."""
 
 
 class AmbiguousOrder(Exception):

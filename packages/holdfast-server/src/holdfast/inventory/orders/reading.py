@@ -27,6 +27,9 @@ MAX_READS = 3
 
 Gid = Annotated[str, Meta(pattern=r"^gid://[A-Za-z0-9_-]+/[A-Za-z]+/[1-9][0-9]{0,18}$(?!\n)")]
 
+MAX_REFUNDS = 2
+"""An order with so many refunds may have more: it is read alone."""
+
 
 class NodeId(Struct):
     """The global id of an object at the platform."""
@@ -238,10 +241,6 @@ async def _refund_lines(steps: Steps, shop_id: int, refund: _RefundNode) -> list
 def gid_number(gid: str) -> int:
     """The number in a global id."""
     return int(gid.rpartition("/")[2])
-
-
-MAX_REFUNDS = 2
-"""An order with so many refunds may have more: it is read alone."""
 
 
 class PastOrders(NamedTuple):

@@ -19,6 +19,14 @@ from holdfast.kit.background.leases import LEASE_SECONDS
 CHANNEL = "webhooks"
 """The channel on which deliveries are announced."""
 
+SELECT_LEASED: LiteralString = """
+    select id, attempts, lease_id, shop_id, topic, webhook_id, event_id, triggered_at, payload, received_at
+      from leased_webhooks order by id
+"""
+
+RETRYING_OR_PARKED: LiteralString = "handled_at is null and (due_at is null or error is not null and lease_id is null)"
+"""The condition on retrying and parked deliveries."""
+
 
 class LeasedDelivery(Struct, frozen=True):
     """A delivery that this process has leased."""
@@ -69,12 +77,6 @@ async def insert(tx: Tx, received: Sequence[ReceivedDelivery]) -> int:
             "even_uninstalled": [*EVEN_UNINSTALLED],
         },
     )
-
-
-SELECT_LEASED: LiteralString = """
-    select id, attempts, lease_id, shop_id, topic, webhook_id, event_id, triggered_at, payload, received_at
-      from leased_webhooks order by id
-"""
 
 
 async def lease_due(
@@ -182,10 +184,6 @@ async def seconds_until_due(reader: Reader, excluded_shops: Sequence[int] = ()) 
         """,
         {"excluded_shops": list(excluded_shops)},
     )
-
-
-RETRYING_OR_PARKED: LiteralString = "handled_at is null and (due_at is null or error is not null and lease_id is null)"
-"""The condition on retrying and parked deliveries."""
 
 
 async def list_retrying_and_parked(reader: Reader, limit: int) -> list[FailedDelivery]:

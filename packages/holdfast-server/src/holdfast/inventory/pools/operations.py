@@ -50,6 +50,9 @@ from holdfast.kit.contract.problems import (
 )
 from holdfast.kit.running.operation import Batch
 
+MAX_POOLS_PER_VARIANT = 50
+"""The most pools that one variant may draw on: a bound for what one change reads."""
+
 
 async def find_by_id(reader: Reader, shop_id: int, ids: Collection[int]) -> dict[int, Pool]:
     rows = await reader.rows(
@@ -108,9 +111,6 @@ async def save(tx: Tx, shop_id: int, version: int, pools: Sequence[Mapping[str, 
 
 find_links = membership.find_links
 list_members = membership.list_members
-
-MAX_POOLS_PER_VARIANT = 50
-"""The most pools that one variant may draw on: a bound for what one change reads."""
 
 
 @refuses(VALIDATION_FAILED)

@@ -35,6 +35,20 @@ MAX_CHARACTERS = 4_096
 
 _SHAPE = re.compile(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]{43})")
 
+PATH = "/admin/oauth/access_token"
+EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
+ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token"  # noqa: S105 - a name
+OFFLINE = "urn:shopify:params:oauth:token-type:offline-access-token"
+
+SHOP_GONE = "shop_gone"
+"""The service's own code of a refusal: there is no shop at this address any more."""
+
+NO_APP = frozenset({"app_not_installed", "invalid_grant", SHOP_GONE})
+"""Codes of refusals of a shop that gives this app no access. Others may come from a mistake in the settings."""
+
+OTHER_ORGANIZATION = "shop_not_permitted"
+"""The code of a refusal because the app is of another organization than the shop."""
+
 
 class InvalidSessionToken(Exception):
     """The token is not a valid one of the platform for this app. The message says why."""
@@ -117,21 +131,6 @@ def _decoded(text: str) -> bytes:
 
 def _encoded(content: bytes) -> str:
     return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
-
-
-PATH = "/admin/oauth/access_token"
-EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
-ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token"  # noqa: S105 - a name
-OFFLINE = "urn:shopify:params:oauth:token-type:offline-access-token"
-
-SHOP_GONE = "shop_gone"
-"""The service's own code of a refusal: there is no shop at this address any more."""
-
-NO_APP = frozenset({"app_not_installed", "invalid_grant", SHOP_GONE})
-"""Codes of refusals of a shop that gives this app no access. Others may come from a mistake in the settings."""
-
-OTHER_ORGANIZATION = "shop_not_permitted"
-"""The code of a refusal because the app is of another organization than the shop."""
 
 
 class GrantedTokens(Struct):

@@ -48,6 +48,15 @@ from holdfast.kit.contract.problems import (
 )
 from holdfast.kit.running.operation import Batch, Call
 
+T = TypeVar("T")
+
+MAX_REPORTED_ROWS = 200
+"""The most rows that an answer or a refusal reports."""
+
+POOLS = ("name", "unit", "quantity", "buffer", "low_stock_at", "version", "pool_id")
+MEMBERS = ("pool", "variant_gid", "units_per_sale", "sku", "title", "pool_id")
+HISTORY = (*Entry.__struct_fields__, "pool", "skus", "titles")
+
 
 class KnownPools(NamedTuple):
     """The pools of a shop that rows name. An id of another shop is unknown here, so that its files can be imported."""
@@ -79,12 +88,6 @@ async def find_pools(reader: Reader, shop_id: int, rows: Sequence[tuple[str, int
     by_name = await pools.find_by_name(reader, shop_id, [name for name, _ in rows])
     by_id = await pools.find_by_id(reader, shop_id, {id for _, id in rows if id})
     return KnownPools(by_name, {id: pool for id, pool in by_id.items() if pool.status != "archived"})
-
-
-T = TypeVar("T")
-
-MAX_REPORTED_ROWS = 200
-"""The most rows that an answer or a refusal reports."""
 
 
 async def apply(
@@ -316,11 +319,6 @@ def _member_result(line: int, row: MemberRow, member: MemberFields, present: Mem
     if present is None:
         return Row(line, "created", name, changes)
     return Row(line, "updated" if changes else "unchanged", name, changes)
-
-
-POOLS = ("name", "unit", "quantity", "buffer", "low_stock_at", "version", "pool_id")
-MEMBERS = ("pool", "variant_gid", "units_per_sale", "sku", "title", "pool_id")
-HISTORY = (*Entry.__struct_fields__, "pool", "skus", "titles")
 
 
 @refuses(INSUFFICIENT_SCOPE, VALIDATION_FAILED)

@@ -46,6 +46,9 @@ DUE: LiteralString = f"""
 """
 """When the next numbers of a shop are due; null: none are to be written."""
 
+STALE_CODES = frozenset({"STALE_OBJECT", "INVALID_COMPARE_DIGEST"})
+RETRYABLE_CODES = frozenset({"INTERNAL_ERROR"})
+
 
 class CartNumbers(Struct, frozen=True):
     """The numbers to write of a variant.
@@ -242,9 +245,6 @@ async def pause_writing(tx: Tx, shop_id: int, error: str, seconds: float) -> Non
 
 NAMESPACE, KEY = "$app:stock", "pools"
 """The metafield. `$app` is a namespace that no other app can write to."""
-
-STALE_CODES = frozenset({"STALE_OBJECT", "INVALID_COMPARE_DIGEST"})
-RETRYABLE_CODES = frozenset({"INTERNAL_ERROR"})
 
 
 class _Owner(Struct):

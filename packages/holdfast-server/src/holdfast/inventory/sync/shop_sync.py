@@ -47,6 +47,21 @@ LAG = Histogram(
 
 log = structlog.get_logger()
 
+MAX_CONCURRENT_SHOPS = 8
+"""The most shops that one process syncs at the same time."""
+
+SYNC_TRANSACTIONS = bound_without_strangers(
+    "Transactions that sync levels", "inventory", f"{MAX_CONCURRENT_SHOPS} shops", "1 of all processes"
+)
+
+COLLECT_SECONDS = 0.02
+"""How long changes are collected, so that one sync handles many."""
+
+MIN_SYNC_INTERVAL_SECONDS = 0.5
+"""Seconds from a sync that pushed levels to the next sync of the shop: changes meanwhile are pushed by one call. The
+same levels are not pushed again earlier anyway (`pushing.MIN_PUSH_INTERVAL_SECONDS`).
+"""
+
 
 class LevelReading(Struct, frozen=True):
     """Levels to be read. `judges`: differences that stay unexplained afterwards are edits."""
@@ -180,22 +195,6 @@ async def _store(tx: Tx, *, shop_id: int, reading: LevelReading, observed: Seque
     )
     if reading.judges:
         await edits.handle_edits(tx, shop_id, items)
-
-
-MAX_CONCURRENT_SHOPS = 8
-"""The most shops that one process syncs at the same time."""
-
-SYNC_TRANSACTIONS = bound_without_strangers(
-    "Transactions that sync levels", "inventory", f"{MAX_CONCURRENT_SHOPS} shops", "1 of all processes"
-)
-
-COLLECT_SECONDS = 0.02
-"""How long changes are collected, so that one sync handles many."""
-
-MIN_SYNC_INTERVAL_SECONDS = 0.5
-"""Seconds from a sync that pushed levels to the next sync of the shop: changes meanwhile are pushed by one call. The
-same levels are not pushed again earlier anyway (`pushing.MIN_PUSH_INTERVAL_SECONDS`).
-"""
 
 
 class SyncWork(RowWork[LeasedShop]):

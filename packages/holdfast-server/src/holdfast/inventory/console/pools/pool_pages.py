@@ -98,6 +98,8 @@ KINDS_OF_FILTER: Mapping[str, Sequence[EntryKind]] = {
 }
 """The kinds of entries that each filter shows."""
 
+WHY_NOT = (ALREADY_REVERTED, HOLD_ENDED, NOT_ENOUGH_STOCK, NOT_REVERTIBLE, POOL_NOT_ACTIVE)
+
 
 class PoolPage:
     """Answers requests for the page of a pool, and for its history."""
@@ -222,9 +224,6 @@ async def pool_of(
     """
     command = GetPool(pool_id=command_in_path(kind, request).pool_id)
     return await console.run["get_pool"](merchant(session), command)
-
-
-WHY_NOT = (ALREADY_REVERTED, HOLD_ENDED, NOT_ENOUGH_STOCK, NOT_REVERTIBLE, POOL_NOT_ACTIVE)
 
 
 class EntryOfPool(PoolPath):

@@ -40,6 +40,21 @@ from holdfast.kit.pages.language import language_of
 
 _GID = re.compile(r"gid://[A-Za-z0-9_-]+/ProductVariant/[0-9]+")
 
+PAGE_SIZE = 20
+"""The most variants in a search. Each has a field in the form, which may have 50."""
+
+UNITS_PER_SALE = NumberField(1, 10**9, 6)
+
+UNITS_PREFIX = "units:"
+"""The prefix of the field with the units per sale of a variant."""
+
+OPERATION_OF = {"link": "link_variants", "change": "update_member", "unlink": "unlink_variants"}
+"""The actions of the forms, and the operation of each."""
+
+LABELS = {"variant_gid": translatable("Shopify id of the variant"), "units_per_sale": translatable("Units per sale")}
+
+VARIANT = f"{HOME}/variant"
+
 
 async def names_of(console: Console, session: Session, request: Request, gids: Collection[str]) -> Mapping[str, str]:
     """The names of variants by their ids, in the language of the page."""
@@ -65,20 +80,6 @@ def gids_in(texts: Iterable[str]) -> set[str]:
 def with_names(text: str, names: Mapping[str, str]) -> str:
     """A text with the names of variants instead of their ids."""
     return _GID.sub(lambda match: names[match[0]], text)
-
-
-PAGE_SIZE = 20
-"""The most variants in a search. Each has a field in the form, which may have 50."""
-
-UNITS_PER_SALE = NumberField(1, 10**9, 6)
-
-UNITS_PREFIX = "units:"
-"""The prefix of the field with the units per sale of a variant."""
-
-OPERATION_OF = {"link": "link_variants", "change": "update_member", "unlink": "unlink_variants"}
-"""The actions of the forms, and the operation of each."""
-
-LABELS = {"variant_gid": translatable("Shopify id of the variant"), "units_per_sale": translatable("Units per sale")}
 
 
 class VariantsPage:
@@ -293,9 +294,6 @@ def _gids(change: ChangePool) -> Sequence[str]:
             return [change.variant_gid]
         case _:
             return []
-
-
-VARIANT = f"{HOME}/variant"
 
 
 class VariantPage:
