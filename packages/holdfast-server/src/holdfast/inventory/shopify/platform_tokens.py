@@ -27,7 +27,7 @@ from holdfast.inventory.shopify.platform_client import (
     failure_of,
 )
 
-LEEWAY = 10
+LEEWAY_SECONDS = 10
 """Seconds by which the platform's clock and ours may differ."""
 
 MAX_CHARACTERS = 4_096
@@ -99,9 +99,9 @@ def verify_session_token(token: str, client_id: str, secrets: Sequence[bytes], n
         raise InvalidSessionToken("The token is not signed by the storefront platform.")
     if not client_id or claims.aud != client_id:
         raise InvalidSessionToken("The token is for another app.")
-    if now >= claims.exp + LEEWAY:
+    if now >= claims.exp + LEEWAY_SECONDS:
         raise InvalidSessionToken("The token has expired.")
-    if now < claims.nbf - LEEWAY:
+    if now < claims.nbf - LEEWAY_SECONDS:
         raise InvalidSessionToken("The token is not valid yet.")
     shop = _host(claims.dest)
     if shop != _host(claims.iss) or not is_domain(shop):

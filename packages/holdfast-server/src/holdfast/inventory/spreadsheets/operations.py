@@ -53,9 +53,10 @@ T = TypeVar("T")
 MAX_REPORTED_ROWS = 200
 """The most rows that an answer or a refusal reports."""
 
-POOLS = ("name", "unit", "quantity", "buffer", "low_stock_at", "version", "pool_id")
-MEMBERS = ("pool", "variant_gid", "units_per_sale", "sku", "title", "pool_id")
-HISTORY = (*Entry.__struct_fields__, "pool", "skus", "titles")
+POOL_COLUMNS = ("name", "unit", "quantity", "buffer", "low_stock_at", "version", "pool_id")
+MEMBER_COLUMNS = ("pool", "variant_gid", "units_per_sale", "sku", "title", "pool_id")
+HISTORY_COLUMNS = (*Entry.__struct_fields__, "pool", "skus", "titles")
+"""The columns of each kind of file."""
 
 
 class KnownPools(NamedTuple):
@@ -327,18 +328,18 @@ async def export(reader: Reader, caller: Caller, command: ExportCsv) -> Exported
     if command.kind == "history":
         require_scope(caller, "read_pools", "read_inventory")
         page = await stock.history(reader, caller, GetStockHistory(limit=command.limit, cursor=command.cursor))
-        return _exported(command, HISTORY, await _history_rows(reader, caller, page.entries), page.next_cursor)
+        return _exported(command, HISTORY_COLUMNS, await _history_rows(reader, caller, page.entries), page.next_cursor)
     if command.kind == "members":
         after = command.after(tuple[int, str]) or (0, "")
         member_rows = await pools.list_members(reader, caller.tenant, after, command.limit + 1)
         members, cursor = cursor_page(member_rows, command, lambda row: (row.pool_id, row.variant_gid))
-        return _exported(command, MEMBERS, [(*row[1:], row.pool_id) for row in members], cursor)
+        return _exported(command, MEMBER_COLUMNS, [(*row[1:], row.pool_id) for row in members], cursor)
     pool_page = await pools.list(reader, caller, ListPools(limit=command.limit, cursor=command.cursor))
     rows = [
         (pool.name, pool.unit, pool.on_hand, pool.buffer, pool.low_stock_at, pool.version, pool.id)
         for pool in pool_page.pools
     ]
-    return _exported(command, POOLS, rows, pool_page.next_cursor)
+    return _exported(command, POOL_COLUMNS, rows, pool_page.next_cursor)
 
 
 @refuses(INSUFFICIENT_SCOPE, VALIDATION_FAILED, NOT_ENOUGH_STOCK, DAILY_LIMIT_REACHED)
