@@ -9,7 +9,7 @@ from msgspec import Struct
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.agents.access import NameKeys
 from holdfast.inventory.console.frame import Console, merchant, shop_of
-from holdfast.inventory.console.variants.variants_pages import gids_in, names_of, with_names
+from holdfast.inventory.console.variants.variant_names import gids_in, names_of, with_names
 from holdfast.inventory.merchants.model import EntryActor, ListActors
 from holdfast.inventory.shopify.platform_client import Platform
 from holdfast.inventory.stock.model import Entry, GetStockHistory, StockHistory

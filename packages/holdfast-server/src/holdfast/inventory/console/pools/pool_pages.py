@@ -10,7 +10,7 @@ from holdfast.inventory.availability.model import Availability, GetAvailability
 from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.inventory.console.pools.history_rows import ACTORS, HistoryRows
 from holdfast.inventory.console.pools.stock_preview import preview_of
-from holdfast.inventory.console.variants.variants_pages import names_of
+from holdfast.inventory.console.variants.variant_names import names_of
 from holdfast.inventory.installs.operations import GetConnection
 from holdfast.inventory.pools.model import GetPool, ListPools, PoolWithMembers
 from holdfast.inventory.pools.pool_figures import GetPoolFigures

@@ -16,7 +16,7 @@ from holdfast.inventory.console.sync.differences import (
     by_pools,
     difference_of,
 )
-from holdfast.inventory.console.variants.variants_pages import names_of
+from holdfast.inventory.console.variants.variant_names import names_of
 from holdfast.inventory.pools.model import FindSourcePools, GetPool, ListPools, PoolList, PoolWithMembers, SourcePool
 from holdfast.inventory.problems import NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, SHOP_NOT_CONNECTED
 from holdfast.inventory.site import SITE

@@ -1,19 +1,19 @@
-"""The pages of the variants of a pool: the list, and why just so many of one can be sold. The effect of each change is
+"""The pages of the variants of a pool: the list, and why so many of one can be sold. The effect of each change is
 shown before it is made.
 """
 
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.availability.model import ExplainAvailability, Explanation
-from holdfast.inventory.catalog.model import MAX_VARIANTS, ONLY_VARIANT, NameVariants, VariantName
+from holdfast.inventory.catalog.model import ONLY_VARIANT
 from holdfast.inventory.catalog.operations import Hit, Hits, SearchVariants
 from holdfast.inventory.console.frame import HOME, Console, merchant, shop_of
 from holdfast.inventory.console.number_fields import NumberField
+from holdfast.inventory.console.variants.variant_names import names_of
 from holdfast.inventory.installs.operations import GetConnection
 from holdfast.inventory.pools.model import (
     ChangePool,
@@ -28,7 +28,6 @@ from holdfast.inventory.pools.model import (
 )
 from holdfast.inventory.problems import POOL_NOT_ACTIVE, STALE
 from holdfast.inventory.settings import Settings
-from holdfast.inventory.site import SITE
 from holdfast.kit.contract.command import check, with_integers
 from holdfast.kit.contract.messages import message, translatable
 from holdfast.kit.contract.problems import BAD_REQUEST, NOT_FOUND, VALIDATION_FAILED, Problem, invalid
@@ -36,9 +35,6 @@ from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, command_in_path, try_form
-from holdfast.kit.pages.language import language_of
-
-_GID = re.compile(r"gid://[A-Za-z0-9_-]+/ProductVariant/[0-9]+")
 
 PAGE_SIZE = 20
 """The most variants in a search. Each has a field in the form, which may have 50."""
@@ -54,32 +50,6 @@ OPERATION_OF = {"link": "link_variants", "change": "update_member", "unlink": "u
 LABELS = {"variant_gid": translatable("Shopify id of the variant"), "units_per_sale": translatable("Units per sale")}
 
 VARIANT = f"{HOME}/variant"
-
-
-async def names_of(console: Console, session: Session, request: Request, gids: Collection[str]) -> Mapping[str, str]:
-    """The names of variants by their ids, in the language of the page."""
-    sorted_gids = sorted(set(gids))
-    names: dict[str, VariantName] = {}
-    for start in range(0, len(sorted_gids), MAX_VARIANTS):
-        command = NameVariants(gids=sorted_gids[start : start + MAX_VARIANTS])
-        names |= await console.run["name_variants"](merchant(session), command)
-    words = SITE.texts(language_of(request)).gettext("Variant %(number)s")
-    return {gid: name.title or name.sku or words % {"number": variant_number(gid)} for gid, name in names.items()}
-
-
-def variant_number(gid: str) -> str:
-    """The number in the id of a variant, which the platform shows in its own addresses."""
-    return gid.rpartition("/")[2]
-
-
-def gids_in(texts: Iterable[str]) -> set[str]:
-    """The ids of variants in texts."""
-    return {gid for text in texts for gid in _GID.findall(text)}
-
-
-def with_names(text: str, names: Mapping[str, str]) -> str:
-    """A text with the names of variants instead of their ids."""
-    return _GID.sub(lambda match: names[match[0]], text)
 
 
 class VariantsPage:
