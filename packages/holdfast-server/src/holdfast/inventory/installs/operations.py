@@ -45,7 +45,7 @@ class InstalledShop(Struct, frozen=True):
     key: str | None
 
 
-async def install(tx: Tx, domain: str, granted: GrantedTokens, follows: InstallHooks) -> InstalledShop:
+async def install(tx: Tx, domain: str, granted: GrantedTokens, hooks: InstallHooks) -> InstalledShop:
     """Store that a shop has the app, with its tokens. Its pools and its key stay as they were.
 
     A new shop is added. A shop without a key, because it is new or had uninstalled the app, gets one.
@@ -59,7 +59,7 @@ async def install(tx: Tx, domain: str, granted: GrantedTokens, follows: InstallH
     await access.connect(tx, shop.id, granted)
     await inbox.retry_of_shop(tx, shop.id)
     if before is None or before.uninstalled_at:
-        for hook in follows:
+        for hook in hooks:
             await hook(tx, shop.id)
     return InstalledShop(shop, key)
 
@@ -85,11 +85,11 @@ async def find(reader: Reader, shop_id: int) -> Install | None:
 
 
 class ShopConnector:
-    """Connects shops with the platform. `follows`: the hooks after an install."""
+    """Connects shops with the platform. `hooks`: run after an install."""
 
-    def __init__(self, database: Database, follows: InstallHooks) -> None:
+    def __init__(self, database: Database, hooks: InstallHooks) -> None:
         self._database = database
-        self._follows = follows
+        self._hooks = hooks
         self._resources = database.resources
         self._settings = database.resources.settings
 
@@ -98,7 +98,7 @@ class ShopConnector:
         if not self._settings.client_id:
             raise PLATFORM_NOT_CONFIGURED("INVENTORY_CLIENT_ID is not set.")
 
-    def verified(self, token: str) -> SessionToken:
+    def verify_token(self, token: str) -> SessionToken:
         """The claims of a session token. Raises `invalid_session_token`."""
         try:
             return platform_tokens.verify_session_token(
@@ -132,7 +132,7 @@ class ShopConnector:
             raise PLATFORM_REFUSED(hint=hint) from refused
         except PlatformUnreachable as unreachable:
             raise PLATFORM_UNREACHABLE(retry_after=ceil(unreachable.retry_after or 5)) from unreachable
-        return await self._database.transact(lambda tx: install(tx, shop, granted, self._follows))
+        return await self._database.transact(lambda tx: install(tx, shop, granted, self._hooks))
 
     async def has_granted(self, shop: str, scope: str) -> bool:
         """Whether a shop has the app, and has granted this scope."""

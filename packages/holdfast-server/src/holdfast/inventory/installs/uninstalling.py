@@ -142,12 +142,12 @@ async def redact(steps: Steps, delivery: Delivery) -> None:
     uninstalled the app.
     """
     install = await _find_install_of(steps, delivery, read_payload(delivery, RedactionPayload).shop_domain)
-    begun = False
+    is_deleted = False
     if install:
         await _wait_until_due(steps, install)
     if install and (ended := await find_ended_install(steps, delivery.shop_id)):
-        begun = await steps.transact(partial(_do_unless_installed_again, ended=ended, work=_end_and_delete))
-    log.info("a shop is deleted" if begun else "a shop is not to be deleted", shop=delivery.shop_id)
+        is_deleted = await steps.transact(partial(_do_unless_installed_again, ended=ended, work=_end_and_delete))
+    log.info("a shop is deleted" if is_deleted else "a shop is not to be deleted", shop=delivery.shop_id)
 
 
 async def _find_install_of(steps: Steps, delivery: Delivery, domain: str | None) -> Install | None:

@@ -74,19 +74,19 @@ class MailBatch(Struct):
     """Mails that are written together."""
 
     sender: str
-    orders: list[MailContent]
+    mails: list[MailContent]
 
 
 def write(batch: MailBatch) -> list[bytes]:
     """The content of each mail, as it is sent."""
-    return [_message_of(order).encoded(batch.sender) for order in batch.orders]
+    return [_message_of(mail).encoded(batch.sender) for mail in batch.mails]
 
 
-def _message_of(order: MailContent) -> MailMessage:
-    if isinstance(order, SignInMail):
-        return sign_in.message(order, FRAME)
-    if isinstance(order, RequestMail):
-        return request_mail.message(order, FRAME)
-    if isinstance(order, WebhookMail):
-        return webhook_mail.message(order, FRAME)
-    return message(order, FRAME)
+def _message_of(mail: MailContent) -> MailMessage:
+    if isinstance(mail, SignInMail):
+        return sign_in.message(mail, FRAME)
+    if isinstance(mail, RequestMail):
+        return request_mail.message(mail, FRAME)
+    if isinstance(mail, WebhookMail):
+        return webhook_mail.message(mail, FRAME)
+    return message(mail, FRAME)

@@ -112,7 +112,7 @@ async def _next_work(
     """The next work at the platform: levels first, then numbers. Raises `LeaseLost`."""
     await plan(tx, shop.shop_id)
     work = (
-        await pushing.next_push(tx, shop.shop_id, sizes.of(shop.shop_id))
+        await pushing.next_push(tx, shop.shop_id, sizes.size_of(shop.shop_id))
         or await _next_reading(tx, shop.shop_id)
         or await cart_check.next_writing(tx, shop.shop_id)
     )
@@ -148,7 +148,7 @@ async def _push(steps: Steps, shop_id: int, push: LevelPush, sizes: PushSizes) -
             PUSHES.labels("accepted").inc()
             LEVELS.inc(len(push.levels))
             if not push.adjusts:
-                sizes.accepted(shop_id)
+                sizes.note_accepted(shop_id)
             store = partial(pushing.store_accepted, shop_id=shop_id, push=push, accepted=result)
             for seconds in await steps.transact(store):
                 LAG.observe(seconds)
@@ -159,7 +159,7 @@ async def _push(steps: Steps, shop_id: int, push: LevelPush, sizes: PushSizes) -
         case unsettable:
             PUSHES.labels("refused").inc()
             if not push.adjusts:
-                sizes.refused(shop_id, len(push.levels), len(unsettable))
+                sizes.note_refused(shop_id, len(push.levels), len(unsettable))
             await steps.transact(partial(pushing.store_refused, shop_id=shop_id, push=push, unsettable=unsettable))
 
 
@@ -182,10 +182,10 @@ async def _read(steps: Steps, shop_id: int, reading: LevelReading) -> None:
         observed = await level_calls.read_levels_of_items(steps, shop_id, pairs)
     else:
         observed = await level_calls.read_levels(steps, shop_id, [gid for _, _, gid in reading.levels])
-    await steps.transact(partial(_store, shop_id=shop_id, reading=reading, observed=observed))
+    await steps.transact(partial(_store_reading, shop_id=shop_id, reading=reading, observed=observed))
 
 
-async def _store(tx: Tx, *, shop_id: int, reading: LevelReading, observed: Sequence[ObservedLevel]) -> None:
+async def _store_reading(tx: Tx, *, shop_id: int, reading: LevelReading, observed: Sequence[ObservedLevel]) -> None:
     if reading.judges:
         await lock_shop(tx, shop_id)
     items = {item for item, _, _ in reading.levels}
@@ -248,12 +248,12 @@ class SyncWork(RowWork[LeasedShop]):
         finally:
             if has_pushed:
                 self._resting.add(row.shop_id)
-                asyncio.get_running_loop().call_later(MIN_SYNC_INTERVAL_SECONDS, self._rested, row.shop_id)
+                asyncio.get_running_loop().call_later(MIN_SYNC_INTERVAL_SECONDS, self._end_rest, row.shop_id)
             else:
                 self._changed_shops.add(row.shop_id)  # a change during the sync may have come too late for it
         return 1
 
-    def _rested(self, shop_id: int) -> None:
+    def _end_rest(self, shop_id: int) -> None:
         self._resting.discard(shop_id)
         self._changed_shops.add(shop_id)
         self.wake.set()

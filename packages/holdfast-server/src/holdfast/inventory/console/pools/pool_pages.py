@@ -98,7 +98,8 @@ KINDS_OF_FILTER: Mapping[str, Sequence[EntryKind]] = {
 }
 """The kinds of entries that each filter shows."""
 
-WHY_NOT = (ALREADY_REVERTED, HOLD_ENDED, NOT_ENOUGH_STOCK, NOT_REVERTIBLE, POOL_NOT_ACTIVE)
+UNDO_PROBLEMS = (ALREADY_REVERTED, HOLD_ENDED, NOT_ENOUGH_STOCK, NOT_REVERTIBLE, POOL_NOT_ACTIVE)
+"""Problems that the page of an undo explains."""
 
 
 class PoolPage:
@@ -265,11 +266,11 @@ class UndoPage:
         entry: Entry | None = await self._entry(merchant(session), GetEntry(pool_id=pool.id, entry_id=entry_id))
         refusal = NOT_REFUSED
         if request.method == "POST":
-            outcome = await try_form(lambda: self._undo(session, entry_id, entry, fields), *WHY_NOT)
+            outcome = await try_form(lambda: self._undo(session, entry_id, entry, fields), *UNDO_PROBLEMS)
             if not isinstance(outcome, FormRefusal):
                 return self._console.redirect(request, f"{HOME}/pools/{pool.id}")
             refusal = outcome
-        would = await try_form(lambda: self._undo(session, entry_id, entry), *WHY_NOT)
+        would = await try_form(lambda: self._undo(session, entry_id, entry), *UNDO_PROBLEMS)
         if isinstance(would, FormRefusal):
             return self._console.page(
                 session, request, "pools/not_undone.html", refusal.status, pool=pool, code=would.code

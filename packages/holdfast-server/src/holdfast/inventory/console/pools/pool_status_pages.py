@@ -16,7 +16,8 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 
-EXPLAINED = (NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE)
+FORM_PROBLEMS = (NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE)
+"""Problems that the form explains."""
 
 
 class StatusStep(NamedTuple):
@@ -100,7 +101,7 @@ class PoolStatusPages:
                 command = check(step.kind, {"pool_id": pool.id, **released})
                 run = self._console.run[step.operation]
                 outcome = await try_form(
-                    lambda: forms.run_once(run, merchant(session), command, fields, PoolChange), *EXPLAINED
+                    lambda: forms.run_once(run, merchant(session), command, fields, PoolChange), *FORM_PROBLEMS
                 )
                 if not isinstance(outcome, FormRefusal):
                     return self._console.redirect(request, f"{HOME}/pools/{pool.id}")

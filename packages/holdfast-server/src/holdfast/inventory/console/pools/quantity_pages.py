@@ -32,7 +32,8 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 
-EXPLAINED = (NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, STALE)
+FORM_PROBLEMS = (NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, STALE)
+"""Problems that the form explains."""
 
 REASONS = {
     "restock": translatable("Goods came in"),
@@ -140,7 +141,7 @@ class QuantityPages:
             if fields.get("do") == "preview":
                 return await self._form(session, request, form, fields, is_preview=True)
             pool = await pool_of(self._console, session, request)
-            outcome = await try_form(lambda: self._run(session, form, pool, fields), *EXPLAINED)
+            outcome = await try_form(lambda: self._run(session, form, pool, fields), *FORM_PROBLEMS)
             if isinstance(outcome, FormRefusal):
                 return await self._form(session, request, form, fields, outcome)
             return self._console.redirect(request, f"{HOME}/pools/{pool.id}")
@@ -204,7 +205,7 @@ class QuantityPages:
             command = msgspec.structs.replace(form.command_of(pool.id, fields), dry_run=True)
             return await self._console.run[form.operation](merchant(session), command)
 
-        return await try_form(run, *EXPLAINED)
+        return await try_form(run, *FORM_PROBLEMS)
 
     async def _targets(self, session: Session, pool: PoolWithMembers) -> Sequence[TransferTarget]:
         """The other pools that count in the same unit."""

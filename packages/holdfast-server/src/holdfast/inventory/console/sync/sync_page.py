@@ -50,7 +50,7 @@ LOCATION_RULE_TEXTS = {
 """The words for each rule by which quantities are spread over locations."""
 
 FORM_PROBLEMS = (SHOP_NOT_CONNECTED, SERVICE_UNAVAILABLE, NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE)
-"""Problems that the page explains; the merchant can send the form again."""
+"""Problems that the page explains."""
 
 
 class SyncPage:
