@@ -8,7 +8,7 @@ import msgspec
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.inventory.console.number_fields import NumberField, read_numbers
-from holdfast.inventory.console.pools.pool_pages import POOL, pool_of
+from holdfast.inventory.console.pools.pool_paths import POOL, pool_of
 from holdfast.inventory.pools.model import CreatePool, PoolChange, PoolWithMembers, UpdatePool
 from holdfast.inventory.problems import NAME_TAKEN, POOL_NOT_ACTIVE, STALE
 from holdfast.inventory.site import SITE

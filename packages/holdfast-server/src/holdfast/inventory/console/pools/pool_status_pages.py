@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.console.frame import HOME, Console, merchant
-from holdfast.inventory.console.pools.pool_pages import POOL, pool_of
+from holdfast.inventory.console.pools.pool_paths import POOL, pool_of
 from holdfast.inventory.console.variants.variant_names import names_of
 from holdfast.inventory.pools.model import ArchivePool, ChangePool, PausePool, PoolChange, RestorePool, ResumePool
 from holdfast.inventory.problems import NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE
