@@ -4,7 +4,9 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from holdfast.accounts.sessions import Session
-from holdfast.inventory.catalog.model import MAX_VARIANTS, NameVariants, VariantName
+from holdfast.inventory.catalog.model import MAX_VARIANTS, ONLY_VARIANT, NameVariants, VariantName
+from holdfast.inventory.catalog.operations import Hit
+from holdfast.inventory.catalog.pool_suggestions import ProductVariant
 from holdfast.inventory.console.frame import Console, merchant
 from holdfast.inventory.site import SITE
 from holdfast.kit.http.handler import Request
@@ -37,3 +39,8 @@ def gids_in(texts: Iterable[str]) -> set[str]:
 def with_names(text: str, names: Mapping[str, str]) -> str:
     """A text with the names of variants instead of their ids."""
     return _GID.sub(lambda match: names[match[0]], text)
+
+
+def title_of(variant: Hit | ProductVariant) -> str:
+    """The title of a variant of the platform with that of its product."""
+    return variant.product_title if variant.title == ONLY_VARIANT else f"{variant.product_title} · {variant.title}"

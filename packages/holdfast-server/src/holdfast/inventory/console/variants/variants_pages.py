@@ -9,16 +9,19 @@ import msgspec
 
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.availability.model import ExplainAvailability, Explanation
-from holdfast.inventory.catalog.model import ONLY_VARIANT
 from holdfast.inventory.catalog.operations import Hit, Hits, SearchVariants
 from holdfast.inventory.console.frame import HOME, Console, merchant, shop_of
-from holdfast.inventory.console.number_fields import NumberField
-from holdfast.inventory.console.variants.variant_names import names_of
+from holdfast.inventory.console.variants.variant_fields import (
+    UNITS_PER_SALE,
+    UNITS_PREFIX,
+    incomplete_form,
+    storable_label,
+)
+from holdfast.inventory.console.variants.variant_names import names_of, title_of
 from holdfast.inventory.installs.operations import GetConnection
 from holdfast.inventory.pools.model import (
     ChangePool,
     GetPool,
-    Label,
     LinkVariants,
     PausePool,
     PoolChange,
@@ -30,7 +33,7 @@ from holdfast.inventory.problems import POOL_NOT_ACTIVE, STALE
 from holdfast.inventory.settings import Settings
 from holdfast.kit.contract.command import check, with_integers
 from holdfast.kit.contract.messages import message, translatable
-from holdfast.kit.contract.problems import BAD_REQUEST, NOT_FOUND, VALIDATION_FAILED, Problem, invalid
+from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem, invalid
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
@@ -38,11 +41,6 @@ from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, command_in_path, 
 
 PAGE_SIZE = 20
 """The most variants in a search. Each has a field in the form, which may have 50."""
-
-UNITS_PER_SALE = NumberField(1, 10**9, 6)
-
-UNITS_PREFIX = "units:"
-"""The prefix of the field with the units per sale of a variant."""
 
 OPERATION_OF = {"link": "link_variants", "change": "update_member", "unlink": "unlink_variants"}
 """The actions of the forms, and the operation of each."""
@@ -229,28 +227,10 @@ def _version(pool_id: int, fields: Mapping[str, str]) -> int | None:
         raise incomplete_form() from problem
 
 
-def incomplete_form() -> Problem:
-    """The problem of a form that no page of the service has."""
-    return BAD_REQUEST("The form is not complete.", hint="Open the page again and send its form.")
-
-
 def _member(pool_id: int, gid: str, units: str) -> UpdateMember:
     number = UNITS_PER_SALE.read(units)
     unread = {"units_per_sale": [number]} if isinstance(number, str) else {}
     return check(UpdateMember, {"variant_gid": gid, "units_per_sale": number, "pool_id": pool_id}, unread=unread)
-
-
-def title_of(hit: Hit) -> str:
-    """The title of a variant with that of its product."""
-    return hit.product_title if hit.title == ONLY_VARIANT else f"{hit.product_title} · {hit.title}"
-
-
-def storable_label(text: str | None) -> str | None:
-    """A text of the platform if a pool can store it with a variant; else None."""
-    try:
-        return msgspec.convert(text, Label | None)
-    except msgspec.ValidationError:
-        return None
 
 
 def _gids(change: ChangePool) -> Sequence[str]:
