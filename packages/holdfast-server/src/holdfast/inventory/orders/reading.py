@@ -28,7 +28,7 @@ MAX_READS = 3
 Gid = Annotated[str, Meta(pattern=r"^gid://[A-Za-z0-9_-]+/[A-Za-z]+/[1-9][0-9]{0,18}$(?!\n)")]
 
 MAX_REFUNDS = 2
-"""An order with so many refunds may have more: it is read alone."""
+"""The refunds of an order from which on it may have more than a page shows, and is read alone."""
 
 
 class NodeId(Struct):
@@ -192,7 +192,7 @@ def order_of(
 
 
 def refunded_lines(node: OrderNode) -> dict[int, list[RefundedLine]]:
-    """By line, what was refunded of it, as far as the node shows it."""
+    """The refunds of each line, by its id, as far as the node shows them."""
     refunded: dict[int, list[RefundedLine]] = {}
     for refund in sorted(node.refunds, key=lambda refund: gid_number(refund.id)):
         for line in _refunded(refund.refund_line_items):

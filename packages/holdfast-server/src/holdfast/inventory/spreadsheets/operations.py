@@ -157,7 +157,7 @@ async def load_pools(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     if refused:
         raise nothing_imported(refused)
     results = [result for result in report if isinstance(result, Row)]
-    changed = [row for (_, row), done in zip(rows, results, strict=True) if done.outcome != "unchanged"]
+    changed = [row for (_, row), result in zip(rows, results, strict=True) if result.outcome != "unchanged"]
 
     async def save(version: int) -> None:
         fields = [
@@ -269,7 +269,7 @@ async def load_members(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
         _member_result(line, row, member, linked.get((pool_id, member.variant_gid)))
         for (line, row), (pool_id, member) in zip(linked_rows, links, strict=True)
     ]
-    changed = [link for link, done in zip(links, report, strict=True) if done.outcome != "unchanged"]
+    changed = [link for link, result in zip(links, report, strict=True) if result.outcome != "unchanged"]
     return await apply(
         tx, caller, command, report, lambda version: pools.link_many(tx, caller.tenant, version, changed)
     )

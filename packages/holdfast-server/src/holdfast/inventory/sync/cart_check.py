@@ -26,7 +26,7 @@ MIN_WRITE_INTERVAL_SECONDS = 2
 """Seconds from one write of a variant to the next. Levels come first: one call sets ten times as many."""
 
 VALID_DAYS, RENEWED_DAYS = 8, 4
-"""For how many days numbers are valid, and after how many they are written again if nothing else changes."""
+"""The days for which numbers are valid, and those after which they are written again if nothing else changes."""
 
 REFUSED_RETRY_SECONDS, UNREACHABLE_RETRY_SECONDS = 300.0, 5.0
 """Seconds until the next try after the platform has refused a write, and after it has not answered."""

@@ -191,7 +191,7 @@ class _LevelRow(NamedTuple):
 
 
 async def _find_unsettled(tx: Tx, shop_id: int, item_gids: Collection[str]) -> dict[str, list[_LevelRow]]:
-    """By item all levels of those items that have a difference, a suspect level or a change without a place."""
+    """All levels, by item, of the items that have a difference, a suspect level or a change without a place."""
     rows = await tx.rows(
         _LevelRow,
         """
@@ -220,7 +220,7 @@ async def _find_unsettled(tx: Tx, shop_id: int, item_gids: Collection[str]) -> d
 async def _find_changes(
     tx: Tx, shop_id: int, item_gids: Collection[str], order_lag_seconds: int
 ) -> dict[str, list[PendingChange]]:
-    """By item the changes by orders whose place is not certain."""
+    """The changes by orders whose place is not certain, by item."""
     rows = await tx.tuples(
         """
         select known.item_gid, change.id, change.location_gid, change.amount,

@@ -22,7 +22,7 @@ from holdfast.kit.pages.forms import FormRefusal, try_form
 PAGE_SIZE = 50
 
 MIN_SEARCHED_POOLS = 8
-"""From so many pools on, the page has a search and filters."""
+"""The pools from which on the page has a search and filters."""
 
 FILTERS = {
     "": translatable("All pools"),

@@ -1,4 +1,4 @@
-"""The pages of the variants of a pool: the list, and why so many of one can be sold. The effect of each change is
+"""The pages of the variants of a pool: the list, and why no more of one can be sold. The effect of each change is
 shown before it is made.
 """
 
