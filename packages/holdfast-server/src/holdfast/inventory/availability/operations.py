@@ -37,7 +37,7 @@ async def get(reader: Reader, batch: Batch[GetAvailability]) -> Sequence[Availab
 def _availability(shared_inventory_id: int, stock: Stock, command: GetAvailability) -> Availability | Problem:
     """The answer to one call, from stock that may have more pools than it asks for."""
     try:
-        gids = stock.pool(command.pool_id).members if command.pool_id else command.variant_gids or ()
+        gids = stock.require_pool(command.pool_id).members if command.pool_id else command.variant_gids or ()
     except Problem as problem:
         return problem
     effective = {gid: quantity for gid in gids if (quantity := stock.available(gid)) is not None}

@@ -50,7 +50,7 @@ async def add_stock(
     """Add a quantity to a pool, as an entry of its ledger. The shop is locked."""
 
     def draft(stock: Stock, _: Write) -> Draft:
-        return Draft([Posting(stock.pool(pool_id).id, kind, quantity)])
+        return Draft([Posting(stock.require_pool(pool_id).id, kind, quantity)])
 
     batch = Batch(caller.tenant, [Call(caller, Write(reason=reason))])
     only_answer(await apply_and_store(tx, batch, source, lambda _: TouchedRows([pool_id]), draft))

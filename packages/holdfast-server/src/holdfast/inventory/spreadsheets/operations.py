@@ -235,7 +235,7 @@ async def _count(tx: Tx, caller: Caller, command: ImportCsv, counts: Mapping[int
     """Write the quantities of pools, all in one change."""
 
     def draft(present: Stock, _: Write) -> Draft:
-        before = {id: 0 if command.mode == "adjust" else present.pool(id).on_hand for id in counts}
+        before = {id: 0 if command.mode == "adjust" else present.require_pool(id).on_hand for id in counts}
         return Draft([Posting(id, "import", quantity - before[id]) for id, quantity in counts.items()])
 
     batch = Batch(caller.tenant, [Call(caller, Write(reason=command.reason))])

@@ -110,7 +110,9 @@ class Stock:
     def set_holds(self, holds: Iterable[StoredHold]) -> None:
         self._holds: Mapping[int, StoredHold] = {hold.id: hold for hold in holds}
 
-    def pool(self, id: int, *, expected_version: int | None = None, expected_quantity: int | None = None) -> LedgerPool:
+    def require_pool(
+        self, id: int, *, expected_version: int | None = None, expected_quantity: int | None = None
+    ) -> LedgerPool:
         """A pool that may be changed, active or paused.
 
         Raises `not_found`, `pool_not_active` if it is archived, and `stale` if it is not as expected.
@@ -141,13 +143,13 @@ class Stock:
         Raises `not_found`, and `pool_not_active` if one is archived.
         """
         if pool_id is not None:
-            return [(self.pool(pool_id), 1)]
+            return [(self.require_pool(pool_id), 1)]
         pools = self.pools_of_variant(variant_gid or "")
         if not pools:
             raise not_linked(variant_gid or "")
-        return [(self.pool(pool.id), units) for pool, units in pools]
+        return [(self.require_pool(pool.id), units) for pool, units in pools]
 
-    def hold(self, id: int) -> StoredHold:
+    def require_hold(self, id: int) -> StoredHold:
         """A hold that has not ended. It may be past its `expires_at`, which callers check.
 
         Raises `not_found`, and `hold_ended`.

@@ -53,7 +53,7 @@ class RememberedStock:
     def __len__(self) -> int:
         return len(self.stock.pools)
 
-    def is_of(self, position: ShopPosition) -> bool:
+    def is_at(self, position: ShopPosition) -> bool:
         """Whether the stock is that of a shop at this position."""
         return self.stamp is not None and (self.stamp, self.stock.version) == (position.stamp, position.version)
 
@@ -99,13 +99,13 @@ async def lock_stock(tx: Tx, shop_id: int, touched: TouchedRows) -> RememberedSt
 async def _lock_and_compare(tx: Tx, shop_id: int, remembered: RememberedStock | None) -> ShopPosition | None:
     """Lock a shop. Returns its position if the remembered stock is current, else None.
 
-    Stock that was not current the last time is not compared here: `_read_stock` does it.
+    Stock that another process had changed when it was last compared is left to `_read_stock`.
     """
     if not remembered or not remembered.was_current:
         await lock_shop(tx, shop_id)
         return None
     position = await sql.lock_and_read_position(tx, shop_id)
-    remembered.was_current = remembered.is_of(position)
+    remembered.was_current = remembered.is_at(position)
     return position if remembered.was_current else None
 
 
@@ -121,7 +121,7 @@ async def _read_stock(
 ) -> tuple[RememberedStock, ShopPosition]:
     """Read what is touched together with the position of the shop. Remembered stock is used if it is current."""
     position, pools = await pools_around(tx, shop_id, touched.pool_ids, touched.variant_gids)
-    if remembered and remembered.is_of(position):
+    if remembered and remembered.is_at(position):
         remembered.was_current = True
     else:
         remembered = RememberedStock(position, was_current=remembered is None)

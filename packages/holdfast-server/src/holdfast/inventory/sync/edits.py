@@ -95,7 +95,7 @@ def _touched_rows(command: _Adopt) -> TouchedRows:
 
 
 def _draft(stock: Stock, command: _Adopt) -> Draft:
-    return Draft([Posting(stock.pool(command.pool_id).id, "external_edit", command.delta)], command.variant_gid)
+    return Draft([Posting(stock.require_pool(command.pool_id).id, "external_edit", command.delta)], command.variant_gid)
 
 
 async def _postpone(tx: Tx, shop_id: int, item_gids: Collection[str]) -> None:
