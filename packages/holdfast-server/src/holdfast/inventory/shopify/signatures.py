@@ -50,8 +50,10 @@ PROXY_SHAPES = {
     "signature": re.compile(r"[0-9a-f]{64}"),
     "timestamp": re.compile(r"[0-9]{10}"),
 }
+"""The parameters of every message of the app proxy."""
 
 MAX_PROXY_PARAMETERS = 100
+"""The most parameters that a message of the app proxy may have."""
 
 
 def query_message(parameters: Mapping[str, str]) -> str:
