@@ -53,7 +53,7 @@ OPERATIONS = (
     Operation("simulate_sale",        None, read(sales.simulate), READS, scope="read_inventory"),
     Operation("list_low_stock",       None, read(availability.list_low_stock), READS, scope="read_inventory"),
     Operation("get_stock_history",    None, read(stock.history), READS, scope="read_inventory"),
-    Operation("get_stock_at",         None, read(stock.at), READS, scope="read_inventory"),
+    Operation("get_stock_at",         None, read(stock.get_at), READS, scope="read_inventory"),
 
     Operation("set_pool_quantity",    None, batched(stock.set), OVERWRITES, scope="write_inventory"),
     Operation("adjust_pool_quantity", None, batched(stock.adjust), ADDS, scope="write_inventory"),

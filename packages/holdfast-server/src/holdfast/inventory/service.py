@@ -24,8 +24,8 @@ from holdfast.inventory.bounds import STREAMS
 from holdfast.inventory.catalog import importing
 from holdfast.inventory.catalog import part as catalog
 from holdfast.inventory.console import part as console
-from holdfast.inventory.console.embedded import EmbeddedSessionGate
-from holdfast.inventory.console.frame import HINT, HOME, MORE, navigation
+from holdfast.inventory.console.embedded_sessions import EmbeddedSessionGate
+from holdfast.inventory.console.frame import ACCOUNT_TEMPLATE, HOME, SIGN_IN_HINT_TEMPLATE, navigation
 from holdfast.inventory.context import Context
 from holdfast.inventory.installs import part as installs
 from holdfast.inventory.installs import routes as install_routes
@@ -118,8 +118,8 @@ def service(database: Database) -> Service:
             settings.base_url,
             home=HOME,
             navigation=navigation,
-            account_template=MORE,
-            hint_template=HINT,
+            account_template=ACCOUNT_TEMPLATE,
+            hint_template=SIGN_IN_HINT_TEMPLATE,
         ),
         agent_requests=RequestApprovals(
             RequestReader(OPERATIONS, database.across_tenants(), find_credentials, read_facts), runner

@@ -23,6 +23,11 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, invalid
 from holdfast.kit.postgres.database import Reader, Tx
 
+MERCHANT: LiteralString = """
+    merchants.id, coalesce(email, '') as email, merchants.shop_id as tenant_id, proved_at is not null as is_proved,
+    shops.domain as shop, staff_id
+"""
+
 
 async def begin_staff_session(tx: Tx[Any], entering: StaffSignIn) -> str:
     """Begin a session of a person that the platform vouches for. Returns its secret. Raises `shop_not_connected`."""
@@ -128,12 +133,6 @@ async def console_link(tx: Tx[Any], shop_id: int) -> int:
     if email is None:
         raise NOT_FOUND("The shop has no owner who signs in: name one with `holdfast inventory shop owner`.")
     return await links.create_unbound_link(tx, email, "/console")
-
-
-MERCHANT: LiteralString = """
-    merchants.id, coalesce(email, '') as email, merchants.shop_id as tenant_id, proved_at is not null as is_proved,
-    shops.domain as shop, staff_id
-"""
 
 
 class MerchantDirectory:

@@ -8,7 +8,7 @@ import msgspec
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.inventory.console.number_fields import NumberField, read_numbers
-from holdfast.inventory.console.pools.pool import POOL, pool_of
+from holdfast.inventory.console.pools.pool_paths import POOL, pool_of
 from holdfast.inventory.pools.model import CreatePool, PoolChange, PoolWithMembers, UpdatePool
 from holdfast.inventory.problems import NAME_TAKEN, POOL_NOT_ACTIVE, STALE
 from holdfast.inventory.site import SITE
@@ -24,7 +24,8 @@ from holdfast.kit.pages.language import language_of
 
 NEW_POOL = f"{HOME}/pools/new"
 
-EXPLAINED = (NAME_TAKEN, POOL_NOT_ACTIVE, STALE)
+FORM_PROBLEMS = (NAME_TAKEN, POOL_NOT_ACTIVE, STALE)
+"""Problems that the form explains."""
 
 MAX_TRIES = 5
 """How often a change is tried while the stock of the pool changes at the same time."""
@@ -85,7 +86,7 @@ class PoolForms:
         fields = await self._read(session, request)
         pool = await try_form(
             lambda: forms.run_once(self._create, merchant(session), _create_command(fields), fields, PoolChange),
-            *EXPLAINED,
+            *FORM_PROBLEMS,
         )
         if isinstance(pool, FormRefusal):
             return self._form(session, request, None, fields, pool)
@@ -97,7 +98,7 @@ class PoolForms:
             pool = await pool_of(self._console, session, request)
             return self._form(session, request, pool, _form_values(pool))
         fields = await self._read(session, request)
-        outcome = await try_form(lambda: self._change(session, request, fields), *EXPLAINED)
+        outcome = await try_form(lambda: self._change(session, request, fields), *FORM_PROBLEMS)
         pool = await pool_of(self._console, session, request)
         if isinstance(outcome, FormRefusal):
             return self._form(session, request, pool, fields, outcome)

@@ -112,24 +112,24 @@ class SpreadsheetsPage:
             return self._form(session, request, {"kind": "", "mode": "set"})
         fields, file = await self._read(session, request)
         fields_and_text: dict[str, str] = {**fields}
-        read = NOT_READ
+        file_text = NOT_READ
 
         async def answer() -> Reply:
-            nonlocal read
+            nonlocal file_text
             if file or fields.get("content"):
-                read = _text_of(file) if file else text_in_encoding(fields["content"], fields.get("encoding", ""))
-                fields_and_text["text"] = read.text
-            return await self._import_or_preview(session, request, fields_and_text, read)
+                file_text = _text_of(file) if file else text_in_encoding(fields["content"], fields.get("encoding", ""))
+                fields_and_text["text"] = file_text.text
+            return await self._import_or_preview(session, request, fields_and_text, file_text)
 
         outcome = await try_form(answer, NOT_ENOUGH_STOCK)
         return (
-            self._form(session, request, fields_and_text, outcome, read)
+            self._form(session, request, fields_and_text, outcome, file_text)
             if isinstance(outcome, FormRefusal)
             else outcome
         )
 
     async def _import_or_preview(
-        self, session: Session, request: Request, fields: Mapping[str, str], read: FileText
+        self, session: Session, request: Request, fields: Mapping[str, str], file_text: FileText
     ) -> Reply:
         """Import a text if its preview was confirmed; else show the preview."""
         command = import_command(fields)
@@ -145,7 +145,7 @@ class SpreadsheetsPage:
             200,
             done=result,
             values=fields,
-            read=read,
+            read=file_text,
             once=forms.new_token(),
         )
 
@@ -169,7 +169,7 @@ class SpreadsheetsPage:
         request: Request,
         values: Mapping[str, str],
         refusal: FormRefusal = NOT_REFUSED,
-        read: FileText = NOT_READ,
+        file_text: FileText = NOT_READ,
     ) -> Reply:
         return self._page(
             session,
@@ -177,7 +177,7 @@ class SpreadsheetsPage:
             "pools/spreadsheets.html",
             refusal.status,
             values=values,
-            read=read,
+            read=file_text,
             errors=refusal.errors,
             not_enough=refusal.code == NOT_ENOUGH_STOCK.code,
             files=FILES,

@@ -1,5 +1,6 @@
-"""What the pages of a pool show in addition to the operations of agents: its stock over time, the sums of what was
-drawn in that time, and which entries were undone.
+"""The history of a pool as pages show it: its stock over time, the sums of what was taken, and undone entries.
+
+Agents read the entries alone (`operations.history`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -81,7 +82,7 @@ class StockMoment(Struct):
 
 
 class DrawSum(Struct):
-    """What one variant, or one source, drew on a pool. A source is a tool, a job, or the orders.
+    """What one variant, or one source, took of a pool. A source is a tool, a job, or the orders.
 
     name        id of the variant or name of the source; empty: variant not known; None: all others together
     times       how often units were taken
@@ -110,7 +111,7 @@ class PoolHistory(Struct):
 
 @refuses(NOT_FOUND)
 async def get_pool_history(reader: Reader, caller: Caller, command: GetPoolHistory) -> PoolHistory:
-    """The stock of a pool over time, and the sums of what was drawn."""
+    """The stock of a pool over time, and the sums of what was taken."""
     params = {"shop_id": caller.tenant, "pool_id": command.pool_id, "days": CHART_DAYS}
     moments = await _moments(reader, params)
     if not moments:

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.console.frame import HOME, Console, merchant
-from holdfast.inventory.console.pools.pool import POOL, pool_of
-from holdfast.inventory.console.variants.variants_pages import names_of
+from holdfast.inventory.console.pools.pool_paths import POOL, pool_of
+from holdfast.inventory.console.variants.variant_names import names_of
 from holdfast.inventory.pools.model import ArchivePool, ChangePool, PausePool, PoolChange, RestorePool, ResumePool
 from holdfast.inventory.problems import NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE
 from holdfast.kit.contract.command import check
@@ -16,7 +16,8 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 
-EXPLAINED = (NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE)
+FORM_PROBLEMS = (NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE)
+"""Problems that the form explains."""
 
 
 class StatusStep(NamedTuple):
@@ -100,7 +101,7 @@ class PoolStatusPages:
                 command = check(step.kind, {"pool_id": pool.id, **released})
                 run = self._console.run[step.operation]
                 outcome = await try_form(
-                    lambda: forms.run_once(run, merchant(session), command, fields, PoolChange), *EXPLAINED
+                    lambda: forms.run_once(run, merchant(session), command, fields, PoolChange), *FORM_PROBLEMS
                 )
                 if not isinstance(outcome, FormRefusal):
                     return self._console.redirect(request, f"{HOME}/pools/{pool.id}")

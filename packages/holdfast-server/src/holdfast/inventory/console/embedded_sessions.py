@@ -50,10 +50,10 @@ MAX_ID_CHARACTERS = 64
 class EmbeddedSessionGate(SessionGate):
     """The session gate of merchants: by the platform's word in a frame of its admin, and by a link otherwise."""
 
-    def __init__(self, sessions: Sessions, database: Database, connecting: ShopConnector) -> None:
+    def __init__(self, sessions: Sessions, database: Database, connector: ShopConnector) -> None:
         super().__init__(sessions, SITE)
         self._database = database
-        self._connecting = connecting
+        self._connector = connector
         self._settings = database.resources.settings
         self._platform = database.resources.platform
 
@@ -134,11 +134,11 @@ class EmbeddedSessionGate(SessionGate):
 
     async def _begin_session(self, request: Request, token: str, path: str) -> Reply:
         """Begin a session. Raises `invalid_session_token`, and the reason if the shop cannot be connected."""
-        claims = self._connecting.verified(token)
+        claims = self._connector.verify_token(token)
         shop = self._shop(request)
         if claims.shop != shop or not 0 < len(claims.user_id) <= MAX_ID_CHARACTERS or not claims.user_id.isprintable():
             raise INVALID_SESSION_TOKEN("The token is not of this shop.")
-        await self._connecting.connect(shop, token)
+        await self._connector.connect(shop, token)
         called = request.headers.get(b"user-agent", b"").decode("latin-1")
         entering = StaffSignIn(shop, claims.user_id, called)
         secret = await self._database.transact(partial(operations.begin_staff_session, entering=entering))

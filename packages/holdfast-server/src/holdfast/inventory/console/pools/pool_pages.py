@@ -9,11 +9,12 @@ from holdfast.accounts.sessions import Session
 from holdfast.inventory.availability.model import Availability, GetAvailability
 from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.inventory.console.pools.history_rows import ACTORS, HistoryRows
-from holdfast.inventory.console.pools.pools_pages import GetPoolFigures
+from holdfast.inventory.console.pools.pool_paths import POOL, PoolPath, pool_of
 from holdfast.inventory.console.pools.stock_preview import preview_of
-from holdfast.inventory.console.variants.variants_pages import names_of
+from holdfast.inventory.console.variants.variant_names import names_of
 from holdfast.inventory.installs.operations import GetConnection
-from holdfast.inventory.pools.model import GetPool, ListPools, PoolWithMembers
+from holdfast.inventory.pools.model import ListPools, PoolWithMembers
+from holdfast.inventory.pools.pool_figures import GetPoolFigures
 from holdfast.inventory.problems import ALREADY_REVERTED, HOLD_ENDED, NOT_ENOUGH_STOCK, NOT_REVERTIBLE, POOL_NOT_ACTIVE
 from holdfast.inventory.shopify.platform_client import Platform
 from holdfast.inventory.site import SITE
@@ -21,17 +22,16 @@ from holdfast.inventory.stock.model import (
     Entry,
     EntryKind,
     GetStockHistory,
-    PoolId,
     ReleaseHold,
     RevertEntry,
     StockChange,
 )
-from holdfast.inventory.stock.pool_page import (
+from holdfast.inventory.stock.pool_history import (
     GetEntry,
     GetPoolHistory,
     PoolHistory,
 )
-from holdfast.kit.contract.command import Command, Id, check
+from holdfast.kit.contract.command import Id, check
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
@@ -39,8 +39,6 @@ from holdfast.kit.pages import forms
 from holdfast.kit.pages.chart import draw_steps
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, command_in_path, try_form
 from holdfast.kit.pages.language import language_of
-
-POOL = f"{HOME}/pools/{{pool_id}}"
 
 MAX_NEWEST_ENTRIES = 10
 """The most entries of the history on the page of a pool; the rest are on pages of their own."""
@@ -58,7 +56,7 @@ SOURCES = {
     "revert_entry": translatable("Changes that were undone"),
     "inventory_levels/update": translatable("Changes in your shop"),
 }
-"""The words for the sources of what was drawn; any other source is shown by its name."""
+"""The words for the sources of what was taken; any other source is shown by its name."""
 
 CHART_KINDS = {
     "sale": ("circle", translatable("Sales")),
@@ -97,6 +95,9 @@ KINDS_OF_FILTER: Mapping[str, Sequence[EntryKind]] = {
     "platform": ("external_edit", "reconcile"),
 }
 """The kinds of entries that each filter shows."""
+
+UNDO_PROBLEMS = (ALREADY_REVERTED, HOLD_ENDED, NOT_ENOUGH_STOCK, NOT_REVERTIBLE, POOL_NOT_ACTIVE)
+"""Problems that the page of an undo explains."""
 
 
 class PoolPage:
@@ -207,26 +208,6 @@ def gids_of(pool: PoolWithMembers, history: PoolHistory) -> set[str]:
     }
 
 
-class PoolPath(Command):
-    """The parameters in the path of a page about a pool."""
-
-    pool_id: PoolId
-
-
-async def pool_of(
-    console: Console, session: Session, request: Request, kind: type[PoolPath] = PoolPath
-) -> PoolWithMembers:
-    """The pool in the path of a request. Raises `not_found`.
-
-    kind    the parameters of the path
-    """
-    command = GetPool(pool_id=command_in_path(kind, request).pool_id)
-    return await console.run["get_pool"](merchant(session), command)
-
-
-WHY_NOT = (ALREADY_REVERTED, HOLD_ENDED, NOT_ENOUGH_STOCK, NOT_REVERTIBLE, POOL_NOT_ACTIVE)
-
-
 class EntryOfPool(PoolPath):
     entry_id: Id
 
@@ -266,14 +247,14 @@ class UndoPage:
         entry: Entry | None = await self._entry(merchant(session), GetEntry(pool_id=pool.id, entry_id=entry_id))
         refusal = NOT_REFUSED
         if request.method == "POST":
-            outcome = await try_form(lambda: self._undo(session, entry_id, entry, fields), *WHY_NOT)
+            outcome = await try_form(lambda: self._undo(session, entry_id, entry, fields), *UNDO_PROBLEMS)
             if not isinstance(outcome, FormRefusal):
                 return self._console.redirect(request, f"{HOME}/pools/{pool.id}")
             refusal = outcome
-        would = await try_form(lambda: self._undo(session, entry_id, entry), *WHY_NOT)
-        if isinstance(would, FormRefusal):
+        trial = await try_form(lambda: self._undo(session, entry_id, entry), *UNDO_PROBLEMS)
+        if isinstance(trial, FormRefusal):
             return self._console.page(
-                session, request, "pools/not_undone.html", refusal.status, pool=pool, code=would.code
+                session, request, "pools/not_undone.html", refusal.status, pool=pool, code=trial.code
             )
         return self._console.page(
             session,
@@ -284,8 +265,8 @@ class UndoPage:
             entry_id=entry_id,
             row=(await self._rows.rows_of(session, request, [entry]))[0] if entry else None,
             actors=ACTORS,
-            effects=_effects(would),
-            preview=preview_of(would, pool),
+            effects=_effects(trial),
+            preview=preview_of(trial, pool),
             is_connected=await self._is_connected(merchant(session), GetConnection()),
             values=fields,
             errors=refusal.errors,

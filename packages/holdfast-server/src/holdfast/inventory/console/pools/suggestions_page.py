@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.catalog.importing import ImportProducts
-from holdfast.inventory.catalog.model import ONLY_VARIANT
 from holdfast.inventory.catalog.pool_suggestions import (
     FirstStock,
     PoolSuggestion,
@@ -23,12 +22,13 @@ from holdfast.inventory.catalog.pool_suggestions import (
 )
 from holdfast.inventory.console.frame import HOME, Console, merchant, picture_values, shop_of
 from holdfast.inventory.console.number_fields import NumberField, read_numbers
-from holdfast.inventory.console.variants.variants_pages import (
+from holdfast.inventory.console.variants.variant_fields import (
     UNITS_PER_SALE,
     UNITS_PREFIX,
     incomplete_form,
     storable_label,
 )
+from holdfast.inventory.console.variants.variant_names import title_of
 from holdfast.inventory.pools.model import CreatePool, GetPool, ListPools, PoolChange, PoolList, PoolWithMembers
 from holdfast.inventory.problems import NAME_TAKEN, SHOP_NOT_CONNECTED
 from holdfast.inventory.settings import Settings
@@ -178,7 +178,7 @@ class SuggestionsPage:
             labels=LABELS,
             scripts=["live.js"],
             units_prefix=UNITS_PREFIX,
-            title_of=_title_of,
+            title_of=title_of,
             new_pool=await self._new_pool(session, query),
             has_pools=bool(pools.pools),
             theme_editor=self._theme_editor(shop_of(session)),
@@ -307,11 +307,6 @@ def _is_outdated(fields: Mapping[str, str], suggestions: Sequence[PoolSuggestion
     )
 
 
-def _title_of(variant: ProductVariant) -> str:
-    """The title of a variant with that of its product."""
-    return variant.product_title if variant.title == ONLY_VARIANT else f"{variant.product_title} · {variant.title}"
-
-
 def _create_command(fields: Mapping[str, str], variants_by_gid: Mapping[str, ProductVariant]) -> CreatePool:
     """The command of the form of a suggestion. Raises `validation_failed`."""
     units = {name: UNITS_PER_SALE for name in fields if name.startswith(UNITS_PREFIX)}
@@ -325,7 +320,7 @@ def _create_command(fields: Mapping[str, str], variants_by_gid: Mapping[str, Pro
             "variant_gid": (gid := name.removeprefix(UNITS_PREFIX)),
             "units_per_sale": numbers[name],
             "sku": storable_label(variant.sku) if (variant := variants_by_gid.get(gid)) else None,
-            "title": storable_label(_title_of(variant)) if variant else None,
+            "title": storable_label(title_of(variant)) if variant else None,
         }
         for name in units
         if name in numbers  # a variant whose field was emptied stays out

@@ -11,7 +11,7 @@ from msgspec import Struct
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.inventory.console.number_fields import NumberField
-from holdfast.inventory.console.pools.pool import POOL, pool_of
+from holdfast.inventory.console.pools.pool_paths import POOL, pool_of
 from holdfast.inventory.console.pools.stock_preview import preview_of
 from holdfast.inventory.installs.operations import GetConnection
 from holdfast.inventory.pools.model import ListPools, PoolList, PoolWithMembers
@@ -32,13 +32,15 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 
-EXPLAINED = (NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, STALE)
+FORM_PROBLEMS = (NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, STALE)
+"""Problems that the form explains."""
 
-REASONS = {
+WAYS = {
     "restock": translatable("Goods came in"),
     "take": translatable("Goods went out: broken, lost or used"),
     "add": translatable("Goods were found, or counted too low"),
 }
+"""What can have happened to the stock, by the value of the field `way`."""
 
 LABELS = {
     "delta": translatable("How many?"),
@@ -76,14 +78,14 @@ class TransferTarget(Struct):
 
 def adjustment(pool_id: int, fields: Mapping[str, str]) -> Write:
     """The command of a correction by a number of units."""
-    reason = fields.get("way", "")
+    way = fields.get("way", "")
     number, unread = _amount("delta", fields, least=1)
-    if reason not in REASONS:
+    if way not in WAYS:
         unread["way"] = [message("Choose what happened.")]
     values = {
         "pool_id": pool_id,
-        "delta": -number if reason == "take" else number,
-        "kind": "restock" if reason == "restock" else "adjust",
+        "delta": -number if way == "take" else number,
+        "kind": "restock" if way == "restock" else "adjust",
         "reason": fields.get("reason") or None,
     }
     return check(AdjustPoolQuantity, values, unread=unread)
@@ -135,12 +137,12 @@ class QuantityPages:
         async def answer(session: Session, request: Request) -> Reply:
             if request.method != "POST":
                 way = read_query(request.query).get("way")
-                return await self._form(session, request, form, {"way": way} if way in REASONS else {})
+                return await self._form(session, request, form, {"way": way} if way in WAYS else {})
             fields = await self._console.signed_in.read(session, request)
             if fields.get("do") == "preview":
                 return await self._form(session, request, form, fields, is_preview=True)
             pool = await pool_of(self._console, session, request)
-            outcome = await try_form(lambda: self._run(session, form, pool, fields), *EXPLAINED)
+            outcome = await try_form(lambda: self._run(session, form, pool, fields), *FORM_PROBLEMS)
             if isinstance(outcome, FormRefusal):
                 return await self._form(session, request, form, fields, outcome)
             return self._console.redirect(request, f"{HOME}/pools/{pool.id}")
@@ -168,7 +170,7 @@ class QuantityPages:
         pool = await pool_of(self._console, session, request)
         values: dict[str, Any] = {**fields, "seen": pool.on_hand}
         # The first page of a form has no number yet.
-        would = (
+        trial = (
             await self._preview_change(session, form, pool, {**values, "seen": str(pool.on_hand)})
             if fields
             else NOT_REFUSED
@@ -183,14 +185,14 @@ class QuantityPages:
             seen_before=fields.get("seen"),
             values=values,
             errors={"delta": refusal.errors.get("quantity", []), **refusal.errors},
-            preview=None if isinstance(would, FormRefusal) else preview_of(would, pool),
+            preview=None if isinstance(trial, FormRefusal) else preview_of(trial, pool),
             # A missing number is said at its field, when the form is sent.
-            preview_code=would.code if isinstance(would, FormRefusal) and not would.errors else "",
+            preview_code=trial.code if isinstance(trial, FormRefusal) and not trial.errors else "",
             is_preview=is_preview,
             is_connected=await self._is_connected(merchant(session), GetConnection()),
             code=refusal.code,
             labels=LABELS,
-            ways=REASONS,
+            ways=WAYS,
             targets=await self._targets(session, pool) if form.name == "transfer" else [],
             once=forms.new_token(),
         )
@@ -204,7 +206,7 @@ class QuantityPages:
             command = msgspec.structs.replace(form.command_of(pool.id, fields), dry_run=True)
             return await self._console.run[form.operation](merchant(session), command)
 
-        return await try_form(run, *EXPLAINED)
+        return await try_form(run, *FORM_PROBLEMS)
 
     async def _targets(self, session: Session, pool: PoolWithMembers) -> Sequence[TransferTarget]:
         """The other pools that count in the same unit."""
