@@ -234,8 +234,8 @@ class Runner:
     def _build_direct_run(self, operation: Operation) -> Run:
         """The run of an operation.
 
-        Calls without a key, calls with one, and dry runs go separate ways: a batch has calls of one kind. Of a call
-        with a key the answer is stored; a dry run is rolled back.
+        Calls without a key, calls with one, and dry runs go separate ways: a batch has calls of one kind. The answer to
+        a call with a key is stored; a dry run is rolled back.
         """
         mode = operation.mode
         if isinstance(mode, Stepwise):
@@ -256,7 +256,7 @@ class Runner:
             if key is None:
                 return await submit(caller, Call(caller, command))
             request = self.idempotency.request(operation.name, caller, command, key)
-            # Of two equal concurrent requests, the second one waits here, without a connection.
+            # The second of two equal concurrent requests waits here, without a connection.
             async with self._repeats.of((request.id,)):
                 return await submit_keyed(caller, KeyedCall(Call(caller, command), request))
 
@@ -308,7 +308,7 @@ class Runner:
         return answers
 
     def _build_run_in_steps(self, operation: Operation, mode: Stepwise[Any, Any]) -> Run:
-        """The run of an operation in steps. Of a call with a key the answer is stored."""
+        """The run of an operation in steps. The answer to a call with a key is stored."""
 
         async def run(caller: Caller, command: Any, key: str | None = None) -> Any:
             if isinstance(command, Repeatable):
