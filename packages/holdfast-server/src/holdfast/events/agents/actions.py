@@ -39,7 +39,7 @@ OPERATIONS: Mapping[str, str] = {
     "ping_webhook": "",
     "resend_webhook_messages": "",
 }
-"""The operations that are stored. Agents that ask first are refused the last ones: nobody approves them."""
+"""The operations that are stored. Agents that ask first are refused the last ones, which no person approves."""
 
 REPEATABLE = frozenset(
     {

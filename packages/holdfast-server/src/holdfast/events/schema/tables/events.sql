@@ -50,7 +50,8 @@ end $$;
 create or replace trigger own_events after insert on events referencing new table as created
     for each statement execute function own_events();
 
--- An event is handed over at once, however many registrations it has: a job files them and the mails anew.
+-- An event is handed over at once, however many registrations it has: a job files them and the mails under the new
+-- organizer.
 create or replace function hand_event_over() returns trigger language plpgsql as $$
 begin
     -- First: the job that ends a hand-over back to the same organizer is through before, or finds nothing to end.
@@ -252,7 +253,7 @@ create or replace trigger tell_organizers_of_changed_events after update on even
 create or replace trigger tell_of_moved_event after update of organizer_id on events
     for each row when (old.organizer_id <> new.organizer_id) execute function tell_of_any_event();
 
--- The argument says what happened. A draft is told when it is published: until then nobody else knows it.
+-- The argument says what happened. A draft is told when it is published: until then only its organizer knows it.
 create or replace function tell_webhooks_of_event() returns trigger language plpgsql as $$
 begin
     insert into webhook_messages (tenant_id, type, subject, data)
