@@ -30,10 +30,10 @@ from holdfast.kit.security.service_secret import Secret, UnsealError
 T = TypeVar("T")
 
 REFRESH_BEFORE_SECONDS = 60
-"""A token is refreshed so many seconds before it expires."""
+"""Seconds before the end of a token at which it is refreshed."""
 
 MIN_REMAINING_SECONDS = 5
-"""A token that cannot be refreshed is used until so many seconds before it expires."""
+"""Seconds before the end of a token until which it is used, if it cannot be refreshed."""
 
 RETRY_SECONDS = 2
 """Seconds from a failed refresh to the next one."""

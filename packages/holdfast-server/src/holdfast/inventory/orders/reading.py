@@ -240,7 +240,7 @@ def gid_number(gid: str) -> int:
 
 
 MAX_REFUNDS = 2
-"""An order with so many refunds may have more: it is read alone."""
+"""The number of refunds that is read with an order. An order that has as many may have more: it is read alone."""
 
 
 class PastOrders(NamedTuple):

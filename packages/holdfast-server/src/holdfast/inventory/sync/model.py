@@ -25,8 +25,8 @@ GRACE_SECONDS = 15
 
 ORDER_LAG_SECONDS = 60
 """A read of all levels may find a level that was not known. An order may have changed that level although the platform
-says that the order changed later, by at most so many seconds: no document says that the two moments are the same. For
-other levels there is no such time: an edit just after a level is set for the first time would be taken for an order.
+says that the order changed later, by at most this time: no document says that the two moments are the same. For other
+levels there is no such time: an edit just after a level is set for the first time would be taken for an order.
 """
 
 

@@ -38,7 +38,9 @@ ENCODINGS = {
     "mac_latin2": "Mac Central European",
     "mac_cyrillic": "Mac Cyrillic",
 }
-"""The names of encodings that the file may have, by codec. Of readings that look as good, the first is taken."""
+"""The names of encodings that the file may have, by codec. If several readings look equally good, the first is
+taken.
+"""
 
 MAX_SAMPLE_BYTES = 1_000
 """The most bytes of a file that are read in every encoding: of its first cells that are not ASCII."""

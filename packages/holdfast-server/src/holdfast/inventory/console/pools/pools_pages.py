@@ -159,7 +159,7 @@ async def list_unsynced_pools(reader: Reader, caller: Caller, command: ListUnsyn
 PAGE_SIZE = 50
 
 MIN_SEARCHED_POOLS = 8
-"""From so many pools on, the page has a search and filters."""
+"""The number of pools from which on the page has a search and filters."""
 
 FILTERS = {
     "": translatable("All pools"),

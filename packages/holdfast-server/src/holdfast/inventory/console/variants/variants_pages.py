@@ -1,5 +1,5 @@
-"""The pages of the variants of a pool: the list, and why just so many of one can be sold. The effect of each change is
-shown before it is made.
+"""The pages of the variants of a pool: the list, and how many of one can be sold, with the reason. The effect of each
+change is shown before it is made.
 """
 
 import re
