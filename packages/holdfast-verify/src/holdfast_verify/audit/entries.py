@@ -45,7 +45,7 @@ class DrawNaming(Struct):
 
 
 class OpenEntry(Struct, tag_field="kind", tag="open"):
-    """The log begins. Who came before has no number in it.
+    """The log begins. People who came before have no number in it.
 
     in_draw    of the people who came before, how many wait for the draw of an event; None: no draw goes on
     event      `cancelled`, if the event was cancelled before

@@ -40,7 +40,7 @@ PERSON_PATH = re.compile(r"/api/(?:registrations/\d+|queues/\d+/status)/([^/]+)"
 
 
 class Promise(Struct):
-    """What the service has promised: that the log will tell of an arrival within so many seconds."""
+    """What the service has promised: that the log will have an arrival within a time."""
 
     log: str
     at: Moment
@@ -286,7 +286,7 @@ class PromiseWatch:
 
 
 def _sentence(entry: ChangeEntry) -> str:
-    """Who changed what."""
+    """The sentence about a change: who made it, and what it changed."""
     at, got = _time(entry.at), GOT.get(entry.after or "", str(entry.after))
     reason = f" ({entry.reason})" if entry.reason else ""
     who: dict[Actor, str] = {"person": "You", "organizer": "The organizer", "service": "The service"}
