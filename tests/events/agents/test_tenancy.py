@@ -58,7 +58,7 @@ async def shared_scene(
 
 
 def words(result: dict[str, Any], arguments: dict[str, Any]) -> str:
-    """What an agent reads of a refusal, but for what it has asked for itself."""
+    """What an agent reads of a refusal, except what it has asked for itself."""
     text: str = result["content"][0]["text"]
     for key in (arguments.get("key", "key"), *arguments.get("image_keys", ())):
         text = text.replace(key, "key")

@@ -280,7 +280,7 @@ def test_an_invention_dated_back_to_before_the_seal_passes_within_a_minute(
     The bound is 60 seconds. Under load seals come each half second, and each has a cut that nobody comes before.
     """
     event = HonestEvent(capacity=1)
-    event.arrive()  # Who never came: the service invents the arrival when the next person has come.
+    event.arrive()  # A person who never came: the service invents the arrival when the next person has come.
     event.pass_by(seconds)
     event.arrive()
     event.seal()
