@@ -112,8 +112,8 @@ def check_cosigned_freeze(
 ) -> list[str]:
     """What is wrong with the freeze of a log, by what witnesses cosigned before the round: a sentence for each fault.
 
-    head           the head of the log that is in the head log which they cosigned
-    cosigned_at    when they cosigned, by their names, of those whose cosignatures are verified
+    head           the head of this log in the head log that the witnesses cosigned
+    cosigned_at    the times of verified cosignatures, by the names of the witnesses
     """
     index = next((index for index, entry in enumerate(entries) if entry["kind"] == "freeze"), None)
     if index is None:

@@ -86,7 +86,7 @@ class PlaceReplay:
             self.is_by_draw = True
 
     def arrive(self, number: int, outcome: RegistrationOutcome | None) -> Iterator[BrokenRule]:
-        """Replay an arrival, which has the next number. Who waits for a draw has no outcome yet."""
+        """Replay an arrival, which has the next number. A person who waits for a draw has no outcome yet."""
         yield from self.end_changes()
         self.expected_outcomes = ()
         if outcome is None:
@@ -293,7 +293,7 @@ class PlaceReplays:
         return self._replays[0]
 
     def arrive(self, number: int, outcome: RegistrationOutcome | None) -> Iterator[BrokenRule]:
-        """Replay an arrival, which has the next number. Who waits for a draw has no outcome yet."""
+        """Replay an arrival, which has the next number. A person who waits for a draw has no outcome yet."""
         yield from self._read_outcome(number, outcome, lambda replay: replay.arrive(number, outcome))
 
     def place(self, number: int, outcome: RegistrationOutcome) -> Iterator[BrokenRule]:
