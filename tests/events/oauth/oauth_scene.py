@@ -71,7 +71,7 @@ class OAuthScene:
         )
 
     async def links(self) -> list[tuple[Any, ...]]:
-        """Who is linked to whom, and by which address."""
+        """The linked subjects, each with the account and the address."""
         return await self.service.run_sql("select subject, user_id, email from oauth_subjects order by subject")
 
 
