@@ -170,8 +170,8 @@ def _limit_refusal(
 ) -> Problem | LockedRow:
     """The refusal of a call beyond a limit.
 
-    The call is tried again instead if its limit has room: another call of the limit waits for a locked row, or names a
-    person whom a call with another limit registers.
+    Instead, the call is tried again if the limit may have room: because another call of the limit waits for a locked
+    row, or because a call with another limit has registered the person of one of its calls.
     """
     limit_id = request.limit_id
     limit = limits[limit_id] if limit_id else None

@@ -194,10 +194,10 @@ end $$;
 create or replace trigger take_mail_paragraphs_along after insert on events referencing new table as created
     for each statement execute function take_mail_paragraphs_along();
 
--- Changes of an event are gathered for ten minutes, and told by one mail. That it is cancelled is told at once.
+-- Changes of an event are gathered for ten minutes, and told by one mail. A cancellation is told at once.
 create or replace function announce() returns trigger language plpgsql as $$
 begin
-    -- What is being told at this moment is locked, and finds what comes later by itself.
+    -- An announcement that is being sent is locked. The sender finds later changes by itself.
     if new.cancelled_at is not null then
         delete from mail_announcements
          where id in (select id from mail_announcements where event_id = new.id for update skip locked);
