@@ -167,9 +167,7 @@ def test_files_that_the_code_cites_exist() -> None:
     ] == []
 
 
-DEPENDENT_BEGINNING = re.compile(
-    r"(?:The same\b|(?:Those|Its|Their|Of|It|They|These)\b(?! is called)|What came of\b)"
-)
+DEPENDENT_BEGINNING = re.compile(r"(?:The same\b|(?:Those|Its|Their|Of|It|They|These)\b(?! is called)|What came of\b)")
 """The beginning of a docstring whose noun stands elsewhere."""
 
 
