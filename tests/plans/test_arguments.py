@@ -23,4 +23,6 @@ def test_every_operation_of_the_inventory_has_arguments() -> None:
         *inventory_arguments.OTHER_ARGUMENTS,
     }
 
-    assert not without, f"{sorted(without)}: in {inventory_samples.__file__}; no tools: in {inventory_arguments.__file__}"
+    assert not without, (
+        f"{sorted(without)}: in {inventory_samples.__file__}; no tools: in {inventory_arguments.__file__}"
+    )
