@@ -16,7 +16,7 @@ async def asking_scene(service: Service) -> tuple[OrganizerScene, Agent]:
     at = await open_scene(service)
     made = (await at.ada.post("/api/keys", {"api_key": {"name": "Claude"}})).json()["data"]
     command = SetLimit(key_id=made["id"], asks_first=True)
-    await service.database.transact(lambda tx: keys.KEY_LIMITS.store(tx, system(at.ada.id), command))
+    await service.database.transact(lambda tx: keys.KEY_LIMITS.store_limit(tx, system(at.ada.id), command))
     return at, Agent(service.app, made["key"], "2025-11-25")
 
 

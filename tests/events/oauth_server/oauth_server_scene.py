@@ -128,7 +128,9 @@ class OAuthServerScene:
         return other, await sign_in_person(self.service, other.id)
 
 
-async def sign_in_person(service: Service, account_id: int, language: str = "en", way: sessions.Way = "link") -> Person:
+async def sign_in_person(
+    service: Service, account_id: int, language: str = "en", way: sessions.SignInWay = "link"
+) -> Person:
     """A person who has signed in."""
     if way == "link":
         await service.run_sql("update users set proved_at = now() where id = %(id)s", id=account_id)
