@@ -1,4 +1,4 @@
-"""The floor of what is served from memory: an ASGI application that answers so many bytes, always the same.
+"""The floor of what is served from memory: an ASGI application that answers a number of bytes, always the same.
 
 python -m benchmarks.constant BYTES
 """

@@ -54,7 +54,7 @@ class Seen(NamedTuple):
     refused        answers with 503 or 429 a second
     latencies      seconds until an accepted answer, sorted
     visible        seconds from an answer with 202 until what was accepted is visible, sorted
-    pauses         how often clients were told to wait for so many seconds
+    pauses         how often clients were told to wait, by seconds
     other          other statuses; 0 is a connection that was closed or refused
     probes         seconds until each answer, for each probe, sorted
     generator      the processor seconds of this process, a second
@@ -107,7 +107,7 @@ class Crowd:
         self._connections: list[load.Connection] = []
 
     def run(self, kinds: Sequence[Kind], clients: int, probes: Sequence[Probe] = (), *, seconds: float = 10) -> Seen:
-        """Let so many clients come, and look at `seconds` of it when everything is warm."""
+        """Let this many clients come, and look at `seconds` of it when everything is warm."""
         return uvloop.run(self._drive(kinds, clients, probes, seconds))
 
     async def _drive(self, kinds: Sequence[Kind], clients: int, probes: Sequence[Probe], seconds: float) -> Seen:

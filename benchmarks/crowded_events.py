@@ -31,7 +31,7 @@ class Sizes(NamedTuple):
 
 
 class Crowded(NamedTuple):
-    """Who asks, and what for.
+    """The clients of the benchmark, and what they ask for.
 
     event      has half of all registrations: one of each person
     people     how many there are

@@ -30,7 +30,7 @@ class Sizes(NamedTuple):
 
 
 class Crowded(NamedTuple):
-    """Who asks, and what for: the key of the shop, how many pools it has, and the cookie of its merchant."""
+    """The clients of the benchmark: the key of the shop, how many pools it has, and the cookie of its merchant."""
 
     key: str
     pools: int

@@ -22,7 +22,7 @@ WARM = 6
 
 
 class Path(NamedTuple):
-    """A hot path. `requests`: makes so many of them, for the run with a number; each is answered by `status`."""
+    """A hot path. `requests`: makes a number of them, for the run with a number; each is answered by `status`."""
 
     requests: Callable[[int, int], Iterator[bytes]]
     status: int

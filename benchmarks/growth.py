@@ -23,7 +23,7 @@ from holdfast.kit.postgres import bundled
 T = TypeVar("T")
 
 MIN_ROWS = 300
-"""So many of everything there are at least, so that every list has a whole page."""
+"""The least number of everything, so that every list has a whole page."""
 
 DEEP = 100_000
 """The offset of pages far behind the first in the large database, the largest there is."""
@@ -140,7 +140,7 @@ def measure_inventory(directory: Path, run: Run, sizes: tuple[list[int], list[in
 def filled(
     service: str, environment: dict[str, str], numbers: list[int], fill: Callable[[dict[str, str], list[int]], T]
 ) -> T:
-    """A migrated database with so much in it."""
+    """A migrated database with rows in it."""
     subprocess.run([holdfast(), service, "migrate"], env=environment, check=True, capture_output=True)
     started = time.perf_counter()
     database = fill(environment, numbers)

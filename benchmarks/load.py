@@ -95,7 +95,7 @@ def request(method: str, path: str, key: str = "", body: bytes = b"", **headers:
 
 
 def run(port: int, requests: Iterator[bytes], connections: int = 64) -> Result:
-    """Send every request over so many connections and time each."""
+    """Send every request over this many connections and time each."""
 
     async def drive() -> Result:
         statuses: Counter[int] = Counter()

@@ -127,7 +127,7 @@ class Floor(NamedTuple):
 
 
 def send_bare(port: int, contents: list[bytes], mails: int) -> Floor:
-    """Send the contents again and again until so many mails were sent."""
+    """Send the contents again and again until this many mails were sent."""
     with socket.create_connection(("127.0.0.1", port)) as connection:
         answers = connection.makefile("rb")
 

@@ -92,7 +92,7 @@ class Stream(asyncio.Protocol):
 
 
 def storm(service: CrowdedService, streams: int) -> Storm:
-    """Open so many streams, end all their connections at once, and let all clients come again."""
+    """Open this many streams, end all their connections at once, and let all clients come again."""
     return uvloop.run(_Clients(service, streams).reconnect())
 
 

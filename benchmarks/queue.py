@@ -94,7 +94,7 @@ def queue_at(port: int, key: str = "") -> tuple[str, int]:
 
 
 def _fill(url: str, queue: int, visitors: int) -> None:
-    """Let so many wait, without asking for each."""
+    """Let visitors wait, without asking for each."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
             "insert into queue_visitors (queue_id, visitor_id, ticket)"

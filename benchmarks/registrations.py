@@ -115,7 +115,7 @@ def measure(environment: dict[str, str], url: str, requests: int, rounds: int, p
 
 
 def event_at(port: int, capacity: int, key: str = "") -> tuple[str, int]:
-    """An organizer's key and an event with so many seats."""
+    """An event with a number of seats, and its organizer's key."""
     base = f"http://127.0.0.1:{port}/api"
     if not key:
         name = f"bench-{time.time_ns()}"

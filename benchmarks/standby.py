@@ -1,4 +1,5 @@
-"""A primary with a synchronous standby that applies each commit so many milliseconds late, from the bundled PostgreSQL.
+"""A primary and a synchronous standby of the bundled PostgreSQL. The standby applies each commit some milliseconds
+late.
 
 A commit at the primary waits until the standby shows the change, as if it were far away.
 """

@@ -106,7 +106,7 @@ def measure_changes(
 
 
 def stock_shelves(ours: int, key: str, variants: int) -> int:
-    """Pools that so many variants draw on, 250 each; the id of the last one."""
+    """Make pools for a number of variants, 250 in each; the id of the last pool."""
     shelf = 0
     for start in range(0, variants, 250):
         members = [
@@ -145,7 +145,7 @@ def measure_availability(
 def measure_streams(
     table: Table, ours: int, key: str, shelf: int, environment: dict[str, str], subscribers: int
 ) -> None:
-    """One change of a shelf, and the time until each of so many streams has told it."""
+    """One change of a shelf, and the time until each of this many streams has told it."""
     stream = httpx2.get(f"http://127.0.0.1:{ours}{signed_path(environment)}").json()["stream_url"]
     path = "/" + stream.split("/", 3)[3]
     process = next(process for process in psutil.process_iter(["cmdline"]) if is_listening(process, ours))
@@ -204,7 +204,7 @@ def signed_path(environment: dict[str, str]) -> str:
 
 
 def make_pools(port: int, key: str, count: int) -> list[int]:
-    """So many pools of a million; their ids."""
+    """The ids of new pools, each with a million units."""
     rows = [f"Pool {number},1000000" for number in range(count)]
     imported(port, key, "pools", "name,quantity", rows)
     ids: list[int] = []

@@ -26,7 +26,7 @@ LONGEST_SECONDS = 900
 """How long an import may take."""
 
 POINTS, MANY_POINTS = 100.0, 1_000.0
-"""What a shop of the smallest plan may spend a second, and one of the plan for shops that sell so much."""
+"""What a shop of the smallest plan may spend a second, and a shop of the plan for the largest shops."""
 
 ORDERED = (
     ("webhook received → level accepted, p50", "ms", ""),
@@ -193,7 +193,7 @@ def rows(service: Service, sql: Any) -> list[Any]:
 
 
 def imported(platform: Platform, service: Service, variants: int) -> Table:
-    """Import a shop with so many variants, and search it meanwhile."""
+    """Import a shop with this many variants, and search it meanwhile."""
     domain = "large.myshopify.com"
     platform.ask("open", shop=domain, points=POINTS)
     for start in range(0, variants, 100):

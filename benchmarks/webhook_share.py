@@ -1,4 +1,4 @@
-"""What webhooks cost while nobody has an endpoint: two installations by turns, one with the triggers of webhooks.
+"""What webhooks cost while no tenant has an endpoint: two installations in turn, one with the triggers of webhooks.
 
 Summed is the processor time of the service and of PostgreSQL; for registrations until all of a round are settled.
 

@@ -80,7 +80,7 @@ class Receiver:
         self.arrivals, self.copies, self.bytes = {}, 0, 0
 
     def wait(self, messages: int) -> None:
-        """Wait until so many messages have come."""
+        """Wait until this many messages have come."""
         until = time.monotonic() + TIMEOUT_SECONDS
         while len(self.arrivals) < messages:
             self.changed.clear()
@@ -118,7 +118,7 @@ class Floor(NamedTuple):
 
 
 def post_bare(port: int, requests: list[bytes], count: int) -> Floor:
-    """Post the requests again and again until so many were sent."""
+    """Post the requests again and again until this many were sent."""
     spent = time.process_time()
     result = load.run(port, (requests[number % len(requests)] for number in range(count)), MAX_CONNECTIONS)
     return Floor(result.per_second, time.process_time() - spent)

@@ -35,7 +35,7 @@ from tests.helpers.databases import clone, drop_ended, scratch_database, shared_
 from tests.helpers.events_service import Service, make_new, running, unlimited
 
 os.environ.setdefault("COLUMNS", "200")
-# Tests start hundreds of processes, each of which would compile every module anew; so would every worker.
+# Tests start hundreds of processes, each of which would compile every module again; so would every worker.
 os.environ["PYTHONDONTWRITEBYTECODE"] = ""
 sys.dont_write_bytecode = False
 

@@ -80,6 +80,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _is_whole(config: Config) -> bool:
-    """Whether the run is of all tests, but for the long ones at most."""
+    """Whether the run is of all tests, with or without the long ones."""
     everything = config.args_source is Config.ArgsSource.TESTPATHS and not config.option.keyword
     return everything and config.option.markexpr in {"", "not long"}

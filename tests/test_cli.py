@@ -127,7 +127,7 @@ def test_a_port_in_use_is_reported_in_one_line(database_url: str) -> None:
 
 
 async def sell_one_seat(process: Process) -> dict[str, Any]:
-    """Register somebody for a new event and wait for what comes of it."""
+    """Register a person for a new event, and wait for the status of the registration."""
     async with organizer_at(process.url) as ada:
         event = await ada.create_event()
     person, key = {"event_id": event["id"], "email": "ann@example.com"}, ada.key or ""

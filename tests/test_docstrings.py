@@ -1,4 +1,4 @@
-"""What docstrings and comments name is there: members, arguments, exceptions, classes, files."""
+"""What docstrings and comments name is there: members, arguments, exceptions, classes, files. Sentences are plain."""
 
 import ast
 import builtins
@@ -167,9 +167,7 @@ def test_files_that_the_code_cites_exist() -> None:
     ] == []
 
 
-DEPENDENT_BEGINNING = re.compile(
-    r"(?:The same\b|(?:Those|Its|Their|Of|It|They|These|So many)\b(?! is called)|What came of\b)"
-)
+DEPENDENT_BEGINNING = re.compile(r"(?:The same\b|(?:Those|Its|Their|Of|It|They|These)\b(?! is called)|What came of\b)")
 """The beginning of a docstring whose noun stands elsewhere."""
 
 
@@ -182,8 +180,31 @@ def dependent_docstrings(path: str, nodes: Nodes) -> Iterator[str]:
                 yield f"{path}:{node.lineno} {text.splitlines()[0][:60]}"
 
 
-CHECKS_OF_ALL = (absent_members, uneven_lists)
-CHECKS_OF_PACKAGES = (orphans, dependent_docstrings)
+INVERTED = re.compile(r"(?:^|[.!?:] )(?:Who|Of) [a-z][\w'-]*|\b[Ss]o many\b")
+"""The beginning of a sentence with its object, or with "who" for a person; and a number that only a parameter says."""
+
+
+def inverted_sentences(path: str, nodes: Nodes) -> Iterator[str]:
+    """The sentences of docstrings whose words are not in ordinary order."""
+    for node in nodes:
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            text = " ".join(node.value.value.split())
+            yield from (f"{path}:{node.lineno} {match[0]}" for match in INVERTED.finditer(text))
+
+
+ROLELESS = re.compile(r"\b(?:whoever|(?:any|every|no|some)body|(?:any|every|some)one)\b", re.IGNORECASE)
+"""A word for a person whose role has a name."""
+
+
+def roleless_docstrings(path: str, nodes: Nodes) -> Iterator[str]:
+    """The docstrings that name a person by no role."""
+    for node in nodes:
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield from (f"{path}:{node.lineno} {word}" for word in ROLELESS.findall(node.value.value))
+
+
+CHECKS_OF_ALL = (absent_members, uneven_lists, inverted_sentences)
+CHECKS_OF_PACKAGES = (orphans, dependent_docstrings, roleless_docstrings)
 
 
 class Reading(NamedTuple):
@@ -249,6 +270,26 @@ def test_a_docstring_has_a_noun_of_its_own(reading: Reading) -> None:
     assert reading.findings[dependent_docstrings] == []
 
 
-@pytest.mark.parametrize("text", ["Those of one address.", "The same for a form.", "It has no route.", "So many more."])
+def test_a_sentence_has_its_words_in_ordinary_order(reading: Reading) -> None:
+    assert reading.findings[inverted_sentences] == []
+
+
+def test_a_docstring_of_a_package_names_people_by_their_roles(reading: Reading) -> None:
+    assert reading.findings[roleless_docstrings] == []
+
+
+@pytest.mark.parametrize(
+    "text", ["Who waits has no outcome.", "It is read. Of a call\nwith a key the answer is stored.", "So many come."]
+)
+def test_a_sentence_in_another_order_is_noticed(text: str) -> None:
+    assert [*inverted_sentences("x.py", nodes_of(f'"""{text}"""\n'))]
+
+
+@pytest.mark.parametrize("word", ["Whoever", "nobody", "everyone"])
+def test_a_docstring_without_a_role_is_noticed(word: str) -> None:
+    assert [*roleless_docstrings("x.py", nodes_of(f'"""{word} waits."""\n'))]
+
+
+@pytest.mark.parametrize("text", ["Those of one address.", "The same for a form.", "It has no route."])
 def test_a_docstring_that_points_outside_is_noticed(text: str) -> None:
     assert [*dependent_docstrings("x.py", nodes_of(f'PATH = "/"\n"""{text}"""\n'))]

@@ -83,7 +83,7 @@ class Comparison(NamedTuple):
 def expected(
     costs: Mapping[str, CallCosts], clients: int, cores: float, seconds: float = 4, paces: Sequence[float] = ()
 ) -> Expected:
-    """Let the model run a closed loop of calls with these costs on a machine with so many cores.
+    """Let the model run a closed loop of calls with these costs on a machine with this many cores.
 
     paces    how fast the machine is in equal parts of the time; 1 is what costs were measured with
     """

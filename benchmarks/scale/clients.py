@@ -75,7 +75,7 @@ class ClosedLoop:
 
 
 class OpenLoop:
-    """People who come by chance, independently of each other, so many a second; the balancer deals them out in turn.
+    """People who come by chance, independently of each other, at a rate; the balancer deals them out in turn.
 
     seconds_one_way  seconds that a request or an answer travels through the balancer
     """

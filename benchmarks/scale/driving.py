@@ -119,7 +119,7 @@ class Bench:
         return Spent(service, database, batches, wal)
 
     def rest(self, seconds: float) -> Spent:
-        """What is spent in so many seconds in which nothing is asked."""
+        """What is spent in this many seconds in which nothing is asked."""
         before = self.spent()
         time.sleep(seconds)
         return self.spent().since(before)
@@ -132,7 +132,7 @@ class Bench:
         return self._row(question)[0]
 
     def drive(self, kinds: Sequence[Traffic], clients: int, seconds: float, warm: float = 0.5) -> Driven:
-        """Let so many clients, dealt out among the kinds, ask for so many seconds after `warm` seconds.
+        """Let this many clients, dealt out among the kinds, ask for this many seconds after `warm` seconds.
 
         It is done again if no answer came in this time, since the disk stood still.
         """

@@ -53,14 +53,14 @@ class Cores:
         self._number = 0
 
     def run(self, seconds: float, done: Action) -> None:
-        """Work for so many processor seconds, then call `done`."""
+        """Work for this many processor seconds, then call `done`."""
         self._advance()
         self._number += 1
         heapq.heappush(self._running, (self._served + seconds, self._number, done))
         self._plan()
 
     def set_pace(self, pace: float) -> None:
-        """From now on do so much work in a processor second: 1 is what costs were measured with."""
+        """Set the work that a processor second does from now on: 1 is what costs were measured with."""
         self._advance()
         self._pace = pace
         self._number += 1

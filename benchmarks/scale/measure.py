@@ -113,7 +113,7 @@ class Measured(NamedTuple):
     rest: Spent
 
     def costs(self, name: str, loop: float) -> CallCosts:
-        """What calls cost at the speed at which the fixed piece of work takes so many seconds."""
+        """What calls cost at the speed at which the fixed piece of work takes `loop` seconds."""
         alone, many = self.alone, self.many
         few_micros, many_micros = (_micros(driven, self.rest, loop) for driven in (self.few, many))
         alone_batches, *batches = (driven.spent.batches / driven.answers for driven in self[:3])
@@ -164,7 +164,8 @@ def _micros(driven: Driven, rest: Spent, loop: float) -> list[float]:
 
 
 def _cost(few: float, many: float, few_batches: float, many_batches: float) -> Cost:
-    """What a batch and a call cost, of what a call costs among few and among many, with so many batches a call.
+    """What a batch and a call cost, computed from what a call costs among few and among many, and from the batches a
+    call.
 
     A call of the waiting room needs several statements. All that one call needs counts as one batch here.
     """

@@ -135,7 +135,7 @@ def _plan(
 
 
 def crowd(costs: Costs, cells: Cells) -> Plan:
-    """One event that so many people want within minutes, with a waiting room in front."""
+    """One event that many people want within minutes, with a waiting room in front."""
     calls, single = costs.calls, costs.single
     seconds, people = int(inputs.MINUTES.value * 60), inputs.PEOPLE.value
     first = people * inputs.FIRST_MINUTE.value / 60
@@ -209,7 +209,7 @@ def crowd(costs: Costs, cells: Cells) -> Plan:
 
 
 def page_loads(line: float, rate: float) -> float:
-    """How many pages of a waiting room are loaded a second by a line of so many people (`room.refresh_seconds`)."""
+    """How many pages of a waiting room are loaded a second by a line of this many people (`room.refresh_seconds`)."""
     loads, nearer = 0.0, 0.0
     for wait, refresh in ((60, 5), (300, 15), (900, 30), (math.inf, 60)):
         people = max(0.0, min(line, wait * rate) - nearer)

@@ -13,7 +13,7 @@ class Wait(NamedTuple):
 
 
 def waits_behind(arrivals: Sequence[float], served: float) -> list[tuple[float, float]]:
-    """How long each waits who comes in each second, if so many are served a second in order of arrival.
+    """How long the people of each second wait, if `served` of them are served a second, in order of arrival.
 
     Returns for each second how many came, and their mean wait.
     """

@@ -56,7 +56,7 @@ class SheetOrganizer:
         return (await self._http.post("/oauth/register", json=body)).json()["client_id"]
 
     async def event(self, title: str, days: float, **fields: Any) -> dict[str, Any]:
-        """Publish an event that begins so many days from now."""
+        """Publish an event that begins this many days from now."""
         begins = datetime.now(UTC) + timedelta(days=days)
         if days >= 1:
             begins = begins.replace(hour=18, minute=0, second=0, microsecond=0)
@@ -102,7 +102,7 @@ class SheetOrganizer:
 
 
 def in_days(days: float) -> str:
-    """The moment so many days from now."""
+    """The moment this many days from now."""
     return (datetime.now(UTC) + timedelta(days=days)).isoformat()
 
 

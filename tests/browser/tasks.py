@@ -27,7 +27,7 @@ SOON = 60_000
 """Milliseconds for what the background does."""
 
 MAX_SECONDS = 120
-"""Of a task, by the clock."""
+"""The most seconds that a task may take, by the clock."""
 
 BEGINS = "2036-07-12T19:30"
 BEGINS_KEYS = len("071220360730p")
@@ -113,7 +113,7 @@ async def find_unpaid(scene: TaskScene, person: Person) -> None:
 
 
 async def let_in_by_name(scene: TaskScene, person: Person) -> None:
-    """Let somebody in at the door who has no code"""
+    """Let a person in at the door who has no code"""
     event = await scene.demo.event("Book club", 30)
     registration = {"event_id": event["id"], "email": "dora@example.com"}
     await scene.demo.ask("POST", "/api/registrations", {"registration": registration})

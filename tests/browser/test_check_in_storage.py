@@ -72,7 +72,7 @@ async def test_signing_out_deletes_the_list_and_keeps_the_scans(chromium: Browse
     page = await open_scanner(stage, context, event["id"], "Door 1")
     await context.set_offline(True)
     await type_code(page, await code_of(stage.service, event["id"], "ann"))
-    # Whoever sends it, the page or its worker: the server fails.
+    # The server fails, no matter whether the page or its worker sends it.
     await stage.service.run_sql("alter table check_in_scans add constraint failing check (false)")
     await context.set_offline(False)
     assert "Example" in await stored_text(page)

@@ -53,7 +53,7 @@ async def test_an_organizer_lets_in_a_person_without_a_code(chromium: Browser, s
     context = await chromium.new_context()
     page = await at_home(context, stage)
 
-    async with at_task(context, "let somebody in at the door") as person:
+    async with at_task(context, "let a person in at the door") as person:
         await person.click(page.get_by_role("link", name="Wine tasting"))
         await person.click(page.get_by_role("link", name="Check-in", exact=True))
         await person.enter(page.get_by_label("Address or name"), "bob")

@@ -75,7 +75,7 @@ async def test_a_registration_and_an_edit_appear_on_the_pages_of_the_event_and_i
     await expect(page.locator("h1")).to_have_text("Late pottery")
     await expect(organizer_page.get_by_role("link", name="Late pottery")).to_be_visible()
 
-    # Who gets a page of before from a cache sees the change when its stream begins.
+    # A visitor who gets an old page from a cache sees the change when the stream of the page begins.
     old_page = (await stage.service.http.get(stage.event["public_url"])).text
     await stage.ada.patch(f"/api/events/{stage.event['id']}", {"event": {"title": "Early pottery"}})
     await context.route(stage.event["public_url"], lambda route: route.fulfill(body=old_page, content_type="text/html"))

@@ -23,7 +23,7 @@ PACKS = {"Single": 1, "6-pack": 6, "12-pack": 12}
 
 @pytest.fixture(scope="module")
 def started() -> Iterator[Demonstration]:
-    # Who waits for the import here asks more often than an agent does.
+    # A test that waits for the import asks more often than an agent does.
     often = {"MCP_RATE_LIMIT": "1000"}
     with run_demonstration(**often) as started:
         yield started

@@ -50,7 +50,7 @@ async def test_the_theme_script_follows_the_variant_however_the_theme_chooses_it
         # One that is in no pool: the shop's own text says what there is.
         await view.page.evaluate("document.forms[1].elements.id.value = '9'")
         await view.expect_text("")
-        # Radio buttons, in a form that does not name the product, and a section that the theme has rendered anew.
+        # Radio buttons, in a form that does not name the product, and a section that the theme has rendered again.
         radios = '<input type="radio" name="id" value="1"><input type="radio" name="id" value="6" checked>'
         again = f'<form action="/cart/add">{radios}</form>{block()}'
         await view.page.evaluate("html => document.querySelector('.shopify-section').innerHTML = html", again)

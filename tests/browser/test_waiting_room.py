@@ -87,7 +87,7 @@ class Visitor:
                 text = await response.text()
                 match = re.search(r'id="position"[^>]*>([\d,]+)<', text)
                 self.positions += [int(match[1].replace(",", ""))] if match else []
-                # A page with scripts reckons its position from its ticket.
+                # A page with scripts computes its position from its ticket.
                 ticket = re.search(r'data-ticket="(\d+)"', text)
                 self.ticket = int(ticket[1]) if ticket else self.ticket
                 serving = re.search(r'data-serving="(\d+)"', text)
@@ -119,7 +119,7 @@ async def test_ten_visitors_watch_their_position_fall_and_are_let_in(
         assert waiting.positions == sorted(waiting.positions, reverse=True)
     assert len(set(shop.let_in)) == 10
     assert shop.refusals == []
-    # Who came late has seen the queue move.
+    # Visitors who came late have seen the queue move.
     assert max(len(set(visitor.positions)) for visitor in visitors) >= 3
     tickets = dict(await shop.queue.service.run_sql("select visitor_id, ticket from queue_visitors"))
     assert sorted(tickets[visitor_id] for visitor_id in shop.let_in) == list(range(1, 11))
@@ -180,7 +180,7 @@ async def test_a_page_that_is_closed_and_opened_again_keeps_its_place_in_the_que
 async def test_the_page_of_a_queue_stays_in_the_chosen_language_and_says_in_it_when_it_is_offline(
     chromium: Browser, shop: Shop
 ) -> None:
-    # Who waits for less than a minute looks again every five seconds.
+    # The page of a visitor who waits for less than a minute looks again every five seconds.
     await shop.queue.join(*(f"visitor{number}" for number in range(25)))
     context = await chromium.new_context(locale="en-GB")
     page = await context.new_page()

@@ -191,7 +191,7 @@ class Theme(StockPage):
         await eventually(is_live)
 
     async def wait_for_failures(self, times: int) -> None:
-        """Wait until so many streams have ended or were refused."""
+        """Wait until this many streams have ended or were refused."""
 
         async def has_failed() -> bool:
             return await self.page.evaluate("failed") >= times
@@ -212,7 +212,7 @@ class Theme(StockPage):
             await eventually(self._has_no_open_request)
 
     async def wait_for_answers(self, path: str, times: int) -> None:
-        """Wait until a path was asked for so often, and the page has drawn the answers."""
+        """Wait until a path was requested a number of times, and the page has drawn the answers."""
         await self.wait_for_requests(path, times)
         await eventually(self._has_no_open_request)
         await self.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")

@@ -16,7 +16,7 @@ SLOW = {
     *("asyncio", "cryptography", "hashlib", "jinja2", "msgspec", "procrastinate", "psycopg", "pydantic"),
     *("pydantic_settings", "rich", "secrets", "ssl", "starlette"),
 }
-"""Modules that take long to import. Of them, the command line of typer needs none to explain a command."""
+"""Modules that take long to import. The command line of typer needs none of them to explain a command."""
 
 
 def commands(command: Any, *path: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Who can read and change a queue: its organizer and admins, and no other organizer."""
+"""A queue can be read and changed by its organizer and by admins, and by no other organizer."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Registrations are accepted, by address or by public id, so many a minute."""
+"""Registrations are accepted, by address or by public id, within a limit for each minute."""
 
 import re
 from typing import Any

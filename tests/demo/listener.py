@@ -39,6 +39,6 @@ class Listener:
         return [webhook for webhook in self.received if webhook.name == name]
 
     async def wait_for(self, name: str, times: int = 1) -> ReceivedWebhook:
-        """The newest webhook with a name, once there were so many."""
+        """The newest webhook with a name, once `times` of them came."""
         await eventually(lambda: len(self.named(name)) >= times)
         return self.named(name)[-1]

@@ -15,6 +15,6 @@ def pages() -> list[Path]:
 
 
 def present(path: Path) -> str:
-    """The text of a document; of the changelog only what is not released yet, as commands of before may be gone."""
+    """The text of a document; of the changelog only what is not released yet, as earlier commands may be gone."""
     text = path.read_text(encoding="utf-8")
     return text.partition("\n## Unreleased\n")[2].partition("\n## ")[0] if path.name == "CHANGELOG.md" else text

@@ -1,6 +1,6 @@
 """A sale of two weeks, run through the service: its price history is the table of `docs/events/prices.md`.
 
-`python -m tests.docs.sale` writes the tables of the page anew.
+`python -m tests.docs.sale` writes the tables of the page.
 """
 
 import asyncio
@@ -126,7 +126,7 @@ def sale_table(rows: Sequence[Row]) -> str:
 
 
 def policy_table() -> str:
-    """What a seat costs when so many of 100 seats are taken and so much of the time has gone."""
+    """What a seat costs, by how many of 100 seats are taken and how much of the time has gone."""
     times = (0, 25, 50, 75, 99)
     lines = [f"| seats taken | {' | '.join(f'{time} %' for time in times)} |", f"|--:|{'--:|' * len(times)}"]
     for seats in (0, 25, 50, 75, 90, 99, 100):

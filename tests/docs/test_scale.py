@@ -74,7 +74,7 @@ def test_waits_at_one_server_are_those_of_the_formulas(load: float) -> None:
 
 
 def throughput(call: Kind, clients: int) -> tuple[float, int]:
-    """Answers a second to so many clients, who have a core of their own; and how many calls are under way then."""
+    """Answers a second to this many clients, who have a core of their own; and how many calls are under way then."""
     simulation = Simulation()
     primary = Primary(simulation, Cores(simulation, 1))
     process = Process(simulation, Cores(simulation, 1), primary)

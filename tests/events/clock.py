@@ -6,7 +6,7 @@ from tests.helpers.events_service import Service
 
 
 async def pass_by(service: Service, event_id: int, time: timedelta) -> None:
-    """Let so much time pass for an event: all that was lies further back, all that is to come is nearer."""
+    """Let time pass for an event: what was is longer ago, and what is to come is nearer."""
     await service.run_sql(
         """
         with event as (

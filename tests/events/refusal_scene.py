@@ -57,7 +57,7 @@ class RefusalScene:
         return self.spec["paths"][operation.path][operation.method.lower()]
 
     def body(self, operation: Operation, **fields: Any) -> dict[str, Any]:
-        """A body this operation accepts, but for the fields."""
+        """A body this operation accepts, except for the fields."""
         ours = {"event_id": self.ids["event_id"]} if operation.name == "create_registration" else {}
         inside = {**BODIES.get(operation.name, {}), **ours, **fields}
         return {operation.body_member: inside} if operation.body_member else inside

@@ -138,7 +138,7 @@ async def test_announcements_become_mails_while_the_listening_connection_is_cut_
 
 
 async def paid(scene: PaymentScene, event_id: int, count: int) -> bool:
-    """Whether so many have a seat that is paid for."""
+    """Whether `count` people have a seat that is paid for."""
     return (await scene.counts(event_id)).get("registered") == count
 
 

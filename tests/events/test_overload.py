@@ -21,7 +21,7 @@ from tests.helpers.locked_rows import hold_locks
 
 @contextlib.asynccontextmanager
 async def overloaded(service: Service, ada: Client, event_id: int, seconds: float) -> AsyncGenerator[None]:
-    """Let the reads of an event wait for so many seconds. Afterwards they get their answers."""
+    """Let the reads of an event wait for this many seconds. Afterwards they get their answers."""
     async with await psycopg.AsyncConnection.connect(service.database.url) as blocker:
         await blocker.execute("lock table events in access exclusive mode")
         reads = [asyncio.create_task(ada.get(f"/api/events/{event_id}")) for _ in range(MIN_IN_PROGRESS)]

@@ -30,7 +30,7 @@ async def service(settings: Settings) -> AsyncIterator[Service]:
 
 
 async def organizer(service: Service, keys: int = 4) -> list[Client]:
-    """An organizer with so many keys."""
+    """An organizer with this many keys."""
     async with running(service.database.resources.settings) as another:  # whose limits are used up by nothing
         ada = await another.organizer()
     clients = [Client(service.http, ada.key)]
@@ -139,7 +139,7 @@ async def test_typing_errors_do_not_use_up_what_an_address_may_register(service:
 
 
 async def test_refusals_have_a_limit_of_their_own(service: Service) -> None:
-    """Else whoever wants to know which addresses have accounts could ask for ever."""
+    """Otherwise a caller who wants to know which addresses have accounts could ask for ever."""
     assert (await sign_up(service, 0)).status_code == 201
 
     tries = [(await sign_up(service, 0)).status_code for _ in range(7)]

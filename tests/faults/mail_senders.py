@@ -16,7 +16,7 @@ from tests.helpers.smtp import Server, mail_server
 def mail_senders(
     database_url: str, data_dir: Path, monkeypatch: pytest.MonkeyPatch, count: int = 2
 ) -> Generator[tuple[Server, list[Process]]]:
-    """A mail server, and so many processes that send mails by it."""
+    """A mail server, and processes that send mails by it."""
     with mail_server() as server:
         use_mail_server(server, monkeypatch)
         with running_processes(database_url, data_dir, count) as processes:
@@ -29,7 +29,7 @@ async def publish(process: Process, people: int) -> tuple[str, int]:
 
 
 async def arrived(server: Server, count: int) -> None:
-    """Wait until so many different mails have arrived."""
+    """Wait until this many different mails have arrived."""
     loop, more = asyncio.get_running_loop(), asyncio.Event()
     server.arrived = lambda: loop.call_soon_threadsafe(more.set)
     while len(server.copies) < count:

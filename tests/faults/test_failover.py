@@ -78,7 +78,7 @@ class Crowd:
                     await asyncio.sleep(RETRY_SECONDS)
 
     async def has(self, accepted: int) -> None:
-        """When so many were accepted."""
+        """Wait until a number of people were accepted."""
         await asyncio.to_thread(wait_until, lambda: len(self.accepted) >= accepted, 60)
 
 

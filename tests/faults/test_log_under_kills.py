@@ -47,7 +47,7 @@ FAULTS = 24 if SOAK else 3
 
 CONNECTIONS = 48
 LEAVING = 40
-"""One of so many people leaves as soon as the registration is accepted, some of them before they have a number."""
+"""One of this many people leaves as soon as the registration is accepted, some of them before they have a number."""
 
 RETRY_SECONDS = 0.05
 HOST = "http://events.example"
@@ -69,7 +69,7 @@ class Registrations:
         await asyncio.gather(*(self._keep_on(place) for place in range(CONNECTIONS)))
 
     async def reach(self, count: int) -> None:
-        """When so many were accepted."""
+        """Wait until a number of people were accepted."""
         if len(self.promises) < count:
             await self._milestones.setdefault(count, asyncio.Event()).wait()
 

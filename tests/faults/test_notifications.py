@@ -30,7 +30,7 @@ async def settled_after(process: Process, key: str, poll: str) -> float:
 
 
 class Queue:
-    """A waiting room, and whoever waits in it."""
+    """A waiting room, and the visitors who wait in it."""
 
     def __init__(self, http: httpx2.AsyncClient, path: str) -> None:
         self._http = http

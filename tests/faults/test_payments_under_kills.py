@@ -25,7 +25,7 @@ SECRET = "whsec_of_the_tests"
 PRICE = 1200
 BASE_URL = "http://events.test"
 SEATS = 2 * PEOPLE // 3
-"""Who pays in time gets one of them; the others wait, or were too late."""
+"""People who pay in time get a seat; the others wait, or were too late."""
 
 
 async def test_a_person_who_paid_under_kills_has_the_seat_or_a_refund_and_no_other_has_a_seat(
@@ -76,7 +76,7 @@ async def test_a_person_who_paid_under_kills_has_the_seat_or_a_refund_and_no_oth
 
 
 async def register(service: Service, event: int) -> None:
-    """Everybody sends the form."""
+    """All people send the form."""
     visitor = Visitor(service)
     token = field_value(await visitor.open(event), "token")
 
@@ -89,7 +89,7 @@ async def register(service: Service, event: int) -> None:
 
 
 async def pay(processor: StripeDouble, service: Service, ada: Client, event: int) -> int:
-    """Pay most of the pages that are opened; for the others the time is up. Until nobody has to pay.
+    """Pay most of the pages that are opened; for the others the time is up. Wait until no person has to pay.
 
     The organizer removes some who have paid, often before the service knows of it. Returns how many.
     """

@@ -63,7 +63,7 @@ class SealingScene:
             assert (await self.log.get(path)).status_code == 404
 
     async def all_is_logged_once(self) -> None:
-        """Everybody is in the signed log, once and in order, and it begins with all heads that were read."""
+        """Every person is in the signed log, once and in order, and it begins with all heads that were read."""
 
         async def is_signed() -> bool:
             [(is_done,)] = await self.service.run_sql(

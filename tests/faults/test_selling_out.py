@@ -23,7 +23,7 @@ SEATS, WAITING, ASKERS = 100 * PART, 50 * PART, 500 * PART
 
 
 async def known_people(process: Process, key: str, count: int) -> list[str]:
-    """The public ids of so many people, who are registered for another event already."""
+    """The public ids of this many people, who are registered for another event already."""
     async with HttpClient(base_url=process.url, timeout=30, headers={"X-API-Key": key}) as http:
         event = await http.post("/api/events", json={"event": event_fields(capacity=count)})
     event_id = event.json()["data"]["id"]

@@ -200,7 +200,7 @@ async def others_go_on(crowd: Crowd, number: int, began: float) -> None:
 
 
 def assert_the_queue_is_right(database_url: str, crowd: Crowd) -> None:
-    """Everybody has one place, the first came first, and in no second more were let in than may be."""
+    """Every visitor has one place, the first came first, and in no second more were let in than may be."""
     tickets, released = stored_tickets(database_url)
     assert set(crowd.joined) <= tickets.keys()
     assert sorted(tickets.values()) == list(range(1, len(tickets) + 1))
@@ -261,7 +261,7 @@ async def test_stock_goes_on_and_every_balance_is_the_sum_of_its_entries_when_th
 
 
 async def more_changes(agents: list[LedgerAgent]) -> None:
-    """When they know of so many more changes that they are stored."""
+    """Wait until the agents know of more changes that are stored."""
 
     def known() -> int:
         return sum(len(agent.acknowledged) for agent in agents)

@@ -37,7 +37,7 @@ VARIANTS = [*HONEY.values(), *TEA.values(), *KIT.values()]
 """The ids of variants. Each shop has the same, as the shops of the real platform never do."""
 
 RECENT = 6
-"""So many orders may still be changed: many changes of one order come close together."""
+"""The number of orders that may still be changed. It is small: many changes of one order come close together."""
 
 
 class Impossible(Exception):
@@ -100,7 +100,7 @@ class Trade:
         self._places: list[int] = []
 
     async def open(self, locations: int) -> None:
-        """Open the shop with so many locations, and put everything into it that is sold."""
+        """Open the shop with this many locations, and put everything into it that is sold."""
         await self._ask("open", points=2_000)
         for number in range(1, locations):
             await self._ask("add-location", name=f"Shop {number}")
@@ -111,7 +111,7 @@ class Trade:
             await self._ask("add-product", title=title, variants=new)
 
     async def go_on(self, count: int) -> None:
-        """Let so many things happen."""
+        """Let a number of things happen."""
         while count:
             actions = {self._sell: 9, self._edit: 4, self._refund: 3, self._cancel: 2, self._send: 3, self._recount: 1}
             [action] = self._random.choices([*actions], [*actions.values()])

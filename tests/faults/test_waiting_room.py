@@ -1,7 +1,7 @@
 """A crowd lines up and is let in through two processes, one of which is killed again and again.
 
-Nobody loses a place, no position rises, never more are released in an interval than the rate says, and nobody waits
-longer than was told.
+No visitor loses a place, no position rises, never more are released in an interval than the rate says, and no visitor
+waits longer than was told.
 """
 
 import asyncio
@@ -31,7 +31,8 @@ SOAK = "HOLDFAST_SOAK" in os.environ
 VISITORS, RATE, KILLS = (100_000, 1_000, (3_000, 12_000)) if SOAK else (2_000, 200, (200, 600))
 """How many come, how many are released in a second, and how many come or are released between two kills, from and to.
 
-If the clock said when to kill, a busy machine would kill who releases before anybody is released, for minutes.
+If the clock said when to kill, a busy machine would for minutes kill the process that releases before it released a
+visitor.
 """
 
 PAUSE_SECONDS = 0 if SOAK else 0.05
@@ -84,7 +85,7 @@ async def ask(
 
 
 async def join_all(processes: list[Process], crowd: Crowd, visitors: Iterator[str], connections: int = 32) -> None:
-    """Let visitors join from so many connections, some of them twice."""
+    """Let visitors join from this many connections, some of them twice."""
 
     async def one() -> None:
         async with HttpClient(verify=PLAIN, headers={"X-API-Key": crowd.key}, timeout=30) as http:
@@ -173,7 +174,7 @@ async def test_a_crowd_is_let_in_in_order_and_on_time_though_processes_are_kille
     tickets, released = stored_tickets(database_url)
     at = dict(released)
 
-    # Nobody lost a place, or has two.
+    # No visitor lost a place, or has two.
     assert tickets.keys() == set(visitors)
     assert sorted(tickets.values()) == list(range(1, VISITORS + 1))
     assert [ticket for ticket, _ in released] == list(range(1, len(released) + 1))
@@ -201,7 +202,7 @@ async def test_a_crowd_is_let_in_in_order_and_on_time_though_processes_are_kille
     for first, moment in enumerate(times):
         assert bisect_left(times, moment + 1) - first <= RATE
 
-    # Nobody waited longer than was told.
+    # No visitor waited longer than was told.
     waits = [
         (at[tickets[visitor]] - status.asked_at, status.wait)
         for visitor, seen in crowd.statuses.items()

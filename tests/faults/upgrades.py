@@ -173,7 +173,7 @@ class Upgrade:
         await self._load("new code", 2 * STAGE_ANSWERS)
 
     async def _load(self, stage: str, answers: int = STAGE_ANSWERS) -> None:
-        """Begin a stage, and return when so many requests were answered in it."""
+        """Begin a stage, and return when this many requests were answered in it."""
         self.stage = stage
         await eventually(lambda: sum(count for (at, _), count in self.answers.items() if at == stage) >= answers, 300)
 

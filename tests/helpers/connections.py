@@ -1,7 +1,7 @@
 """Connections to databases of tests, which the next test takes over: a new one costs more than most tests do.
 
-A session of PostgreSQL reads its catalogs, compiles functions and plans statements anew. One that is taken over is as
-new for who uses it: with default settings, in no transaction, without locks, listeners and tables of its own.
+A new session of PostgreSQL reads its catalogs, compiles functions and plans statements again. One that is taken over is
+as new for who uses it: with default settings, in no transaction, without locks, listeners and tables of its own.
 """
 
 import select
@@ -18,7 +18,7 @@ AS_NEW: LiteralString = """
     set session authorization default; reset all; unlisten *; select pg_advisory_unlock_all(); discard temp;
     set application_name = 'kept by a test'
 """
-"""All that `discard all` does, but for plans, and statements that are prepared already.
+"""All that `discard all` does, except for plans, and statements that are prepared already.
 
 The session also loses its name, by which processes count the listeners of a service.
 """

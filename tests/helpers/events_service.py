@@ -126,7 +126,7 @@ class Service:
     async def organizer(self, name: str = "Ada Events", *, is_proved: bool = True, **fields: Any) -> Client:
         """A new organizer with its key.
 
-        is_proved    whether the owner of its address has said that it is theirs, so long ago that mails have no limit
+        is_proved    whether the owner of its address confirmed it, long enough ago that mails have no limit
         """
         number = next(_numbers)
         body = {"name": name, "email": f"organizer{number}@example.com", "slug": f"organizer-{number}", **fields}
@@ -139,7 +139,7 @@ class Service:
         return Client(self.http, data["api_key"]["key"], data["organizer"]["id"], data["organizer"]["slug"])
 
     async def set_proof_age(self, organizer: Client, days: int | None = 60) -> Client:
-        """Store that an organizer has confirmed its address so many days ago; None: not yet."""
+        """Store that an organizer has confirmed its address this many days ago; None: not yet."""
         await self.run_sql(
             "update users set proved_at = now() - make_interval(days => %(days)s) where id = %(id)s",
             days=days,
@@ -243,7 +243,7 @@ async def eventually(condition: Callable[[], Awaitable[object] | object], second
 
 
 def pause_after(seconds: float) -> float:
-    """For how many seconds to wait before another look at what has been waited for so long already.
+    """Seconds until the next look at a condition, by the seconds for which it has been waited for.
 
     A busy poll would slow down the process that it waits for.
     """

@@ -30,7 +30,7 @@ class Holder:
         await self._connection.rollback()
 
     async def is_waited_for(self, number: int = 1) -> None:
-        """Once so many sessions wait for a lock."""
+        """Wait until a number of sessions wait for a lock."""
 
         async def run_sql(statement: Any) -> list[tuple[Any, ...]]:
             # Statistics of activity are read once in a transaction, unless told otherwise.
@@ -50,7 +50,7 @@ async def hold_locks(url: str, statement: Any, **parameters: Any) -> AsyncGenera
 
 
 async def wait_for_lock_waiters(run_sql: Callable[[Any], Awaitable[list[tuple[Any, ...]]]], number: int = 1) -> None:
-    """Once so many sessions of the database wait for a lock. `run_sql` runs a statement there."""
+    """Wait until a number of sessions of the database wait for a lock. `run_sql` runs a statement there."""
 
     async def are_waiting() -> bool:
         return len(await run_sql(LOCK_WAITERS)) >= number

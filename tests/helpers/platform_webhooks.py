@@ -82,7 +82,9 @@ class DeliveryScene:
             await box.store(ReceivedDelivery(self.shop.domain, "orders/updated", webhook_id, "e", None, b'{"id":1}'))
 
     async def row(self) -> tuple[Any, ...]:
-        """Of the one delivery: whether it was handled and is due, in how many seconds, its attempts, and the error."""
+        """What is stored of the one delivery: whether it was handled and is due, in how many seconds, its attempts, the
+        error.
+        """
         [row] = await self.inventory.sql(
             """select handled_at is not null, due_at is not null, extract(epoch from due_at - now())::float8,
                       attempts, error from webhooks"""

@@ -144,7 +144,7 @@ def port_that_stays_free() -> int:
 def running_processes(
     database_url: str, data_dir: Path, count: int, *options: str, service: str = "events", base_url: str = ""
 ) -> Generator[list[Process]]:
-    """So many processes on one database, with one base address if there is one."""
+    """Processes on one database, with one base address if there is one."""
     processes = [Process(database_url, data_dir, *options, service=service, base_url=base_url) for _ in range(count)]
     try:
         yield processes
@@ -175,7 +175,7 @@ class Accepted(NamedTuple):
 async def register_all(
     processes: list[Process], key: str, people: Iterator[dict[str, Any]], *, connections: int = 64
 ) -> list[Accepted]:
-    """Register everyone from so many connections spread over the processes; those that were answered with 202.
+    """Register everyone from this many connections spread over the processes; those that were answered with 202.
 
     When a connection breaks, the same person asks another process. Nothing but 202 and the refusal of a full event is
     an answer.

@@ -9,7 +9,7 @@ DOMAIN = "ada.myshopify.com"
 
 
 class Operator:
-    """Who has the command line, the database and the data directory."""
+    """An operator, who has the command line, the database and the data directory."""
 
     def __init__(self, url: str, data_dir: Path) -> None:
         self.environment = {

@@ -130,7 +130,7 @@ async def test_webhooks_are_handled_while_the_listening_connection_is_cut_off(sh
 
 
 def level(synced: SyncScene, count: int) -> Callable[[], Awaitable[bool]]:
-    """Whether the platform shows so many of the single variant."""
+    """Whether the platform shows `count` of the single variant."""
 
     async def is_pushed() -> bool:
         return synced.levels()[0] == count

@@ -170,7 +170,9 @@ async def test_no_row_of_another_shop_can_be_written(inventory: Inventory, ada: 
 
 
 async def test_a_failed_transaction_does_not_leave_its_connection_in_the_shop(inventory: Inventory, ada: Shop) -> None:
-    """Whoever entered a shop leaves it with the transaction: the connection serves the next one as it should."""
+    """The shop that a transaction has entered is left with the transaction: the connection serves the next one as it
+    should.
+    """
 
     async def fail(tx: Tx) -> None:
         await tx.value("select 1 / 0")

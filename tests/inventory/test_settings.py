@@ -37,7 +37,7 @@ def test_a_version_of_the_api_that_is_no_quarter_is_refused(version: str) -> Non
 
 @pytest.mark.parametrize("blank", [" ", "\n", "\t "])
 def test_a_blank_client_secret_is_ignored(blank: str) -> None:
-    """It could be guessed, and whoever guesses it can forge every message of the platform."""
+    """It could be guessed, and an attacker who guesses it can forge every message of the platform."""
     settings = Settings(client_secret="s" * 38 + blank, old_client_secret=blank)  # pyright: ignore[reportCallIssue]
 
     assert (settings.client_secret, settings.old_client_secret) == ("s" * 38, "")

@@ -126,7 +126,7 @@ class Ledger:
         return min(((pool.available // pool.members[gid], id) for id, pool in draws), default=None)
 
     def _drawn(self, quantity: int, pool_id: int, gid: str) -> Amounts:
-        """What so many of a variant, or of a pool, take from each pool."""
+        """What a quantity of a variant, or of a pool, takes from each pool."""
         draws = {pool_id: 1} if pool_id else {id: pool.members.get(gid, 0) for id, pool in self.pools.items()}
         drawn = {id: quantity * units for id, units in draws.items() if units and self._pool(id)}
         if not drawn:

@@ -83,7 +83,7 @@ class Machine(RuleBasedStateMachine):
 
 
 def explore(stage: Stage[Any], machine: Callable[[], Machine], operations: int) -> None:
-    """Run examples until so many answers were compared."""
+    """Run examples until this many answers were compared."""
     for number in itertools.count(SEED):
         if stage.compared >= operations:
             return

@@ -49,7 +49,7 @@ class Terms:
 class Queue:
     """A queue. `paced` is the time up to which the rate was used, `rated` the time since when it applies.
 
-    `is_loose` says that `paced` was reckoned from the time of a late release, which is known to a fraction of a second.
+    `is_loose` says that `paced` was computed from the time of a late release, which is known to a fraction of a second.
     """
 
     terms: Terms
@@ -157,7 +157,7 @@ class Queue:
         return self.released[visitor.ticket - 1] + self.terms.ttl > self.now
 
     def is_unsure_in(self, seconds: float) -> bool:
-        """Whether a release or the end of a token may come just before or just after so many seconds from now."""
+        """Whether a release or the end of a token may come just before or just after this many seconds from now."""
         at, step = self.now + seconds, INTERVAL / self.terms.rate
         tokens = [visitor.token.expires for visitor in self.visitors.values() if visitor.token]
         # The service counts the time of tokens in whole seconds.

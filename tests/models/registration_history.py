@@ -14,7 +14,7 @@ from tests.models.registrations import Event, Registrations
 EVENT_COUNT = 2_000 if SOAK else 200
 
 SEATS, PLACES, TRIES = 8, 4, 16
-"""Of each event: its capacity, that of its waiting list, and how many people register one after the other."""
+"""The capacity of each event, that of its waiting list, and how many people register one after the other."""
 
 
 async def create_events(ada: Client, count: int = EVENT_COUNT) -> list[int]:

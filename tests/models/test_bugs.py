@@ -31,7 +31,7 @@ PROPERTIES = {
 
 def copy_with(bug: Path | None, directory: Path) -> Path:
     """A copy of the source with a bug, or without one."""
-    # With what is compiled already: Python compiles anew what a patch has changed, and nothing else. What is being
+    # With what is compiled already: Python compiles only what a patch has changed. What is being
     # compiled just now has another name, which does not stay.
     shutil.copytree(ROOT / SOURCE, directory / SOURCE, ignore=shutil.ignore_patterns("*.pyc.*"))
     if bug:

@@ -1,7 +1,7 @@
 """People register, leave, move up and queue under faults: the public logs alone show who has what.
 
-The logs are read as anybody reads them, from their addresses. At the end they must agree with the database, with every
-receipt that was given out, and with every head and tile that was ever served.
+The logs are read as any reader reads them, from their addresses. At the end they must agree with the database, with
+every receipt that was given out, and with every head and tile that was ever served.
 """
 
 import asyncio
@@ -237,7 +237,7 @@ def agree_with_database(subject: str, log: PublishedLog, order: StoredOrder) -> 
 
     for number, status in log.statuses.items():
         other = order.statuses.get(number)
-        # Who leaves, or comes again after a rejection, has not this number any more.
+        # A person who leaves, or comes again after a rejection, no longer has this number.
         agree(
             status == other or (other is None and status in ("removed", "rejected", "joined")),
             f"number {number} of {subject} is {status} in the log, and {other} in the database",
@@ -251,7 +251,7 @@ def agree_with_database(subject: str, log: PublishedLog, order: StoredOrder) -> 
 
 
 def only_grown(log: PublishedLog, notes: Sequence[str]) -> None:
-    """Fail unless the log begins with every head of it that anybody was shown."""
+    """Fail unless the log begins with every head of it that a reader was shown."""
     heads = [log.open_head(note) for note in notes]
     roots = log.roots([head.size for head in heads])
     for head in heads:

@@ -103,7 +103,7 @@ class Mailboxes:
         process.go_on()
 
     async def ended(self, count: int) -> None:
-        """Wait until so many mails have ended. Those that the mail server has deferred are due at once."""
+        """Wait until this many mails have ended. Those that the mail server has deferred are due at once."""
         ended = 0
 
         async def have_ended() -> bool:

@@ -57,7 +57,7 @@ class Crowd:
         self._is_full = [asyncio.Event() for _ in histories]
 
     async def run(self, events_url: str, inventory_url: str) -> None:
-        """Let everybody ask until everything has failed in turn, and it works again."""
+        """Let all clients ask until everything has failed in turn, and it works again."""
         numbers = itertools.count()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._fail(events_url, inventory_url))

@@ -53,8 +53,9 @@ WRONG = """
             or status = 'registered' and amount_due is not null and amount_paid > 0 and coalesce(seated, 0) = 0
             or status = 'rejected' and reason = 'payment_expired' and paid > 0)
 """
-"""Whoever has no seat and whose money was kept, or paid for two; whose seat is held and cannot be paid; who has a seat
-that was never paid, or that the money was given back for; who paid in time, and lost the seat as if not."""
+"""People who have no seat although their money was kept, or who paid for two; whose seat is held and cannot be paid;
+whose seat was never paid, or was refunded; who paid in time and lost the seat.
+"""
 
 
 class Market(Machine):

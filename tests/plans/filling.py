@@ -88,7 +88,7 @@ def fill_webhooks(connection: psycopg.Connection[Any]) -> None:
 
 
 def copies(connection: psycopg.Connection[Any], table: str, count: int, where: str = "true", **changed: str) -> None:
-    """Copy the rows of a table that fit, so many times each.
+    """Copy the rows of a table that fit, this many times each.
 
     changed    what differs from copy to copy, by column: an expression with the columns of the row and the number `g`
                of the copy, which begins with 1

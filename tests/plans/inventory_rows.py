@@ -10,7 +10,7 @@ FIRST_SHOP = 1_000
 """The id of the first of the others."""
 
 FOUND = "1000000"
-"""The number of an import that finds all that is filled in, and that comes after all that are run."""
+"""The number of an import that finds all rows that are filled in. It is higher than those of imports that are run."""
 
 OTHER = "1000 + g % 1000"
 """The shop of a row that is one of the others'."""

@@ -13,7 +13,7 @@ from tests.plans.recording import Plan, nodes
 SOURCE = Path(kit.__file__).parents[1]
 
 TIMES, ROWS = 20, 300
-"""A plan may read so many times the rows that its statement touches, and so many rows more."""
+"""A plan may read at most this many times the rows that its statement touches, and at most this many rows more."""
 
 BLOCKS, MORE_BLOCKS = 60, 400
 """The same for blocks of 8 KiB: an index that does not begin with what is looked up is read from end to end, and its

@@ -68,7 +68,7 @@ class Recorder:
         self.round += 1
 
     async def at_rest(self, seconds: float = 0.25) -> None:
-        """Return when no statement was sent for so long: what runs in the background waits for something to happen."""
+        """Return when no statement was sent for a while: what runs in the background waits for something to happen."""
         with contextlib.suppress(TimeoutError):
             while True:
                 self.sent.clear()

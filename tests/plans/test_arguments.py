@@ -13,7 +13,7 @@ def test_every_operation_of_events_has_arguments() -> None:
         *events_arguments.OTHER_ARGUMENTS,
     }
 
-    assert not without, f"{sorted(without)}: add arguments to {events_arguments.__file__}"
+    assert not without, f"{sorted(without)}: in {events_samples.__file__}; no tools: in {events_arguments.__file__}"
 
 
 def test_every_operation_of_the_inventory_has_arguments() -> None:
@@ -23,4 +23,6 @@ def test_every_operation_of_the_inventory_has_arguments() -> None:
         *inventory_arguments.OTHER_ARGUMENTS,
     }
 
-    assert not without, f"{sorted(without)}: add arguments to {inventory_arguments.__file__}"
+    assert not without, (
+        f"{sorted(without)}: in {inventory_samples.__file__}; no tools: in {inventory_arguments.__file__}"
+    )

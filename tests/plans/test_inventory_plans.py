@@ -122,7 +122,7 @@ LIMITED = """
 OWNER = """
     insert into merchants (shop_id, email, proved_at) values (%(shop_id)s, 'owner@example.com', now())
 """
-"""Somebody who gets mails."""
+"""A person who gets mails."""
 
 IN_PATHS = {"endpoint_id": 1, "message_id": "msg_1", "id": "1", "pool_id": "1", "entry_id": "1", "link": "no-link"}
 ORDER = {

@@ -66,11 +66,11 @@ SMALL_CACHES = {
 }
 """Functions that remember results which take a millisecond or less to compute again: nobody gains by filling them.
 
-Of each, what it remembers.
+Each has what it remembers.
 """
 
 TAKES_BOUND = {
-    "events/oauth_server/clients.py:LRUCache",
+    "events/oauth_server/client_keys.py:LRUCache",
     "events/texts/rendering.py:LRUCache",
     "kit/pages/page_cache.py:LRUCache",
     "kit/postgres/lookup_cache.py:LRUCache",
@@ -89,7 +89,7 @@ NOT_SHARED = {
     "inventory/partner_webhooks/inbox.py:MAX_WAITING": "how many rows an answer lists",
     "kit/running/idempotency.py:MAX_LARGE_ANSWERS_BYTES": "what is stored for one tenant; beyond it less is stored",
 }
-"""Constants with such a name that limit what nobody shares. Of each, what it limits."""
+"""Constants with such a name that limit what nobody shares. Each has what it limits."""
 
 EXCEPTIONS = NOT_SHARED.keys() | SMALL_CACHES.keys() | TAKES_BOUND
 

@@ -1,7 +1,7 @@
 """What the outside sees of both services, as files: to compare before and after a change of the code alone.
 
 `python -m tests.programs.wire DIRECTORY` writes them. In another checkout, `python -m tests.programs.wire DIRECTORY
---other BEFORE` writes them too, prints each difference to those of before, and fails if there is one.
+--other BEFORE` writes them too, prints each difference to the earlier ones, and fails if there is one.
 
 For each service: each path with its methods, every answer to GET that is the same for all callers (documents, OpenAPI,
 pages, files), the tools and resources of agents, the names of the metrics, and the schema. And the `--help` of each
@@ -145,7 +145,7 @@ def main(
     directory: Annotated[Path, typer.Argument(help="Where the files are written.")],
     other: Annotated[Path | None, typer.Option(help="Files of before, to compare with.", exists=True)] = None,
 ) -> None:
-    """Write what the outside sees of both services as files, and compare them with those of before."""
+    """Write what the outside sees of both services as files, and compare them with the earlier ones."""
     files = everything()
     write(files, directory)
     print(f"{len(files)} files are in {directory}.")

@@ -22,7 +22,7 @@ async def wait_until_sent(scene: ProcessorScene) -> None:
 
 
 async def wait_for_attempts(scene: ProcessorScene, times: int) -> None:
-    """Wait until a payment was told so many times, and the answer was read."""
+    """Wait until a payment was told `times` times, and the answer was read."""
     await scene.listener.wait_for("checkout.session.completed", times)
     await eventually(lambda: scene.processor.webhooks.on_their_way() == 0)
 

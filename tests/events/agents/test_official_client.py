@@ -135,7 +135,7 @@ async def test_the_official_client_fills_seven_seats_and_a_waiting_list_in_order
         event_id = await agent.publish(capacity=7, waitinglist_capacity=2)
         *requests, last = [await agent.register(event_id, person) for person in PEOPLE]
         outcomes = [await agent.outcome(arguments) for arguments in requests if arguments]
-        # Who comes when the event is known to be full is refused at once, else when it is settled.
+        # A person who comes when the event is known to be full is refused at once, else when it is settled.
         rejected = await agent.outcome(last) if last else None
         event = await agent.call("get_event", event_id=event_id)
         listed = await agent.call("list_registrations")

@@ -58,7 +58,7 @@ async def shared_scene(
 
 
 def words(result: dict[str, Any], arguments: dict[str, Any]) -> str:
-    """What an agent reads of a refusal, but for what it has asked for itself."""
+    """What an agent reads of a refusal, except what it has asked for itself."""
     text: str = result["content"][0]["text"]
     for key in (arguments.get("key", "key"), *arguments.get("image_keys", ())):
         text = text.replace(key, "key")
@@ -88,7 +88,7 @@ async def test_an_organizer_never_reads_or_changes_data_of_another_one_through_a
 
 
 async def test_every_attempt_is_on_a_tool_there_is(scene: TwoOrganizers) -> None:
-    assert {*LISTS, *scene.probes()} == {*TOOLS}
+    assert {*LISTS, *scene.probes()} == {*TOOLS}, "`LISTS` or `probes` in two_organizers.py"
     assert all(calls for probes in scene.probes().values() for _, calls in probes)
 
 

@@ -131,7 +131,7 @@ def test_every_tool_needs_a_scope_that_an_access_token_can_have() -> None:
 
 
 def test_every_tool_has_sample_arguments() -> None:
-    assert ARGUMENTS.keys() == TOOLS.keys()
+    assert ARGUMENTS.keys() == TOOLS.keys(), "ARGUMENTS in samples.py"
 
 
 async def test_a_field_of_an_event_is_cleared_by_its_name(service: Service, ada: Client) -> None:
@@ -246,7 +246,7 @@ async def test_a_list_over_rest_has_100_items_as_the_contract_says(ada: Client, 
 
 
 def test_every_tool_that_reads_is_compared_with_rest() -> None:
-    assert REST.keys() == {name for name, operation in TOOLS.items() if operation.mode.reads}
+    assert REST.keys() == {name for name, operation in TOOLS.items() if operation.mode.reads}, "REST in this file"
 
 
 @both_eras

@@ -69,7 +69,7 @@ async def test_registrations_can_be_filtered_by_unpaid_and_by_not_checked_in(
     assert await names("state=absent") == ["dan", "cleo", "bob"]
     assert await names("state=absent&sort=address&q=example") == ["bob", "cleo", "dan"]
     assert "bob@example.com" in (await browser.get(f"{path}.csv?state=unpaid")).text
-    # Only so many are read for a page: a page may have nobody, and the next one goes on there.
+    # A page reads a limited number of rows: it may show no person, and the next one goes on there.
     monkeypatch.setattr(search, "MAX_FILTERED_ROWS", 2)
     monkeypatch.setattr(registrations_pages, "REGISTRATIONS_PER_PAGE", 1)
     first = await browser.get(f"{path}?state=unpaid")

@@ -55,7 +55,7 @@ class DrawSteps:
         await sealing.sign(self.service.database)
 
     async def freeze(self, seconds: float = 1) -> bool:
-        """Freeze what is due, so many seconds after the list closes. Returns whether it waits for its log."""
+        """Freeze what is due, this many seconds after the list closes. Returns whether it waits for its log."""
         now = self.closes + dt.timedelta(seconds=seconds)
         return await drawing.freeze_due(self.service.database, self.subject, now)
 
@@ -65,7 +65,7 @@ class DrawSteps:
             begin_generations(connection)
 
     async def draw(self, seconds: float = 121) -> None:
-        """Draw what is due, so many seconds after the list closes."""
+        """Draw what is due, this many seconds after the list closes."""
         self.beacon.now = now = self.closes + dt.timedelta(seconds=seconds)
         await drawing.draw_due(self.service.database, self.subject, drawing.RoundFetcher(), now)
 

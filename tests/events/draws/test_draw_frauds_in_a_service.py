@@ -45,7 +45,7 @@ async def finish(draw: EventDraw, directory: Path) -> Forger:
 
 
 async def findings(forger: Forger) -> list[str]:
-    """What a check finds, but for arrivals that are late: the times of a scene are not real."""
+    """What a check finds, except late arrivals: the times of a scene are not real."""
     return [finding for finding in (await forger.verify())[1] if not finding.startswith("late: ")]
 
 

@@ -11,7 +11,7 @@ EVENING = datetime(2027, 1, 31, 18, 30, tzinfo=UTC)
 
 
 def dates(start: datetime, frequency: Frequency, interval: int, count: int) -> list[str]:
-    """The days of so many occurrences after the first."""
+    """The days of `count` occurrences after the first."""
     occurrences: list[datetime] = [start]
     while len(occurrences) <= count:
         date = next_occurrence_at(start, frequency, interval, occurrences[-1])
@@ -22,7 +22,7 @@ def dates(start: datetime, frequency: Frequency, interval: int, count: int) -> l
 
 
 async def continue_series_now(service: Service, now: datetime | None = None) -> int:
-    """Continue what has passed by then; how many events had."""
+    """Continue the series of events that are over; how many there were."""
     return await service.database.transact(lambda tx: continue_series(tx, now))
 
 

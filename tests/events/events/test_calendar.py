@@ -84,7 +84,7 @@ def test_the_next_date_is_the_first_one_ahead_of_all_those_counted_from_the_star
 
 
 def counted(start: datetime, frequency: Frequency, count: int, zone: ZoneInfo) -> datetime:
-    """So many days, weeks, months or years after the start by the clocks of a zone, the slow way."""
+    """The moment `count` days, weeks, months or years after the start by the clocks of a zone, the slow way."""
     local = start.astimezone(zone).replace(tzinfo=None)
     match frequency:
         case "months" | "years":

@@ -34,7 +34,7 @@ class HandOverScene:
         assert answer.json()["data"]["organizer_id"] == to.id
 
     async def file(self, batches: int | None = None) -> None:
-        """Let the job run, to its end or until it is killed after so many transactions."""
+        """Let the job run, to its end or until it is killed after this many transactions."""
         try:
             await hand_over_filing.file_again(Killed(self.service, batches))
         except asyncio.CancelledError:
@@ -87,7 +87,7 @@ class HandOverScene:
 
 
 class Killed(Steps[Any]):
-    """Steps that a process does not survive: after so many transactions it is killed."""
+    """Steps that a process does not survive: after this many transactions it is killed."""
 
     def __init__(self, service: Service, left: int | None) -> None:
         super().__init__(service.database)
@@ -189,7 +189,7 @@ async def test_people_who_register_or_move_during_a_handover_belong_to_the_new_o
     body = {"registration": {"event_id": scene.event, "email": "x@example.com"}}
     refused = await scene.ada.post("/api/registrations", body)
     await scene.eve.register(scene.event, email="late@example.com")
-    # The last is not filed anew yet: what a mail of it says is of the new organizer all the same.
+    # The last is not filed yet under the new organizer, but a mail about it already names that organizer.
     last = f"/api/registrations/{scene.event}/{handle(COUNT)}"
     assert (await scene.eve.delete(f"/api/registrations/{scene.event}/{handle(COUNT - 1)}")).status_code == 204
     await scene.service.settle()

@@ -63,7 +63,7 @@ OWN = {
     ),
     *("takes_entries", "clock_length", "seats_passed_on", "queue_id"),
 }
-"""The columns in which an occurrence begins anew; whoever adds one decides which kind it is."""
+"""The columns that an occurrence does not copy. A new column must be put here or among those that are copied."""
 SAME = {
     *("organizer_id", "title", "body", "capacity", "waitinglist_capacity", "currency", "pricing_mode"),
     *("price", "min_price", "max_price", "recurrence_frequency", "recurrence_interval", "recurs_from"),

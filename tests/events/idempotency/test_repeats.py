@@ -19,7 +19,7 @@ from tests.helpers.pictures import picture
 
 
 def test_every_operation_that_takes_an_idempotency_key_is_tested_here() -> None:
-    assert {operation.name for operation in REPEATABLE} == set(OTHERWISE)
+    assert {operation.name for operation in REPEATABLE} == set(OTHERWISE), "OTHERWISE in idempotency_scene.py"
 
 
 # Again

@@ -1,4 +1,4 @@
-"""Of requests with the same key that come at once, in one process or in several, one is served."""
+"""Requests with the same key that come at once, in one process or in several, are served once."""
 
 import asyncio
 import contextlib

@@ -81,7 +81,7 @@ class LogScene:
         )
 
     async def arrive(self, count: int, *, user_id: int = 1, cut: datetime | None = None) -> None:
-        """Write a row with so many arrivals of an event, a second apart."""
+        """Write a row with this many arrivals of an event, a second apart."""
         first = self.arrivals + 1
         self.arrivals += count
         await self.service.run_sql(

@@ -38,7 +38,7 @@ async def clock_service(template_url: str, tmp_path: Path) -> AsyncIterator[Serv
 
 
 async def set_clock(service: Service, minutes: float) -> None:
-    """Let the clock be so many minutes ahead of the right time."""
+    """Let the clock be this many minutes ahead of the right time."""
     await service.run_sql("update clock.ahead set by = make_interval(secs => %(seconds)s)", seconds=60 * minutes)
 
 
@@ -70,7 +70,7 @@ async def test_a_clock_that_is_set_back_changes_no_place_and_the_audit_names_it(
     await service.settle()
     assert await audit(service, log, tmp_path) == (["registered"], set())
 
-    # Who comes later is later, although the clock says something else.
+    # A person who comes later has a later time, although the clock says something else.
     await set_clock(service, 0)
     await register(ada, event["id"], "ben")
     await service.settle()

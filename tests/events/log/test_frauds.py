@@ -275,12 +275,13 @@ def test_a_file_that_was_altered_and_a_head_of_another_key_are_found(tmp_path: P
 def test_an_invention_dated_back_to_before_the_seal_passes_within_a_minute(
     tmp_path: Path, seconds: float, finders: set[str]
 ) -> None:
-    """The fraud that nobody can find: a person who never came is put before those who wait to be sealed.
+    """The fraud that no check can find: a person who never came is put before those who wait to be sealed.
 
-    The bound is 60 seconds. Under load seals come each half second, and each has a cut that nobody comes before.
+    The bound is 60 seconds. Under load seals come each half second, and no person is put before the cut of the last
+    one.
     """
     event = HonestEvent(capacity=1)
-    event.arrive()  # Who never came: the service invents the arrival when the next person has come.
+    event.arrive()  # A person who never came: the service invents the arrival when the next person has come.
     event.pass_by(seconds)
     event.arrive()
     event.seal()

@@ -93,7 +93,7 @@ async def test_an_accepted_registration_returns_the_data_of_its_receipt(service:
     for result in (repeated, again, settled):
         assert (result.received_at, result.nonce, result.logged_as) == (ann.received_at, ann.nonce, None)
 
-    # Who was rejected arrives again, with another nonce and later with another number.
+    # A person who was rejected arrives again, with another nonce and later with another number.
     await ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 2}})
     [renewed] = await accept(service, event["id"], "bob")
     assert renewed.received_at

@@ -1,4 +1,4 @@
-"""After a restore each log begins anew and names the old head, since the old log went on after the backup."""
+"""After a restore each log begins again and names the old head, since the old log went on after the backup."""
 
 from base64 import b64encode
 

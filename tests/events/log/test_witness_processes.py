@@ -112,7 +112,7 @@ class Liar:
         self._lock = threading.Lock()
 
     def ask_until_killed(self, witness: WitnessProcess, kill_after: int) -> None:
-        """Ask from several threads; the witness is killed after so many cosignatures, while others are asked for."""
+        """Ask from several threads; the witness is killed after this many cosignatures, while others are asked for."""
         remaining = [kill_after]
         with ThreadPoolExecutor(6) as threads:
             list(threads.map(partial(self._ask, witness, remaining), range(6)))

@@ -69,7 +69,7 @@ class Post:
         return sorted(self.server.received[known:], key=lambda received: int(received.message_id.partition(".")[0]))
 
     async def sent_kinds(self) -> list[tuple[str, str]]:
-        """Who got which kind of mail, of those that arrive now."""
+        """The addresses and kinds of the mails that arrive now."""
         arrived = {received.message_id.partition(".")[0]: received.recipient for received in await self.deliver()}
         rows = await self.service.run_sql("select id::text, kind from mails order by id")
         return [(arrived[id], kind) for id, kind in rows if id in arrived]

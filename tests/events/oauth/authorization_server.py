@@ -86,7 +86,9 @@ class AuthorizationServer:
         self.back = asyncio.Event()
 
     def token(self, *, key: Any = None, header: dict[str, Any] | None = None, **claims: Any) -> str:
-        """A good token of `ann`, but for what is given; a claim or a member of the header that is None is left out."""
+        """A good token of `ann`, except for what is given; a claim or a member of the header that is None is left
+        out.
+        """
         key = key or self.keys[0]
         now = int(time.time())
         all_claims = {

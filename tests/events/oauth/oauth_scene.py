@@ -25,7 +25,7 @@ class OAuthScene:
         self.email = email
 
     def token(self, **claims: Any) -> str:
-        """A token with the organizer's verified address, but for what is given."""
+        """A token with the organizer's verified address, except for what is given."""
         token_claims: dict[str, Any] = {"sub": "ada", "email": self.email, "email_verified": True, **claims}
         return self.server.token(**token_claims)
 
@@ -71,7 +71,7 @@ class OAuthScene:
         )
 
     async def links(self) -> list[tuple[Any, ...]]:
-        """Who is linked to whom, and by which address."""
+        """The linked subjects, each with the account and the address."""
         return await self.service.run_sql("select subject, user_id, email from oauth_subjects order by subject")
 
 

@@ -28,7 +28,7 @@ async def is_unavailable(issuer: Issuer, token: str) -> int:
 
 
 async def is_not_believed(issuer: Issuer, token: str) -> None:
-    """A token is called invalid by whoever does not wait for the server to be asked again."""
+    """A caller that does not wait until the server is asked again would call the token invalid."""
     with pytest.MonkeyPatch.context() as context:
         context.setattr(module, "NEW_KEY_TIMEOUT_SECONDS", 0.05)
         with pytest.raises((InvalidToken, Problem)) as refused:

@@ -12,7 +12,7 @@ from tests.helpers.events_service import eventually
 
 
 async def readings(server: AuthorizationServer, count: int) -> None:
-    """Once the keys have been asked for so often, and no more than that."""
+    """Wait until the keys have been requested a number of times, and no more often."""
 
     async def counted() -> bool:
         reading = any(task.get_name() == f"keys of {server.issuer}" for task in asyncio.all_tasks())

@@ -12,7 +12,7 @@ ISSUER = "https://login.example/"
 
 
 class Operator:
-    """Who has the command line and the database."""
+    """An operator, who has the command line and the database."""
 
     def __init__(self, url: str) -> None:
         self.url = url

@@ -125,7 +125,9 @@ async def test_an_organizer_with_another_address_keeps_its_keys(scene: OAuthScen
 
 @pytest.mark.usefixtures("only_notices_end_caches")
 async def test_a_key_that_is_being_ended_cannot_make_another_key(scene: OAuthScene) -> None:
-    """Else whoever registered the address would keep a way in: its request waits, and is refused then."""
+    """Otherwise the organizer who registered the address would keep a way in: its request waits, and is refused
+    then.
+    """
     assert (await scene.ada.get("/api/events")).status_code == 200
     async with scene.service.database.transaction() as tx:
         await tx.value("select true from users where id = %(id)s for no key update", {"id": scene.ada.id})

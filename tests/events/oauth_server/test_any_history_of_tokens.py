@@ -127,7 +127,7 @@ class History:
         grant.refresh = issued_tokens.refresh
 
     async def check(self) -> None:
-        """What works is exactly what should, and it acts for whoever allowed it."""
+        """What works is exactly what should, and it acts for the person who allowed it."""
         every = {token: not grant.ended for grant in self.grants for token in grant.access}
         callers = await self.database.read(
             lambda reader: tokens.find_callers(reader, [digest(token) for token in every])

@@ -58,7 +58,7 @@ class ClientScene:
         return AuthorizationCodeResult.model_validate(self._answer)
 
     async def slug(self, provider: OAuthClientProvider) -> Any:
-        """Who the client acts for, according to a tool."""
+        """The organizer for whom the client acts, according to a tool."""
         async with (
             httpx2.AsyncClient(auth=provider, timeout=30) as http,
             Client(streamable_http_client(f"{self.url}/mcp", http_client=http)) as client,

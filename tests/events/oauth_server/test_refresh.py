@@ -171,12 +171,12 @@ async def test_tokens_that_expired_are_deleted_and_others_stay(scene: OAuthServe
 
 
 async def _use_earlier(scene: OAuthServerScene, age: str) -> None:
-    """Let refresh tokens have been used so much earlier."""
+    """Let refresh tokens have been used earlier, by a time."""
     await scene.service.run_sql("update oauth_refresh_tokens set used_at = used_at - %(age)s::interval", age=age)
 
 
 async def _age(scene: OAuthServerScene, age: str) -> None:
-    """Let so much time pass for the tokens."""
+    """Let time pass for the tokens."""
     for table in ("access_tokens", "refresh_tokens", "grants"):
         await scene.service.run_sql(f"update oauth_{table} set expires_at = expires_at - %(age)s::interval", age=age)
     await scene.service.run_sql("select pg_notify('holdfast', 'api_keys ')")  # what was looked up before is forgotten

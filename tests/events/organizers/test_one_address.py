@@ -1,5 +1,5 @@
-"""An organizer whose address nobody has proved is kept apart from the person with the same address, until the owner of
-the address says that the organizer is theirs. So nobody stands in another person's way by registering their address.
+"""An organizer whose address is not proved is kept apart from the person with the same address, until the owner of
+the address says that the organizer is theirs. So no caller stands in another person's way by registering their address.
 """
 
 import asyncio

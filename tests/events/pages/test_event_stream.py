@@ -154,7 +154,7 @@ async def test_a_change_without_new_numbers_is_streamed_without_numbers(service:
         after = await reader.next()
 
     assert [(event["event"], event["data"].keys()) for event in (renamed, rewritten)] == [("changed", {"at"})] * 2
-    # A page names it in its address when it fetches itself, so that caches do not answer with the page of before.
+    # A page names it in its address when it fetches itself, so that caches do not answer with the older page.
     assert renamed["data"]["at"] < rewritten["data"]["at"]
     assert numbers(after)["left"] == 9
 

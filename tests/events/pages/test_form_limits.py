@@ -76,7 +76,7 @@ async def test_a_crowd_uses_up_the_shared_limit_of_forms_and_every_other_address
     person = Visitor(limited, address="198.51.100.1")
     last = [await person.send(crowded["id"], email=f"ann{number}@example.com") for number in range(6)]
 
-    # Of each address five, and of all together 50 more.
+    # Each address may send five, and all together 50 more.
     assert sum(statuses.count(303) for statuses in crowd) == 5 * 5 + 50
     assert [answer.status_code for answer in last] == [303] * 5 + [429]
     assert page_state(last[-1]) == "open"

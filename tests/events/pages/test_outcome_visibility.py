@@ -1,4 +1,6 @@
-"""The outcome of a form is for the browser that sent it. To all others the address is only registered already."""
+"""The outcome of a form is for the browser that sent it. All others are told only that the address is registered
+already.
+"""
 
 import asyncio
 import re

@@ -48,7 +48,7 @@ ABOUT_EVENTS: Mapping[str, Statuses] = {
     "/organizers/{slug}/events": {DRAFT: 303, WITHDRAWN: 303, CANCELLED: 303},
     "/organizers/{slug}/events.ics": {DRAFT: 200, WITHDRAWN: 200, CANCELLED: 200},
     "/organizers/{slug}/events.rss": {DRAFT: 200, WITHDRAWN: 200, CANCELLED: 200},
-    # A log that was public is not withdrawn. Of a draft it has nothing.
+    # A log that was public is not withdrawn. It has nothing about a draft.
     **{
         f"/log/events/{{id}}{generation}{path}": {DRAFT: 404, WITHDRAWN: status, CANCELLED: status}
         for generation in ("", "/{generation}")

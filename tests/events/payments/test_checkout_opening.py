@@ -28,7 +28,7 @@ async def held(shop: PaymentScene, event_id: int, email: str = ANN) -> Buyer:
 
 
 async def pass_minutes(shop: PaymentScene, minutes: int) -> None:
-    """Let the seats be held for so many minutes more, and what is to be done with the processor be due."""
+    """Let the seats be held for this many minutes more, and what is to be done with the processor be due."""
     await shop.service.run_sql(
         """
         with held as (update registrations set held_until = held_until - %(time)s where status = 'held')

@@ -135,7 +135,7 @@ async def test_a_dispute_of_an_unknown_payment_changes_nothing(shop: PaymentScen
 
 
 async def owner(shop: PaymentScene) -> Caller:
-    """Whoever has made the event."""
+    """No matter who has made the event."""
     [(organizer_id,)] = await shop.service.run_sql("select organizer_id from events")
     return api_key(1, organizer_id)
 

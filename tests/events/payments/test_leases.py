@@ -15,7 +15,7 @@ ANN = "ann@example.com"
 
 
 async def begin(shop: PaymentScene, seconds: float) -> "asyncio.Task[int]":
-    """Have a page opened by a call that takes so long. Returns when the call is under way."""
+    """Have a page opened by a call that takes a while. Returns when the call is under way."""
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault("slow", "/checkout/sessions", seconds=seconds))
     await shop.register_without_work(event_id, ANN)

@@ -58,7 +58,9 @@ async def test_a_message_about_an_unknown_object_is_accepted_and_changes_nothing
 
 
 async def test_a_checkout_of_a_stranger_with_the_same_reference_is_not_taken_for_ours(shop: PaymentScene) -> None:
-    """Whoever follows a payment link of the same account chooses the reference, and other services count from 1 too."""
+    """A payer who follows a payment link of the same account chooses the reference, and other services count from 1
+    too.
+    """
     event_id = await shop.event(await shop.organizer())
     buyer = await shop.register_without_work(event_id, ANN)
     [(payment_id,)] = await shop.service.run_sql("select id from payments")

@@ -247,7 +247,7 @@ async def test_a_person_who_moved_up_after_days_and_pays_reads_the_outcome(shop:
 
 
 async def refund_moment(shop: PaymentScene, days: int) -> str:
-    """The moment so many days before the event of a scene, as its English pages and mails write it."""
+    """The moment this many days before the event of a scene, as its English pages and mails write it."""
     ((begins, zone),) = await shop.service.run_sql("select datetime, timezone from events order by id limit 1")
     return ENGLISH.moment(begins - dt.timedelta(days=days), zone or "UTC")
 

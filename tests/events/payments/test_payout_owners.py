@@ -69,7 +69,7 @@ async def test_a_password_is_not_enough_for_payouts_before_the_address_is_proved
 
 
 async def test_a_password_is_not_enough_for_payouts_even_after_the_address_was_proved(shop: PaymentScene) -> None:
-    """Whoever made the organizer may have chosen it, and the owner has kept what was made."""
+    """The caller who made the organizer may have chosen it, and the owner has kept what was made."""
     password = "correct horse battery"
     await shop.service.organizer(is_proved=False, email=OWNER, password=password)
     await connect(await signed_in(shop))

@@ -14,7 +14,7 @@ from tests.helpers.event_visitor import Visitor, field_value, page_text
 from tests.helpers.payments import ANN, Buyer, PaymentScene, handle_of, own_page_path, pay_for_seat
 
 MANY_PAYMENTS = max(int(os.environ.get("HOLDFAST_SOAK", "0")), 100)
-"""`HOLDFAST_SOAK=20000 pytest -s` cancels an event with so many, and prints how long it takes."""
+"""`HOLDFAST_SOAK=20000 pytest -s` cancels an event with 20,000, and prints how long it takes."""
 
 
 async def payment(shop: PaymentScene, caller: Caller, ann: Buyer) -> PaymentView:

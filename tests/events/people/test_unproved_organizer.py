@@ -89,7 +89,7 @@ async def test_erasing_a_person_ends_the_organizer_that_a_stranger_made_with_the
     assert (await service.http.get("/organizers/planted-bank")).status_code == 404
     assert await service.run_sql("select cancelled_at is not null from events order by id") == [(False,), (True,)]
     assert (await Browser(service).send("/sign-in", email=EMAIL, password=PASSWORD)).status_code == 422
-    # The address is anybody's again.
+    # Any person can take the address again.
     await service.organizer(email=EMAIL)
 
 

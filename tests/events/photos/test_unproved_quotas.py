@@ -29,7 +29,7 @@ async def wish(client: Client, size: int) -> httpx2.Response:
 
 
 async def wished(client: Client, size: int, times: int) -> int:
-    """How many uploads of this size are allowed, of so many that are wished."""
+    """How many uploads of this size are allowed, if `times` are wished."""
     answers = [await wish(client, size) for _ in range(times)]
     for answer in answers:
         assert answer.status_code == 201 or (answer.status_code, answer.json()["code"]) == (422, "too_many_uploads")

@@ -71,7 +71,7 @@ class QueueScene:
         return await (client or self.ada).post("/api/queues/verify_token", {"token": token, **options})
 
     async def pass_time(self, seconds: float) -> None:
-        """Let exactly so much time pass for this queue since the last call, however long the test itself took."""
+        """Let exactly this time pass for this queue since the last call, however long the test itself took."""
         now = await self.clock()
         took, self.now = now - self.now, now
         await self.service.run_sql(SHIFT, id=self.id, now=now, took=took, seconds=seconds)
@@ -87,7 +87,7 @@ class QueueScene:
         return await release.release(self.service.database)
 
     async def tick(self, seconds: float = 1, times: int = 1) -> int:
-        """Let time pass with a release at the end of it, so many times; how many were released."""
+        """Let time pass with a release at the end of it, `times` times; how many were released."""
         released = 0
         for _ in range(times):
             await self.pass_time(seconds)

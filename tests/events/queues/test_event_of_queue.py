@@ -93,7 +93,7 @@ async def test_the_next_date_of_a_series_takes_the_room_along(service: Service) 
     assert queue["event_id"] != guarded.id
     following = (await guarded.ada.get(f"/api/events/{queue['event_id']}")).json()["data"]
     assert following["waiting_room_url"] == queue["waiting_room_url"]
-    # Who holds the address of the date before is led through to the next one.
+    # A guest with the address of the earlier date is led through to the next one.
     guest = GuestBrowser(guarded)
     await guest.look(guest.room_path)
     await guest.look(guest.room_path)

@@ -1,4 +1,4 @@
-"""The daily limit that an organizer sets for an API key: so many people it may register in a day, and never more."""
+"""The daily limit that an organizer sets for an API key: the key never registers more people in a day."""
 
 import asyncio
 import datetime as dt

@@ -11,7 +11,7 @@ from tests.helpers.events_service import Client, Service, running
 
 
 async def notified(service: Service) -> dict[str, bool]:
-    """Who is mailed about the registration, by address."""
+    """Whether each person is mailed about the registration, by address."""
     return dict(await service.run_sql("select email, notify from registrations join users on users.id = user_id"))
 
 

@@ -410,7 +410,7 @@ async def test_concurrent_cancellations_never_lose_a_seat_or_give_it_twice(
         assert (counted, waiting) == (len(seated), sum(status == "waitlisted" for _, status, _ in rows))
         assert counted <= places
         assert counted == places or waiting == 0
-        # Who has undone it is still there, unless the same round asked once more.
+        # A person who has undone the cancellation is still there, unless the same round asked once more.
         assert keepers - leavers <= {person for person, _, is_cancelling in rows if not is_cancelling}
         # The order is that of arrival: no guest waits before one who has a seat.
         assert [person for person, _, _ in rows][: len(seated)] == seated

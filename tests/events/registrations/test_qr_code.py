@@ -1,6 +1,6 @@
 """The picture with the QR code of a registration has exactly the modules of the code, and room around it.
 
-Codes are drawn by the library, or are sums of codes that it has drawn: so many texts of one length are tried.
+Codes are drawn by the library, or are sums of codes that it has drawn: so the tests can try many texts of one length.
 """
 
 from io import BytesIO

@@ -107,7 +107,7 @@ async def test_an_admin_registers_any_person_by_handle(service: Service) -> None
 
 
 async def test_registering_an_address_does_not_reveal_that_it_is_an_organizer(service: Service) -> None:
-    """Not its name, slug or role: whoever registers an address learns nothing but the handle."""
+    """Not its name, slug or role: a caller who registers an address learns only the handle."""
     ada = await service.organizer("Ada Events", email="ada@example.com", slug="ada-events")
     eve = await service.organizer("Eve Events", email="eve@example.com")
     for email in ("ada@example.com", "zoe@example.com"):

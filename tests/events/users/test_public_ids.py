@@ -38,7 +38,7 @@ async def test_an_account_gets_another_public_id_if_the_random_one_is_taken(
     draws: list[int] = []
 
     def urandom(size: int) -> bytes:
-        """The bytes of ids that are all taken the first time, but for so many that are free."""
+        """The bytes of ids that are all taken the first time, except for some that are free."""
         draws.append(size)
         if len(draws) > 1:
             return os.urandom(size)

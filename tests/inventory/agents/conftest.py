@@ -46,7 +46,7 @@ class Who(Struct):
 
 
 async def tell(reader: Reader, caller: Caller, command: AskWho) -> Who:
-    """Who asks."""
+    """The caller, its tenant and its scopes."""
     return Who(caller.id, caller.tenant_id, sorted(caller.scopes or ()))
 
 

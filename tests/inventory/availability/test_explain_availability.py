@@ -1,4 +1,4 @@
-"""Why just so many of a variant can be sold."""
+"""How many of a variant can be sold, and why."""
 
 from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop
 

@@ -40,7 +40,7 @@ class Storefront:
         raise AssertionError("The stream has ended.")
 
     async def shows_after(self, quantity: int) -> float:
-        """Seconds until it shows that so many can be sold."""
+        """Seconds until it shows that `quantity` can be sold."""
         began = time.monotonic()
         while (await self.next())["variants"].get(SINGLE) != quantity:
             pass

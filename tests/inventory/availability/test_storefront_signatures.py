@@ -12,7 +12,7 @@ from tests.helpers.inventory_service import Inventory, Shop, client_secret, runn
 
 
 def signed(shop: Shop, *, at: float = 0, secret: bytes | None = None, domain: str | None = None) -> str:
-    """A query as the platform would send it, so many seconds from now."""
+    """A query as the platform would send it, this many seconds from now."""
     return signatures.sign_proxy_query(domain or shop.domain, secret or client_secret(shop.settings), time.time() + at)
 
 

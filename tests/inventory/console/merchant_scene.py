@@ -66,7 +66,7 @@ class Admin:
         return await self.http.post(self.at(action or page), data={**tokens, **fields}, headers=SAME_SITE)
 
     def policy(self, answer: httpx2.Response) -> str:
-        """Who may show an answer in a frame."""
+        """The sites that may show an answer in a frame."""
         match = re.search(r"frame-ancestors ([^;]*)", answer.headers["content-security-policy"])
         assert match
         return match[1]

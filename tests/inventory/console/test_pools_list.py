@@ -68,7 +68,7 @@ async def test_the_line_of_a_pool_begins_on_its_first_day(admin: Admin, own_shop
 
     page = await admin.get()
 
-    # Of 14 days the last two have a level: 12 and 13 thirteenths from the left.
+    # The last two of 14 days have a level: 12 and 13 thirteenths from the left.
     assert re.findall(r'class="sparkline".*? d="\s*(.*?)"', page.text, re.DOTALL) == ["M92.3 2.0L100.0 2.0"]
 
 

@@ -74,7 +74,7 @@ async def endpoint(scene: PlatformScene) -> Endpoint:
 
 
 async def ends_in(scene: PlatformScene, seconds: float) -> None:
-    """Let the access token of the shop end in so many seconds, and nobody have the lease."""
+    """Let the access token of the shop end in this many seconds, and nobody have the lease."""
     await scene.inventory.sql(
         f"update platform_tokens set expires_at = now() + {seconds} * interval '1 second', leased_until = null"
     )

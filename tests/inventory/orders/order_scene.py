@@ -40,7 +40,7 @@ class OrderScene:
             self.messages.append(message)
 
     def sell(self, *sold: tuple[int, int]) -> Order:
-        """Sell so many of each variant, by their place."""
+        """Sell a number of each variant, by its place."""
         return self.platform.sell(
             DOMAIN, *(SaleLine(self.variants[number], n) for number, n in sold), even_if_sold_out=True
         )
@@ -91,5 +91,5 @@ async def open_scene(place: Settings | Place) -> AsyncGenerator[OrderScene]:
 
 
 async def catch_up_orders(scene: OrderScene) -> int:
-    """Of how many orders the platform had not told what they are like."""
+    """The number of orders that the platform had not told of, and that are read now."""
     return await catch_up(steps.Steps(scene.inventory.database), ShopTask(scene.shop.id))

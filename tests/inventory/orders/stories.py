@@ -41,12 +41,12 @@ class PlatformOrder:
         return line
 
     def more(self, line: int, quantity: int) -> None:
-        """So many more units of a line are ordered."""
+        """Order more units of a line."""
         self.lines[line][1] += quantity
         self.lines[line][2] += quantity
 
     def back(self, line: int, quantity: int, kind: str = "return", location: int | None = 1) -> dict[str, Any]:
-        """So many units of a line are taken back. Returns the refund."""
+        """Take units of a line back. Returns the refund."""
         self.lines[line][2] -= quantity
         refund = {
             "id": next(_numbers),

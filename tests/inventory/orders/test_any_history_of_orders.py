@@ -117,7 +117,7 @@ def order_of(message: WebhookMessage) -> int:
 
 
 def units_of_order(scene: OrderScene, order: Order) -> int:
-    """What an order has taken of the pool, reckoned by what is not with the shop any more."""
+    """What an order has taken of the pool, computed by what is not with the shop any more."""
     units = dict(zip(scene.variants, UNITS, strict=True))
     came_back = {line.id: 0 for line in order.lines}
     for refund in order.refunds:

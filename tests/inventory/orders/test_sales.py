@@ -201,5 +201,5 @@ async def test_numbers_of_an_order_may_be_texts(inventory: Inventory, golden: Sh
 
 
 async def aged(inventory: Inventory, days: int) -> None:
-    """Let all links be so many days old."""
+    """Let all links be this many days old."""
     await inventory.sql("update links set since = since - make_interval(days => %(days)s)", days=days)

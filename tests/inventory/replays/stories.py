@@ -12,7 +12,7 @@ UNTIL = SINCE + dt.timedelta(days=30)
 
 
 def gid(units: int) -> str:
-    """The id of the variant that has so many units."""
+    """The id of the variant that has this many units."""
     return f"gid://shopify/ProductVariant/{units}"
 
 

@@ -1,7 +1,7 @@
 """The client secret signs four kinds of messages: no message of one kind is accepted as one of another.
 
 Each kind is signed here as the platform signs it, with the parts that others choose: a visitor of a storefront chooses
-parameters of the proxy, whoever begins an install chooses its `state`, a merchant chooses names in webhooks.
+parameters of the proxy, the person who begins an install chooses its `state`, a merchant chooses names in webhooks.
 """
 
 import base64

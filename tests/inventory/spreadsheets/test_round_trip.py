@@ -43,7 +43,7 @@ async def exported(shop: Shop, kind: str) -> str:
 
 
 def lasting(text: str) -> list[dict[str, str]]:
-    """The rows of a sheet but for their versions and ids of pools, which belong to a shop."""
+    """The rows of a sheet without their versions and ids of pools, which belong to a shop."""
     rows = csv.DictReader(io.StringIO(text, newline=""))
     return [{name: cell for name, cell in row.items() if name not in {"version", "pool_id"}} for row in rows]
 

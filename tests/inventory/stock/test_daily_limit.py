@@ -1,4 +1,4 @@
-"""The daily limit that a merchant sets for the key of the shop: so many units it may move in a day, and never more."""
+"""The daily limit that a merchant sets for the key of the shop: the key never moves more units in a day."""
 
 import asyncio
 from typing import Any

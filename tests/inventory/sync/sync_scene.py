@@ -170,7 +170,7 @@ def sale_of(scene: SyncScene, title: str, change: int) -> OrderLevelChange:
 
 
 async def add_location(scene: SyncScene, name: str, *, service: bool = False, heard: bool = True) -> Location:
-    """Add a location that stocks singles, none as yet. `heard`: the platform tells of the location too."""
+    """Add a location that stocks singles and has none yet. `heard`: the platform tells of the location too."""
     location = scene.platform.add_location(DOMAIN, name, service=service)
     level = scene.platform.stock(DOMAIN, scene.variants["Single"].id, location.id, 0)
     if heard:

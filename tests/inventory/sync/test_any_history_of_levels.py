@@ -45,7 +45,7 @@ COUNTED, COUNTED_ELSEWHERE = 1_000, 100_000
 Step = tuple[str, int, int]
 
 BEHIND_SECONDS = 100
-"""How much earlier than now a story begins. It lasts at most so long."""
+"""How much earlier than now a story begins. It lasts at most this time."""
 
 places = st.integers(0, 2)
 steps = st.lists(

@@ -257,7 +257,9 @@ async def _is_empty(service: Service) -> bool:
 
 
 async def test_a_function_with_its_owners_rights_looks_for_nothing_in_a_temporary_schema(service: Service) -> None:
-    """Its caller could have put tables and functions there. Before, `enqueue_task` had the path of whoever migrated."""
+    """Its caller could have put tables and functions there. Before, `enqueue_task` had the path of the user who
+    migrated.
+    """
     rows = await service.run_sql(
         """
         select proname, proconfig from pg_proc

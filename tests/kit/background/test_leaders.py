@@ -45,7 +45,7 @@ class Peer:
 
 @contextlib.asynccontextmanager
 async def peers(settings: Settings, count: int, loops: tuple[str, ...] = LOOPS) -> AsyncGenerator[list[Peer]]:
-    """So many processes that have come one after the other."""
+    """Processes that have come one after the other."""
     running_peers = [Peer(settings, loops) for _ in range(count)]
     try:
         for number, peer in enumerate(running_peers):

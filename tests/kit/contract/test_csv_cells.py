@@ -27,7 +27,7 @@ def test_a_text_without_a_formula_stays_as_it_is(text: str) -> None:
 
 
 FORMATS = [CsvFormat(",", "."), CsvFormat(";", ",")]
-"""Of English and of German files."""
+"""The formats of English and of German files."""
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -145,7 +145,7 @@ async def test_a_body_of_another_content_type_is_refused(ada: Client, subtests: 
 
 
 def of_size(size: int) -> bytes:
-    """A body of exactly this many bytes, acceptable but for the length of the name."""
+    """A body of exactly this many bytes, acceptable except for the length of the name."""
     frame = b'{"api_key": {"name": "%s"}}'
     return frame % (b"x" * (size - len(frame) + 2))
 

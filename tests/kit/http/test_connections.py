@@ -38,7 +38,7 @@ async def answer(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def padded(size: int) -> bytes:
-    """A request whose head has so many bytes."""
+    """A request whose head has this many bytes."""
     start, end = b"GET / HTTP/1.1\r\nHost: here\r\nPadding: ", b"\r\n\r\n"
     return start + b"x" * (size - len(start) - len(end)) + end
 
@@ -220,7 +220,7 @@ async def test_a_client_that_reads_slowly_gets_the_whole_answer(hasty: Site) -> 
 
 
 async def until_left(site: Site, connections: int) -> None:
-    """Wait until the server has cut off all connections but so many."""
+    """Wait until the server has cut off all connections but this many."""
     await eventually(lambda: site.connections <= connections)
 
 

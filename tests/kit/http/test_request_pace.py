@@ -40,7 +40,7 @@ class Clock:
 
 
 class Numbered:
-    """A request that notes its number when it is begun. It takes so many seconds."""
+    """A request that notes its number when it is begun. It takes this many seconds."""
 
     def __init__(self, number: int, begun: list[int], clock: Clock | None = None, seconds: float = 0) -> None:
         self._number = number
@@ -202,7 +202,7 @@ async def site(pace: Held, begun: list[str]) -> AsyncIterator[Site]:
 
 
 async def waits(pace: Held, count: int = 1) -> None:
-    """When so many requests wait."""
+    """Wait until a number of requests wait."""
     await eventually(lambda: pace.count() == count)
 
 

@@ -90,7 +90,7 @@ async def wait_until_all_ended(service: Service, seconds: float = 10) -> None:
 
 
 async def has_received(server: Server, count: int) -> bool:
-    """Whether the mail server has got so many mails."""
+    """Whether the mail server has got this many mails."""
     return len(server.received) >= count
 
 

@@ -358,7 +358,7 @@ async def test_a_sender_of_the_version_before_and_this_one_do_not_send_at_the_sa
         old.execute("lock table mail_sender in exclusive mode")
         await post_mails(service, *PEOPLE)
         async with run_senders(service):
-            # Who waits for long must hold no snapshot: VACUUM could remove nothing meanwhile.
+            # A process that waits for long must hold no snapshot: VACUUM could remove nothing meanwhile.
             await eventually(waits)
             assert server.received == []
             old.commit()

@@ -106,5 +106,6 @@ async def test_every_other_organizer_has_a_turn_between_two_mails_of_one(
         between = set(since[: since.index(owner)] if owner in since else since)
         left[owner] -= 1
         waiting = {other for other, count in left.items() if count and other != owner}
-        # Who waits still has had a turn since the last one of this organizer, or this is the first turn of both.
+        # An organizer who still waits has had a turn since the last one of this organizer, or this is the first turn of
+        # both.
         assert owner not in since or waiting <= between

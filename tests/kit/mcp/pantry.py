@@ -197,7 +197,7 @@ async def faint(reader: Reader[Any], caller: Caller, command: Nothing) -> Sum:
 
 
 async def announce(tx: Tx[Any], uri: str, *, listed: bool = False) -> None:
-    """Tell everybody who listens that a jar has changed, once it has."""
+    """Tell all listeners that a jar has changed, once it has."""
     change = await tx.value("select nextval('jar_changes')")
     await tx.notify(CHANNEL, f"{change} {uri} {'listed' if listed else ''}")
 

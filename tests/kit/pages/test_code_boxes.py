@@ -9,7 +9,7 @@ SITE = Site("Holdfast")
 
 
 def box(lines: int, kind: str = "Python") -> str:
-    """The component with a program of so many lines."""
+    """The component with a program of this many lines."""
     environment = SITE._environments["en"]  # pyright: ignore[reportPrivateUsage] - a page shows it among others
     template = environment.from_string(
         '{% from "components.html" import copyable %}{{ copyable(text, "a", "Copy it", kind) }}'

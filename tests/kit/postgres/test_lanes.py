@@ -44,7 +44,7 @@ async def answers(tasks: Sequence[asyncio.Task[int]]) -> list[int | BaseExceptio
 
 
 async def waiting(rows: Rows, batches: int) -> None:
-    """Once so many batches wait."""
+    """Wait until a number of batches wait."""
     async with asyncio.timeout(5):
         while len(rows.waited) < batches:  # noqa: ASYNC110
             await asyncio.sleep(0)

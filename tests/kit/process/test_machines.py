@@ -17,7 +17,7 @@ async def is_listening(service: Service) -> bool:
 
 
 async def listeners(service: Service, count: int) -> bool:
-    """Whether so many processes listen."""
+    """Whether this many processes listen."""
     statement = """
         select from pg_stat_activity where datname = current_database() and application_name like '%% listener'
     """

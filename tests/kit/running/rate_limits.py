@@ -35,5 +35,5 @@ async def refusal_of(limits: Limits, name: str, who: str) -> Problem | None:
 
 
 async def count_admitted(limits: Limits, name: str, who: str, tries: int = 50) -> int:
-    """How many of so many requests are let through."""
+    """How many of `tries` requests are let through."""
     return [await refusal_of(limits, name, who) for _ in range(tries)].count(None)

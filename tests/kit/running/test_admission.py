@@ -39,7 +39,7 @@ class AdmissionScene:
         del self._waiting[:count], self._tasks[:count]
 
     async def finish_steadily(self, count: int, problem: Problem | None = None) -> None:
-        """Finish so many a second for ten seconds."""
+        """Finish `count` calls a second for ten seconds."""
         for _ in range(10):
             self.now += 1
             await self.finish(count, problem)

@@ -244,7 +244,7 @@ async def redis(port: int, command: str) -> str:
 
 
 async def register(client: Client, event_id: int, tries: int) -> list[int]:
-    """The statuses of so many requests that count against the limit of a key."""
+    """The statuses of this many requests that count against the limit of a key."""
     body = {"registration": {"event_id": event_id, "email": "ann@example.com"}}
     answers = await asyncio.gather(*(client.post("/api/registrations", body) for _ in range(tries)))
     return sorted(answer.status_code for answer in answers)

@@ -29,7 +29,7 @@ class Look(Command):
 
 
 async def put(tx: Tx[Any], caller: Caller, command: Put) -> int:
-    """Put a book of so many pages on the shelf, unless it is empty."""
+    """Put a book of this many pages on the shelf, unless it is empty."""
     await tx.run("insert into shelf values (%(pages)s)", {"pages": command.pages})
     if not command.pages:
         raise NOT_FOUND("There is nothing in it.")

@@ -1,4 +1,4 @@
-"""Slots: at most so many pieces of work of one owner at once, in turns of owners, and none waits for ever."""
+"""Slots limit the concurrent pieces of work of one owner; owners take turns, and none waits for ever."""
 
 import asyncio
 import contextlib
@@ -214,7 +214,7 @@ def test_slots_are_never_exceeded_lost_or_left_free_while_work_waits(
                         same = [other for other in held if other[:depth] == owner[:depth]]
                         assert len(same) <= max(1, max_running - 1)
                 waiting = [owner for task, (owner, _) in tasks.items() if task not in running and owner[0] == first]
-                if len(held) < max_running:  # whoever waits all the same has used up the share of its address
+                if len(held) < max_running:  # a caller who waits all the same has used up the share of its address
                     for owner in waiting:
                         shares = [len([o for o in held if o[:d] == owner[:d]]) for d in range(2, len(owner) + 1)]
                         assert any(share >= max(1, max_running - 1) for share in shares)

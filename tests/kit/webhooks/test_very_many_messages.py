@@ -1,6 +1,6 @@
 """The messages about the refunds of one cancelled event delay no other organizer, however many they are.
 
-`HOLDFAST_SOAK=200000 pytest -s` stores so many, and prints what it took until the last of them was fanned out.
+`HOLDFAST_SOAK=200000 pytest -s` stores 200,000, and prints what it took until the last of them was fanned out.
 """
 
 import os

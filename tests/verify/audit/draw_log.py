@@ -22,7 +22,7 @@ DrawLog = list[dict[str, Any]]
 
 
 def time_at(seconds: float) -> str:
-    """A time, so many seconds after the list closes, as a log has it."""
+    """A time, this many seconds after the list closes, as a log has it."""
     return (CLOSES + dt.timedelta(seconds=seconds)).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 

@@ -63,7 +63,7 @@ class HonestEvent:
         return [number for number, status in self.places.items() if status in statuses]
 
     def arrive(self, *, must_pay: bool = False) -> int:
-        """Somebody registers. Returns the number."""
+        """A person registers. Returns the number."""
         number = len(self.places) + 1
         if self.is_cancelled:
             outcome = "rejected"
@@ -84,13 +84,13 @@ class HonestEvent:
         self._promote()
 
     def put_aside(self, number: int) -> None:
-        """The organizer moves somebody from a seat to the waiting list."""
+        """The organizer moves a person from a seat to the waiting list."""
         self._move(number, "waitlisted", "organizer")
         self._aside.add(number)
         self._promote()
 
     def move_up(self, number: int) -> None:
-        """The organizer gives somebody who waits a seat, if there is one."""
+        """The organizer gives a person who waits a seat, if there is one."""
         if self._free() > 0:
             self._aside.discard(number)
             self._move(number, "registered", "organizer")

@@ -80,10 +80,11 @@ def verify(
 ) -> None:
     """Check that the public order was kept.
 
-    Of a log: the signature of its head, the hashes of all entries, that each outcome follows by the rules, and that the
-    head log of the service has the head; earlier logs of the same event are read too. Of a receipt: its signature, that
-    the log has the arrival, and what came later. It says at the end what was not checked. Exits with 0 if all that was
-    checked is right, with 1 if something is wrong or not proved, and with 2 if it could not be checked.
+    For a log, it checks the signature of its head, the hashes of all entries, that each outcome follows by the rules,
+    and that the head log of the service has the head; it reads earlier logs of the same event too. For a receipt, it
+    checks the signature, that the log has the arrival, and what came later. It says at the end what was not checked.
+    Exits with 0 if all that was checked is right, with 1 if something is wrong or not proved, and with 2 if it could
+    not be checked.
     """
     import asyncio
 

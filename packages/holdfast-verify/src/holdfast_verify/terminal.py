@@ -80,7 +80,7 @@ LOG_SECONDS = 10
 UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 Count = Callable[[int], None]
-"""Tells that so many more bytes are done."""
+"""Tells how many more bytes are done."""
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -57,7 +57,7 @@ async def age_keys(database: Signing, seconds: int) -> None:
 
 
 async def stored_key(database: Signing, signer: TokenSigner) -> ECKey:
-    """The only stored key, as whoever knows the secret has it."""
+    """The only stored key, as an owner of the secret has it."""
     await signer.jwks()
     ((sealed,),) = await run_sql(database, "select sealed from signing_keys")
     return ECKey.import_key(json.loads(SECRET.unseal(sealed)))

@@ -15,7 +15,7 @@ WIDTH, HEIGHT = 1200, 750
 CONTENT_TYPE = "image/jpeg"
 JPEG_QUALITY = 88
 SMOOTHING = 2
-"""Shapes are drawn so many times larger, and made smaller again: their edges are smooth then."""
+"""The factor by which shapes are drawn larger, before they are made smaller again: their edges are smooth then."""
 
 Colour = tuple[int, int, int]
 Point = tuple[float, float]

@@ -102,7 +102,7 @@ def cents_of(pack: Variant | LineItem) -> int:
 
 
 def total_of(quantities: Sequence[tuple[Variant | LineItem, int]], language: Language) -> str:
-    """What so many of these packs cost together, for people."""
+    """The price of packs together, by the quantity of each, as people read it."""
     return language.money(sum(cents_of(pack) * quantity for pack, quantity in quantities), CURRENCY)
 
 

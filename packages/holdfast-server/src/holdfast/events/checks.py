@@ -162,7 +162,7 @@ async def check_processor(inspection: EventsInspection) -> None:
         async for _ in processor.payments_since(datetime.now(UTC)):
             break
     except (ProcessorRefusal, ProcessorUnreachable) as error:
-        # To the service a wrong key is a fault that may pass: it calls again.
+        # The service takes a wrong key for a fault that may pass: it calls again.
         if isinstance(error, ProcessorRefusal) or getattr(error.__cause__, "http_status", None) == 401:
             inspection.wrong(
                 f"{location} refuses STRIPE_SECRET_KEY: {first_line(error)}",

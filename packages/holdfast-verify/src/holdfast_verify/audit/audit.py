@@ -67,7 +67,7 @@ class Audit:
     """The audit of one log. `read` is called with each entry, then `end`.
 
     origin     the origin of the checkpoint; None: any
-    arrivals   the number of arrivals by outcome; of a queue under `joined`. Who waits for a draw is not counted yet
+    arrivals   the number of arrivals by outcome, without people who wait for a draw; of a queue under `joined`
     changes    the number of changes of people by who made them
     released   the last ticket that was let in
     """

@@ -30,8 +30,8 @@ def check_turns(entries: Sequence[Entry], drawn: Sequence[int]) -> Iterator[str]
     entries    all entries of the log, in their order
     drawn      the tickets in their drawn order; empty: there is no draw
 
-    Who came after the list had closed follows in the order of the numbers. So do all, if a void draw was given up, or
-    if the event was cancelled before the draw.
+    People who came after the list had closed follow in the order of their numbers. If a void draw was given up, or if
+    the event was cancelled before the draw, all people come in that order.
     """
     line, is_decided, has_void = _TurnReplay(entries, drawn), False, False
     for entry in entries:
@@ -65,9 +65,9 @@ class _TurnReplay:
             self._left.add(entry["number"])
 
     def fault_of(self, number: int) -> str | None:
-        """What is wrong if it is the turn of a number now. Who has left is passed over.
+        """What is wrong if it is the turn of a number now. People who have left are passed over.
 
-        Numbers of an earlier log that were not drawn come before those of this one. Who of them has left is unknown.
+        Numbers of an earlier log that were not drawn come before those of this one. Which of them have left is unknown.
         """
         if self._last_earlier < number < self._first and self._turns <= len(self._drawn):
             self._last_earlier, self._turns = number, len(self._drawn)
@@ -83,7 +83,9 @@ class _TurnReplay:
 
 
 MAX_EARLIER_TICKETS = 3_000_000
-"""Tickets of earlier logs that a list may have: an order is computed of so many more than the log has entries."""
+"""Tickets of earlier logs that a list may have. The order is computed of at most this many tickets more than the log
+has entries.
+"""
 
 
 def check_draw(entries: Sequence[Entry], origin: str, root_at: Callable[[int], bytes]) -> list[str]:
@@ -110,8 +112,8 @@ def check_cosigned_freeze(
 ) -> list[str]:
     """What is wrong with the freeze of a log, by what witnesses cosigned before the round: a sentence for each fault.
 
-    head           the head of the log that is in the head log which they cosigned
-    cosigned_at    when they cosigned, by their names, of those whose cosignatures are verified
+    head           the head of this log in the head log that the witnesses cosigned
+    cosigned_at    the times of verified cosignatures, by the names of the witnesses
     """
     index = next((index for index, entry in enumerate(entries) if entry["kind"] == "freeze"), None)
     if index is None:
@@ -331,7 +333,7 @@ class _Draw:
         return freeze if self._is_repeated(freeze) else self._entries[freeze]["size"]
 
     def _can_have(self, count: int) -> bool:
-        """Whether a list can have so many tickets. If not, something else is wrong, which is said."""
+        """Whether a list can have this number of tickets. If not, something else is wrong, which is said."""
         return 0 <= count < min(self._first, MAX_EARLIER_TICKETS) + len(self._entries)
 
     def _indexes(self, kind: str) -> list[int]:

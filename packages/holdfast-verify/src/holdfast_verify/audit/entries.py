@@ -23,7 +23,7 @@ Moment = Annotated[dt.datetime, Meta(tz=True)]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Number = Annotated[int, Meta(ge=1, le=2**53)]
 Round = Annotated[int, Meta(ge=1, le=10**10)]
-"""A round of the beacon. The last one is in the year 2974: of later ones Python cannot compute the times."""
+"""A round of the beacon. The last one is in the year 2974: Python cannot compute the times of later ones."""
 
 Commitment = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{43}$")]
 
@@ -45,9 +45,9 @@ class DrawNaming(Struct):
 
 
 class OpenEntry(Struct, tag_field="kind", tag="open"):
-    """The log begins. Who came before has no number in it.
+    """The log begins. People who came before have no number in it.
 
-    in_draw    of the people who came before, how many wait for the draw of an event; None: no draw goes on
+    in_draw    how many of the people who came before wait for the draw of an event; None: no draw goes on
     event      `cancelled`, if the event was cancelled before
     """
 
@@ -181,7 +181,7 @@ class _EntryKind(Struct):
 _DECODER = msgspec.json.Decoder(AuditedEntry)
 
 _EARLIEST, _LATEST = dt.datetime(2000, 1, 1, tzinfo=dt.UTC), dt.datetime(3000, 1, 1, tzinfo=dt.UTC)
-"""Between these are all times that an entry may have. With others, Python cannot compute."""
+"""An entry may have any time between these. Python cannot compute with others."""
 
 
 def parse_entry(entry: bytes) -> AuditedEntry:

@@ -24,7 +24,7 @@ from holdfast_verify.audit.entries import (
 _STATUSES: tuple[RegistrationStatus, ...] = ("registered", "held", "waitlisted", "rejected", "removed", "in_draw")
 _CODES = {status: code for code, status in enumerate(_STATUSES)}
 _PUT_ASIDE_CODE = len(_STATUSES)
-"""The code of a person whom the organizer has put on the waiting list: there the person stays until moved back."""
+"""The code of a person whom the organizer has put on the waiting list. Only the organizer moves the person back."""
 
 SEATED = ("registered", "held")
 
@@ -48,7 +48,7 @@ class PlaceReplay:
     in_draw           people who wait for a draw
     is_by_draw        whether a draw was named, here or in an earlier log whose entries still wait
     awaits_draw       whether a draw is named, and neither made nor given up; a cancelled event does not wait for it
-    unjudged          promotions while people waited who came before the log, and whose order it does not tell
+    unjudged          promotions while people waited who came before the log: the log does not have their order
     expected_outcomes what the last outcome had to be by the rules; of a paid event a seat is held or registered
     """
 
@@ -86,7 +86,7 @@ class PlaceReplay:
             self.is_by_draw = True
 
     def arrive(self, number: int, outcome: RegistrationOutcome | None) -> Iterator[BrokenRule]:
-        """Replay an arrival, which has the next number. Who waits for a draw has no outcome yet."""
+        """Replay an arrival, which has the next number. A person who waits for a draw has no outcome yet."""
         yield from self.end_changes()
         self.expected_outcomes = ()
         if outcome is None:
@@ -225,7 +225,7 @@ class PlaceReplay:
                 self.unjudged += 1
 
     def _check_status_before(self, number: int | None, before: RegistrationStatus) -> Iterator[BrokenRule]:
-        """The fault if a person did not have what the change says that it had before."""
+        """The fault if the earlier status in a change is not the status that the person had."""
         if number is None:
             return
         known = self.status(number)
@@ -242,7 +242,7 @@ class PlaceReplay:
             self._join_waitlist(number)
 
     def _end_promotions(self) -> Iterator[BrokenRule]:
-        """The people who moved up are the first who waited. The order in which one statement has logged them is any."""
+        """The people who moved up are the first who waited. One statement logs them in any order."""
         if not self._promoted:
             return
         first = self._first_on_waitlist()
@@ -261,7 +261,7 @@ class PlaceReplay:
         heapq.heappush(self._waitlist, (self._rank(number), number))
 
     def _rank(self, number: int) -> int:
-        """The place of a number in the order: the number itself, but for those whom a draw has placed."""
+        """The place of a number in the order: the number itself, except for people whom a draw has placed."""
         return self._ranks.get(number, number)
 
     def _count(self, status: RegistrationStatus, difference: int) -> None:
@@ -298,7 +298,7 @@ class PlaceReplays:
         return self._replays[0]
 
     def arrive(self, number: int, outcome: RegistrationOutcome | None) -> Iterator[BrokenRule]:
-        """Replay an arrival, which has the next number. Who waits for a draw has no outcome yet."""
+        """Replay an arrival, which has the next number. A person who waits for a draw has no outcome yet."""
         yield from self._replay_outcome(number, outcome, lambda replay: replay.arrive(number, outcome))
 
     def place_drawn(self, number: int, outcome: RegistrationOutcome) -> Iterator[BrokenRule]:

@@ -13,7 +13,7 @@ from holdfast_verify.check.options import CheckProgress
 from holdfast_verify.check.trusted_key import TrustedKey
 
 TIMEOUT_SECONDS = 65.0
-"""Seconds for which what differs is read again."""
+"""Seconds for which a difference is read again."""
 
 PAUSE_SECONDS = 1.0
 MAX_ANSWER_SECONDS = 60.0
@@ -52,7 +52,7 @@ class CaughtUp(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """What the service shows, and what the log leads to, as long as it was waited for. `sentence` has both."""
+    """What the service shows and what the log leads to, when the wait was over. `sentence` has both."""
 
     public_value: Hashable
     logged_value: Hashable

@@ -81,8 +81,8 @@ class HashResult(Struct):
     """The result of the check of the hashes.
 
     end              up to where the log was read
-    findings         what is wrong, but for earlier heads
-    is_whole         whether the entries lead to the signed root, and so are the ones that were signed
+    findings         what is wrong, except with earlier heads
+    is_whole         whether the entries lead to the signed root: then they are the ones that were signed
     contradicted     the earlier heads with which the log does not begin, each with what is wrong
     """
 

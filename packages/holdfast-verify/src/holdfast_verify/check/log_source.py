@@ -14,7 +14,7 @@ MAX_FILE_BYTES = 4_000_000
 """The largest file of a log that is read: a bundle of 256 entries has about 60 kB."""
 
 REQUEST_TIMEOUT_SECONDS = 20.0
-"""Seconds for which the next bytes of an answer are waited for."""
+"""Seconds to wait for the next bytes of an answer."""
 
 ANSWER_TIMEOUT_SECONDS = 120.0
 """Seconds within which an answer has to be complete."""

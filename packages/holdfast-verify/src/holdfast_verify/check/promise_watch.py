@@ -135,7 +135,7 @@ class PromiseWatch:
 
 
 def _sentence(entry: ChangeEntry) -> str:
-    """Who changed what."""
+    """The sentence about a change: who made it, and what it changed."""
     at, got = _time(entry.at), STATUS_TEXTS.get(entry.after or "", str(entry.after))
     reason = f" ({entry.reason})" if entry.reason else ""
     who: dict[Actor, str] = {"person": "You", "organizer": "The organizer", "service": "The service"}

@@ -28,7 +28,7 @@ PERSON_PATH = re.compile(r"/api/(?:registrations/\d+|queues/\d+/status)/([^/]+)"
 
 
 class Promise(Struct):
-    """What the service has promised: that the log will tell of an arrival within so many seconds."""
+    """What the service has promised: that the log will have an arrival within a time."""
 
     log: str
     at: Moment

@@ -53,7 +53,7 @@ from holdfast_verify.formats.tree import (
 )
 
 MAX_WAIT_SECONDS = 10
-"""Seconds for which a head is waited for that is not in the head log yet. It takes one or two."""
+"""Seconds to wait for a head that is not in the head log yet. It takes one or two."""
 
 
 class HeadLogResult(Struct):
@@ -372,7 +372,7 @@ def check_saved_head(saved: Checkpoint, logs: Sequence[ReadLog], *, has_newest: 
 def check_published_heads(
     published: PublishedHeads, logs: Sequence[LogGeneration], *, has_newest: bool
 ) -> list[AuditFinding]:
-    """What is wrong with logs, of which the head log has these heads: larger ones, and logs that are not there.
+    """What is wrong with logs, judged by their heads in the head log: a head there is larger, or a log is missing.
 
     has_newest    whether the last log is the newest that there is
     """

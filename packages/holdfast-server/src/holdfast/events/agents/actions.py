@@ -93,7 +93,7 @@ OPERATIONS: Mapping[str, SubjectFunction] = {
     "ping_webhook": _organizer,
     "resend_webhook_messages": _organizer,
 }
-"""The operations that are stored. Agents that ask first are refused the last ones: nobody approves them."""
+"""The operations that are stored. Agents that ask first are refused the last ones, which no person approves."""
 
 _VERSION_OF_EVENT: LiteralString = "select md5(events::text) from events where id = %(event_id)s"
 _VERSION_OF_REGISTRATION: LiteralString = """

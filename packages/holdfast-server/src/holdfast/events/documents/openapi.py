@@ -288,7 +288,7 @@ def type_in_words(schema: Mapping[str, Any]) -> str:
 
 
 def limits_in_words(schema: Mapping[str, Any]) -> list[str]:
-    """The limits of a value: `at least 1`, `1 to 300 characters`. Of a list: those of its items."""
+    """The limits of a value: `at least 1`, `1 to 300 characters`. For a list, the limits of its items."""
     bounded = [schema, *schema.get("anyOf", ()), *([schema["items"]] if "items" in schema else ())]
     return [
         f"{limits}{unit}"

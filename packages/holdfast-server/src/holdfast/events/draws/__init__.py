@@ -1,1 +1,1 @@
-"""Draws: an order that no person can choose or foresee, and that everyone can compute again."""
+"""Draws: an order that no person can choose or foresee, and that every person can compute again."""

@@ -148,7 +148,7 @@ class LogBundle(NamedTuple):
 
 
 Changer = Literal["organizer", "person", "service"]
-"""Who changes a registration: the organizer, the person registered, or the service by its rules."""
+"""The side that changes a registration: the organizer, the person registered, or the service by its rules."""
 
 
 def new_nonces(count: int) -> bytes:

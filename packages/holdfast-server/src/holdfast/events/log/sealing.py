@@ -7,8 +7,8 @@ having two versions:
 2. One transaction at a time turns pending rows into entries, stores tiles and head, and deletes the rows.
 3. A head is signed and shown when the commit of its transaction is confirmed: then it is as durable as configured. The
    transaction that stores the signed head also writes to `log_pending` what the head log gets of it (`head_log.py`).
-   Of a head that another process has left, nobody knows whether it is durable: it is read in a transaction that stores
-   nothing but waits until all earlier commits are.
+   A head that another process has left may not be durable yet: it is read in a transaction that stores nothing, but
+   waits until all earlier commits are durable.
 
 So what was signed cannot be lost in a failure, and a process that is killed leaves what the next one continues.
 """

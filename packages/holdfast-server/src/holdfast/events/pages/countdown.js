@@ -17,7 +17,7 @@ function count() {
     const left = Math.max(0, Math.round((Date.parse(line.dataset.until) - Date.now() - skew.get(line.dataset.now)) / 1000));
     line.querySelector(".left").textContent = clock(left);
     line.hidden = false;
-    // The page of an outcome looks again by itself. Another one is loaded anew, and its button is gone then.
+    // The page of an outcome looks again by itself. Another one is loaded again, and its button is gone then.
     if (left === 0 && !over && !document.querySelector("main[data-refresh]")) {
       over = true;
       const { page } = document.querySelector("main").dataset;

@@ -19,7 +19,7 @@ from holdfast.events.seats.seats import PaymentStatus, SessionPayment
 from holdfast.kit.background.leases import LeasedRow, RowTable
 
 SPARE_MINUTES = 45
-"""The processor's page is open for so much longer than the time to pay, from the first call about it."""
+"""How much longer than the time to pay the processor's page is open, from the first call about it."""
 
 MAX_OPEN_MINUTES = 23.9 * 60
 """The processor keeps no page open for more than 24 hours."""
@@ -28,13 +28,13 @@ MIN_OPEN_MINUTES = 31
 """The processor opens no page that ends in less than 30 minutes. Calls take a while, and clocks differ."""
 
 OPENING_RETRY_HOURS = 24
-"""Opening pages for one seat is retried for so long if the processor never answers."""
+"""How long opening pages for one seat is retried if the processor never answers."""
 
 POLL_SECONDS = 10
 """Seconds between polls of a payment if the processor sends no messages."""
 
 GRACE_MINUTES = 5
-"""For so long after its end, a page counts as possibly open: clocks differ, and payments take a while."""
+"""How long after its end a page counts as possibly open: clocks differ, and payments take a while."""
 
 
 class PaymentRow(Struct):

@@ -153,7 +153,7 @@ PAYOUTS = "/console/payouts"
 RETURN = f"{PAYOUTS}/return"
 
 UNFINISHED_DAYS = 30
-"""An account that is not ready is polled for so long after its owner was sent to the processor."""
+"""How long an account that is not ready is polled after its owner was sent to the processor."""
 
 
 class CreateOnboardingLink(Command):

@@ -1,8 +1,8 @@
 """Removes from image files everything that is not part of the picture: metadata, thumbnails, and what follows its end.
 
-A file is a sequence of parts. The parts of the picture are copied byte for byte. Of the metadata, only the orientation
-is copied. Dropped parts are not checked, and never make a file unfit: phones store films and data of their own after
-the picture, and editors store wrong check values. Pictures are not decoded here: see `image.py`.
+A file is a sequence of parts. The parts of the picture are copied byte for byte. The orientation is the only metadata
+that is copied. Dropped parts are not checked, and never make a file unfit: phones store films and data of their own
+after the picture, and editors store wrong check values. Pictures are not decoded here: see `image.py`.
 """
 
 import re

@@ -85,8 +85,8 @@ async def accept(tx: Tx, keys: Sequence[str]) -> None:
 
 
 # A photo that no event has shown for an hour is not leased, since it is deleted after a day. When an event shows it
-# again, a poll finds it. After three leases of which nothing came, a photo is left alone for minutes. Of the photos
-# of an organizer, the latest is leased first.
+# again, a poll finds it. After three leases of which nothing came, a photo is left alone for minutes. The latest photo
+# of an organizer is leased first.
 UNSCALED = RowTable(
     "photos",
     "key",

@@ -56,7 +56,7 @@ async def require_share(tx: Tx, organizer_id: int, size: int) -> Sequence[str] |
     )
     if not rows:
         return None
-    # Organizers of before, and those that an operator has made, have a share each.
+    # Earlier organizers, and those that an operator has made, have a share each.
     [(registered_from,)] = rows
     networks: Sequence[str] = registered_from or [f"organizer {organizer_id}"]
     await tx.run("select pg_advisory_xact_lock(%(lock)s)", {"lock": ADVISORY_LOCK_ID})

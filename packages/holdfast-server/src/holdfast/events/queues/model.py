@@ -302,7 +302,7 @@ class Joined(Struct):
 
 
 class Status(Struct, omit_defaults=True):
-    """Where a visitor stands. Who was released, and whose token is valid, finds it here."""
+    """Where a visitor stands. A visitor who was released finds the token here while it is valid."""
 
     status: Literal["waiting", "not_in_queue"]
     position: Annotated[

@@ -1,20 +1,20 @@
 // Brings a waiting room up to date without reloading it. The page does the same by itself where no script runs.
 //
-// While we wait, the numbers are reckoned from our ticket and from what is the same for all who wait (`data-shared`): that
-// is one answer for all visitors, which caches may keep. The page itself is fetched when it is our turn.
+// While we wait, the numbers are computed from our ticket and from what is the same for all who wait (`data-shared`):
+// that is one answer for all visitors, which caches may keep. The page itself is fetched when it is our turn.
 "use strict";
 
 const PRESSED_MS = 50; // between two looks whether a person still presses something
 
 let timer;
 let announcedAt = Date.now();
-// Of a visitor who waits: `shared`, `ticket` (the place in line), `joinedAt`, the highest `serving` that was seen, whether
-// a draw is still to change the place, and whether the visitor came too late for it.
+// What is known of a visitor who waits: `shared`, `ticket` (the place in line), `joinedAt`, the highest `serving` that
+// was seen, whether a draw is still to change the place, and whether the visitor came too late for it.
 let place;
 
 // Times are those of the visitor's own clock, so they name no zone.
 function localize() {
-  // The page is in one language. Of the languages of the browser, the one for it may write times in another way.
+  // The page is in one language. The browser may have a variant of this language that writes times in another way.
   const { lang } = document.documentElement;
   const locale = navigator.languages.find((candidate) => candidate.split("-")[0] === lang) ?? lang;
   for (const time of document.querySelectorAll("time")) {

@@ -85,7 +85,7 @@ CREATE FUNCTION announce() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 begin
-    -- What is being told at this moment is locked, and finds what comes later by itself.
+    -- An announcement that is being sent is locked. The sender finds later changes by itself.
     if new.cancelled_at is not null then
         delete from mail_announcements
          where id in (select id from mail_announcements where event_id = new.id for update skip locked);
@@ -564,7 +564,7 @@ begin
     update logs set moved = moved + changes
       from (select log_id, count(*) as changes from logged where by = 'organizer' group by log_id) as counted
      where logs.id = log_id;
-    -- Who registers again arrives again. An older version keeps what the log says of the first time.
+    -- A person who registers again arrives again. An older version keeps what the log says of the first time.
     update registrations set log_number = null, nonce = null, logged_as = null
      where (event_id, user_id) in (select event_id, user_id from after
                                     where status = 'pending' and log_number is not null);
@@ -711,7 +711,7 @@ begin
     update logs set removed = removed + changes
       from (select log_id, count(*) as changes from logged where by = 'organizer' group by log_id) as counted
      where logs.id = log_id;
-    -- A ticket of a draw stays in its list, and is nobody's.
+    -- A ticket of a draw stays in its list, and belongs to no person.
     update event_entries set user_id = null from before
      where event_entries.event_id = before.event_id and ticket = log_number;
     return null;

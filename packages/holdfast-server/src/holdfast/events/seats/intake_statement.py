@@ -51,8 +51,8 @@ def _request(name: LiteralString, limit_id: LiteralString = "", limit_column: Li
                              union all
                              select id, public_id from users
                               where users.public_id = request.public_id and users.email is not null and {OWNS_EMAIL}
-                                -- With an organizer's key a public id finds a person only if it is that of the
-                                -- organizer itself, or if the person has registered with the organizer before.
+                                -- If the caller has an organizer's key, a public id finds a person only if it is that
+                                -- of the organizer itself, or if the person has registered with the organizer before.
                                 and (request.tenant_id is null or users.id = request.tenant_id
                                      or (select true from registrations
                                           where user_id = users.id and {ORGANIZER} = request.tenant_id limit 1))
@@ -141,8 +141,8 @@ _CREATED: LiteralString = """
 def _checked(limit_id: LiteralString, renews: LiteralString) -> LiteralString:
     return f"""
     checked as (
-        -- The organizer of an event that is handed over just now is the one of the row that is locked. So is whether
-        -- it is published, and whether its log goes on.
+        -- If an event is handed over just now, the locked row has its organizer, whether it is published, and whether
+        -- its log goes on.
         select request.index, request.event_id,
                coalesce(free_events.organizer_id, request.organizer_id) as organizer_id,
                coalesce(request.user_id, created.id) as user_id,

@@ -123,7 +123,7 @@ class TextRenderer:
         if known := self._remembered.get(key):
             return known.text
         async with renderer.slots.slot_of(owner):
-            # Of several requests with one text, the first one has it rendered.
+            # The first of several requests with one text has it rendered.
             if known := self._remembered.get(key):
                 return known.text
             began = time.monotonic()

@@ -26,7 +26,8 @@ Name = Annotated[str | None, Meta(description="null where it is not known to you
 IS_KNOWN: LiteralString = "(seen_by is null or users.id = seen_by or users.role = 'user')"
 """SQL condition: the organizer in the column `seen_by` may know name, slug and role in a row of `users`. Null: admin.
 
-An organizer may know its own account. Of another organizer who is registered for its events, only the address.
+An organizer may know its own account. It may know only the address of another organizer who is registered for its
+events.
 """
 
 

@@ -66,7 +66,7 @@ class Limit(Struct):
 
 
 class Explanation(Struct):
-    """Why just so many of a variant can be sold."""
+    """How many of a variant can be sold, and why."""
 
     variant_gid: str
     effective: Annotated[int | None, Meta(description="null while one of its pools is not active.")]

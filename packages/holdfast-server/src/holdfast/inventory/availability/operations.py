@@ -47,7 +47,7 @@ def _availability(shared_inventory_id: int, stock: Stock, command: GetAvailabili
 
 @refuses(NOT_FOUND)
 async def explain(reader: Reader, caller: Caller, command: ExplainAvailability) -> Explanation:
-    """Why so many of a variant can be sold: the computation for each pool that it draws on."""
+    """How many of a variant can be sold, and why: the computation for each pool that it draws on."""
     gid = command.variant_gid
     stock = await read_stock(reader, caller.tenant, TouchedRows((), [gid]))
     if not stock.pools_of_variant(gid):

@@ -49,7 +49,8 @@ class ListActors(Command):
 
 
 class EntryActor(Struct, frozen=True):
-    """Who made an entry: the address or the platform's number of a merchant, or the id of an agent's key.
+    """The person or agent that made an entry: the address or the platform's number of a merchant, or the id of an
+    agent's key.
 
     agent_name    what the program of the agent calls itself; None: not stated
     """

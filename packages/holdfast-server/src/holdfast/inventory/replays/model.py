@@ -129,7 +129,7 @@ class PoolResult(Struct, frozen=True):
 
     @property
     def goods_left(self) -> int:
-        """How many units the orders have left; below zero: so many more were sold than there were."""
+        """How many units the orders have left; below zero: how many more were sold than there were."""
         return self.began_with - sum(pack.sold * pack.units_per_sale for pack in self.packs)
 
     @property

@@ -125,7 +125,7 @@ def _sold_by_variant(orders: Sequence[PastOrder], members: Mapping[str, Suggeste
 def _units_at_start(
     members: Sequence[SuggestedMember], levels_at_start: Mapping[str, int], sold: Mapping[str, int]
 ) -> int:
-    """The single units at the beginning. Of a variant that the platform does not count, what was sold was there."""
+    """The single units at the beginning. If the platform does not count a variant, what was sold was there."""
     members_at_start = [
         SuggestedMember(
             replace(member.variant, available=levels_at_start.get(member.variant.gid, 0)), member.units_per_sale

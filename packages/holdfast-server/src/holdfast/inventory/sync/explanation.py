@@ -164,7 +164,9 @@ def _by_kind(changes: Sequence[PendingChange]) -> list[Sequence[PendingChange]]:
 def _extend(
     combinations: Mapping[tuple[int, int], _Placement], group: Sequence[PendingChange], *, has_others: bool
 ) -> dict[tuple[int, int], _Placement]:
-    """The combinations with a place of a further group. Of equal sums, those with most groups at set levels."""
+    """The combinations with a place of a further group. Among combinations with equal sums, those with most groups at
+    set levels.
+    """
     amount = sum(change.amount for change in group)
     extended: dict[tuple[int, int], _Placement] = {}
     for before in combinations.values():

@@ -49,7 +49,7 @@ class RetryBackoff(NamedTuple):
     longest: float
 
     def pause(self, attempts: int) -> float:
-        """Seconds until the retry after so many attempts."""
+        """Seconds until the retry after a number of attempts."""
         return min(self.first * 2 ** min(attempts - 1, 20), self.longest)
 
 

@@ -158,7 +158,7 @@ class Schedule(NamedTuple):
 
     @classmethod
     def minutes(cls, count: int) -> "Schedule":
-        """Every so many minutes, beginning with each full hour."""
+        """Every `count` minutes, beginning with each full hour."""
         return cls("* * * * *" if count == 1 else f"*/{count} * * * *")
 
     @classmethod
@@ -286,7 +286,7 @@ async def _retry_stalled_jobs(database: Database[Any], manager: JobManager, limi
     """
 
     async def retry_alone(tx: Tx[Any]) -> None:
-        # Of two concurrent processes, one could treat a job as stalled that the other has just restarted.
+        # One of two concurrent processes could treat a job as stalled that the other has just restarted.
         if await tx.value("select pg_try_advisory_xact_lock(hashtext('stalled jobs'))"):
             await retry_stalled(manager, limits)
 
@@ -307,7 +307,7 @@ async def _overdue_seconds(reader: Reader[Any]) -> float:
         """
         select greatest(0, extract(epoch from clock_timestamp() - least(
             (select min(scheduled_at) from procrastinate_jobs where status = 'todo' and scheduled_at is not null),
-            -- Of jobs that are to be done at once, the first that was stored.
+            -- The first stored job among those that are to be done at once.
             (select min(at) from procrastinate_events
               where job_id = (select min(id) from procrastinate_jobs
                                where status = 'todo' and scheduled_at is null)))))::float8

@@ -10,8 +10,8 @@ from holdfast.kit.contract.client import path_of
 Principal = Literal["api_key", "access_token", "person", "platform", "stranger", "system"]
 
 Owner = tuple[Hashable, ...]
-"""Who has a share of what is limited, such as `("strangers", "address 192.0.2.1")`. Each part has a share of the one
-before.
+"""The owner of a share of what is limited, such as `("strangers", "address 192.0.2.1")`. Each part has a share of the
+one before.
 """
 
 STRANGERS = "strangers"
@@ -60,7 +60,7 @@ class Caller(Struct, frozen=True):
 
     @property
     def owner(self) -> Owner:
-        """Who shares with others what the work of this caller takes: its tenant, its address, or itself."""
+        """The owner whose share the work of this caller uses: its tenant, its address, or itself."""
         if self.tenant_id:
             return (self.tenant_id,)
         return (STRANGERS, *path_of(self.name)) if self.principal == "stranger" else (self.name,)

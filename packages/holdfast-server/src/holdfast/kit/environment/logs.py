@@ -1,7 +1,7 @@
 """Logs, to standard error: readable lines on a terminal, else one JSON object a line. Few lines tell of an outage.
 
-While the database is away, everything that needs it fails again and again. Of each kind of failure the log gets one
-line a minute, without a traceback.
+While the database is away, everything that needs it fails again and again. The log gets one line a minute for each kind
+of failure, without a traceback.
 """
 
 import logging

@@ -76,7 +76,7 @@ class RequestMetrics:
         return REQUEST_SECONDS.labels(self._operation)
 
     def add(self, status: int, seconds: float) -> None:
-        """Count a request that was answered with a status within so many seconds."""
+        """Count a request, by the status and the seconds of its answer."""
         self._seconds.append(seconds)
         self._statuses.append(status)
         if len(self._seconds) == 1:

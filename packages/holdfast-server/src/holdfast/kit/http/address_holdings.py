@@ -26,7 +26,7 @@ class AddressHoldings(Generic[T]):
         self._things: dict[str, dict[T, None]] = {}
         """The things of each address, the oldest first."""
         self._addresses: dict[int, dict[str, None]] = {}
-        """The addresses that hold so many things."""
+        """The addresses, by the number of things that they hold."""
         self._max_held = 0
 
     def __len__(self) -> int:

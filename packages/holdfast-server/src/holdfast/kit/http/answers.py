@@ -124,7 +124,7 @@ async def _wait_for_disconnect(request: Request) -> None:
 class PlainEndpoint:
     """An endpoint that every client may call, without limit and uncounted. Its replies are in memory.
 
-    reply        returns the reply to GET and HEAD. Of a header that is sent several times, it gets all values
+    reply        returns the reply to GET and HEAD. It gets all values of a header that is sent several times
     preflight    the headers of the answer to OPTIONS, which says who may read the document; None: it refuses OPTIONS
     """
 

@@ -1,4 +1,4 @@
-"""The ASGI application of a service: one look-up finds what answers a path. What no route answers, it refuses."""
+"""The ASGI application of a service: one look-up finds what answers a path. It refuses what no route answers."""
 
 import traceback
 from collections.abc import Callable, Collection, Iterable, Sequence

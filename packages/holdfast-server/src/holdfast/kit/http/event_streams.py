@@ -147,7 +147,7 @@ class Notice(Struct, omit_defaults=True):
     """The data of a message after which each reader sends a request.
 
     at        when it was published, in milliseconds since 1970. A page that fetches itself names it in its address, so
-              that no cache in front of the service answers with a page of before
+              that no cache in front of the service answers with an older page
     spread    see `Feed.spread_seconds`
     """
 

@@ -122,8 +122,8 @@ class _PatternsOfLength(Generic[T]):
 class PathIndex(Generic[T]):
     """Values by path. The time of a look-up does not depend on the number of paths.
 
-    Of several paths that match, the one with the most literal parts is found; of those with as many, the one whose
-    fields come later. A path that ends with all that is left is found only if no other matches.
+    If several paths match, the one with the most literal parts is found; if several have as many, the one whose fields
+    come later. A path that ends with all that is left is found only if no other matches.
     """
 
     def __init__(self) -> None:

@@ -186,7 +186,8 @@ class OwnerTurns:
 
 
 class LeaseSize:
-    """How much the next lease takes: as many mails as leave within its time, from as few shards as have so many.
+    """How much the next lease takes: as many mails as can be sent within its time, from as few shards as have that many
+    mails.
 
     So mails that become due one by one are leased, rendered and sent together, and many due mails are spread over the
     connections of all processes.
@@ -204,7 +205,7 @@ class LeaseSize:
         self.shards = max(self.shards // 2, 1) if self.has_more else min(self.shards * 2, MAX_SHARDS_OF_LEASE)
 
     def note_duration(self, count: int, seconds: float) -> None:
-        """Note how long so many mails took on one connection."""
+        """Note how many seconds a number of mails took on one connection."""
         affordable = int(count * LEASE_TURN_SECONDS / max(seconds, 0.001))
         self.mails = min(max(affordable, MIN_MAILS_OF_LEASE), MAX_MAILS_OF_LEASE)
 

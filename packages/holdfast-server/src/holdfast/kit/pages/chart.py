@@ -103,7 +103,7 @@ def draw_steps(
     by_step: dict[int, Point] = {}
     marks: dict[tuple[int, str], Mark] = {}
     for (moment, value), kind in zip(values, kinds or [""] * len(values), strict=True):
-        # Of the changes in one step of the drawing, only the last is visible, and the last mark of each kind.
+        # Only the last change in a step of the drawing is visible, and the last mark of each kind.
         step = int((moment - start).total_seconds() / span * MAX_POINTS)
         by_step[step] = Point(moment, value, across(moment), kind)
         if kind:

@@ -360,7 +360,7 @@ def _environment() -> dict[str, str]:
 
 
 class Progress:
-    """Logs what is waited for, each time that so many seconds have passed."""
+    """Logs at regular intervals what is waited for."""
 
     def __init__(self) -> None:
         self._begun_at = time.monotonic()

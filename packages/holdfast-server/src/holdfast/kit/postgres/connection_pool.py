@@ -39,7 +39,7 @@ SESSION_SETTINGS = f"""
     -- Statements are look-ups, planned alike for all values. Planning them each time took a third of what a change of
     -- stock costs PostgreSQL. `tests/plans` judges the plans without values.
     set plan_cache_mode = force_generic_plan;
-    -- A statement waits so long for a row that others have locked, and is then refused.
+    -- The time that a statement waits for a row that others have locked. Then it is refused.
     set lock_timeout = '5s';
     set idle_in_transaction_session_timeout = '{STALL_TIMEOUT_SECONDS}s';
     set tcp_keepalives_idle = 10;

@@ -1,7 +1,7 @@
 """Caches results of look-ups for a second, and drops them as soon as a change of them is announced.
 
-So many requests for the same row query the database once a second, or once a change. Those that come at the same moment
-wait for the same query.
+Any number of requests for the same row query the database once a second, or once a change. Those that come at the same
+moment wait for the same query.
 """
 
 import asyncio

@@ -235,7 +235,8 @@ def document(
 
 
 def document_page(path: str, render: Callable[[Language], str]) -> Route:
-    """A page that everybody gets alike, in each language. Like a document it may be cached, and is sent compressed.
+    """A page that is the same for all visitors, in each language. Like a document it may be cached, and is sent
+    compressed.
 
     render    makes the page, once for a language
     """

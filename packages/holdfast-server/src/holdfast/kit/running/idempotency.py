@@ -70,8 +70,8 @@ class PeopleInAnswers:
     """The people that answers are about. Their answers are erased with them, by `forget_people`.
 
     person_of    returns the public id of the person that an answer is about; None: it is about no person
-    find_known   SQL: the public ids among `%(people)s` of people who are not erased. It locks them, so that nobody is
-                 erased between this statement and the commit. It may leave out people whom others have locked
+    find_known   SQL: the public ids among `%(people)s` of people who are not erased. It locks them, so that no person
+                 is erased between this statement and the commit. It may leave out people whom others have locked
     """
 
     person_of: Callable[[Any], str | None]
@@ -210,7 +210,8 @@ class Idempotency:
         """Store answers. Each replaces an expired answer with the same id.
 
         A large answer is left out, and only the hash of its request is stored, if the tenant's large answers have too
-        many bytes. Of an answer about a person who is being erased, only the fact that the request was done is stored.
+        many bytes. If an answer is about a person who is being erased, only the fact that the request was done is
+        stored.
         """
         if not answers:
             return

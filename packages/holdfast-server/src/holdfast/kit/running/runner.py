@@ -256,7 +256,7 @@ class Runner:
             if key is None:
                 return await submit(caller, Call(caller, command))
             request = self.idempotency.request(operation.name, caller, command, key)
-            # Of two equal concurrent requests, the second one waits here, without a connection.
+            # The second of two equal concurrent requests waits here, without a connection.
             async with self._repeats.slot_of((request.id,)):
                 return await submit_keyed(caller, KeyedCall(Call(caller, command), request))
 

@@ -2,7 +2,7 @@
 by owner.
 
 An owner is a path, such as `("strangers", "address 192.0.2.1")`. Each element limits those after it: all strangers
-together have so many slots, and each address has so many of these. While few want slots, each owner may use nearly all
+together have some of the slots, and each address has some of these. While few want slots, each owner may use nearly all
 of them. While many wait, the next slot goes to another address, whatever each of them has waiting. So a crowd from one
 address waits for itself, and others wait for one turn.
 """
@@ -47,7 +47,9 @@ class OwnerNode:
         self.waiting_below: OrderedDict[Hashable, OwnerNode] = OrderedDict()
         """The nodes below that wait, in the order of their next turns."""
         self.turns: deque[WaitingTurn] = deque()
-        """Who waits here itself, in order of arrival. Those that are done were refused or have gone."""
+        """The turns that wait at this node itself, in order of arrival. A turn that is done was refused, or its caller
+        has gone.
+        """
 
     def upwards(self) -> "Iterator[OwnerNode]":
         node: OwnerNode | None = self

@@ -1,4 +1,4 @@
-"""HTTP clients: the certificate authorities that they trust, and a connection that is reset at once is one that failed.
+"""HTTP clients: the certificate authorities that they trust. A connection that is reset at once counts as failed.
 
 When a connection is open, anyio asks its socket for the address of the server. If the server has reset the connection
 meanwhile, uvloop has no socket any more, and anyio raises an `AttributeError`, which no caller expects: three times in

@@ -246,7 +246,7 @@ async def count_range(
 def _batch(command: ResendWebhookMessages) -> LiteralString:
     """The first messages of a time that are sent again.
 
-    Ids ascend with times, but for transactions at the same moment: hence the minute.
+    Ids ascend with times, except for transactions at the same moment: that is the reason for the minute.
     """
     status: LiteralString = "status = 'failed'" if command.only_failed else "status in ('failed', 'delivered')"
     return f"""

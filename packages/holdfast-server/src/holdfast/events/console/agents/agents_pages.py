@@ -63,7 +63,7 @@ TEMPLATES = AgentTemplates(
 )
 
 MAX_GAP_IN_GROUP = timedelta(hours=1)
-"""Registrations for one event are one line if each came at most so long after the one before."""
+"""Registrations for one event are one line if none came later than this after the one before it."""
 
 ICONS: Mapping[str, str] = {
     "create_event": "calendar-plus",

@@ -92,7 +92,7 @@ class ConsoleEventPage:
 
 
 def _arrivals_chart(figures: EventFigures) -> Chart | None:
-    """How many people registered each day; on the first day, each hour. None as long as there is nobody."""
+    """How many people registered each day; on the first day, each hour. None while no person is registered."""
     return draw_bars(figures.by_hour, is_brief=True) if figures.by_hour else draw_bars(figures.by_day)
 
 

@@ -4,7 +4,7 @@
 
 {
   const DELAY_MILLISECONDS = 250;
-  // So long live.js may still bring the list of the address before the search.
+  // During this time live.js may still bring the list of the address before the search.
   const OLD_LIST_MILLISECONDS = 5_000;
   const form = document.querySelector("form[role=search]");
   const part = document.getElementById("live");

@@ -193,7 +193,9 @@ def status_of(event: FormEvent, *, takes_payments: bool) -> FormStatus:
 
 
 def half_hour_number() -> int:
-    """The number of the half hour. A page with a form is cached for so long, since the form is valid for two hours."""
+    """The number of the half hour. A page with a form is cached for half an hour, since the form is valid for two
+    hours.
+    """
     return int(time.time()) // 1800
 
 

@@ -1,5 +1,5 @@
--- Who is registered for an event under an address and a name that contain the words of a text, and which registration
--- it was. Processes of version 0.2.0 call it by this name while an upgrade lasts.
+-- The people registered for an event whose address and name contain the words of a text, with their registrations.
+-- Processes of version 0.2.0 call it by this name while an upgrade lasts.
 create or replace function found_registrations(event bigint, part text)
     returns table (person bigint, at timestamptz, number bigint) language plpgsql stable rows 100
     set enable_seqscan = off as $$

@@ -1,5 +1,5 @@
--- Gives the registrations of one account, with all that depends on them, to another account of the same owner. Of an
--- event for which both are registered, each keeps its own.
+-- Gives the registrations of one account, with all that depends on them, to another account of the same owner. If both
+-- are registered for an event, each keeps its own registration.
 create or replace function move_registrations(giver bigint, taker bigint) returns void language sql as $$
     select hide_pending_arrivals(giver);
     with event_of_both as (

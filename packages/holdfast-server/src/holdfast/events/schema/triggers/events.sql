@@ -50,7 +50,8 @@ end $$;
 create or replace trigger own_events after insert on events referencing new table as created
     for each statement execute function own_events();
 
--- An event is handed over at once, however many registrations it has: a job files them and the mails anew.
+-- An event is handed over at once, however many registrations it has: a job files them and the mails under the new
+-- organizer.
 create or replace function hand_event_over() returns trigger language plpgsql as $$
 begin
     -- First: the job that ends a hand-over back to the same organizer is through before, or finds nothing to end.
@@ -193,10 +194,10 @@ end $$;
 create or replace trigger take_mail_paragraphs_along after insert on events referencing new table as created
     for each statement execute function take_mail_paragraphs_along();
 
--- Changes of an event are gathered for ten minutes, and told by one mail. That it is cancelled is told at once.
+-- Changes of an event are gathered for ten minutes, and told by one mail. A cancellation is told at once.
 create or replace function announce() returns trigger language plpgsql as $$
 begin
-    -- What is being told at this moment is locked, and finds what comes later by itself.
+    -- An announcement that is being sent is locked. The sender finds later changes by itself.
     if new.cancelled_at is not null then
         delete from mail_announcements
          where id in (select id from mail_announcements where event_id = new.id for update skip locked);
@@ -252,7 +253,7 @@ create or replace trigger tell_organizers_of_changed_events after update on even
 create or replace trigger tell_of_moved_event after update of organizer_id on events
     for each row when (old.organizer_id <> new.organizer_id) execute function tell_of_any_event();
 
--- The argument says what happened. A draft is told when it is published: until then nobody else knows it.
+-- The argument says what happened. A draft is told when it is published: until then only its organizer knows it.
 create or replace function tell_webhooks_of_event() returns trigger language plpgsql as $$
 begin
     insert into webhook_messages (tenant_id, type, subject, data)

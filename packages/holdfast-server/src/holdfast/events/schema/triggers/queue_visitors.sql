@@ -31,8 +31,8 @@ create or replace trigger refuse_change_of_key before update of queue_id on queu
 
 -- log -----------------------------------------------------------------------------------------------------------------
 
--- Goes in the release after 0.3. During an upgrade an older version gives out tickets too. It does not tell the log, so
--- this does, of nobody.
+-- Goes in the release after 0.3. During an upgrade an older version gives out tickets too. It does not write them to
+-- the log, so this trigger does, without a visitor.
 create or replace function log_join_of_older_version() returns trigger language plpgsql as $$
 begin
     insert into log_pending (log_id, kind, first_number, received_at, visitor_ids, nonces)

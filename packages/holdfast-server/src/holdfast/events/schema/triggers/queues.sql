@@ -7,7 +7,7 @@
 -- * update of event_id or deleted_at: the event behind it names it, or none (guard_event)
 -- * update of what decides who waits how long, public_log or deleted_at: its log is told, opened or closed (log_queue)
 -- * update of active or ends_at: webhooks are told when it takes visitors again (tell_webhooks_of_queue)
--- * update of serving: webhooks are told when nobody waits any more (tell_webhooks_of_queue)
+-- * update of serving: webhooks are told when no visitor waits any more (tell_webhooks_of_queue)
 -- * delete: refused while it has visitors (keep_joined_queues)
 
 -- refuse --------------------------------------------------------------------------------------------------------------

@@ -137,7 +137,7 @@ create or replace trigger note_promotion before update of status on registration
     for each row when (old.status = 'waitlisted' and new.status in ('registered', 'held'))
     execute function note_promotion();
 
--- Who moves from a seat to the waiting list has paid nothing any more, and pays anew for the next seat.
+-- A person who moves from a seat to the waiting list has paid nothing any more, and pays again for the next seat.
 create or replace function forget_amount() returns trigger language plpgsql as $$
 begin
     new.amount_paid = 0;
@@ -148,7 +148,7 @@ create or replace trigger forget_amount before update of status on registrations
     for each row when (old.amount_due is not null and old.status = 'registered' and new.status = 'waitlisted')
     execute function forget_amount();
 
--- Who leaves the waiting list was not put there any more.
+-- A person who leaves the waiting list is no longer one whom the organizer put there.
 create or replace function forget_move() returns trigger language plpgsql as $$
 begin
     new.reason = null;
@@ -250,7 +250,7 @@ begin
     update logs set moved = moved + changes
       from (select log_id, count(*) as changes from logged where by = 'organizer' group by log_id) as counted
      where logs.id = log_id;
-    -- Who registers again arrives again. An older version keeps what the log says of the first time.
+    -- A person who registers again arrives again. An older version keeps what the log says of the first time.
     update registrations set log_number = null, nonce = null, logged_as = null
      where (event_id, user_id) in (select event_id, user_id from after
                                     where status = 'pending' and log_number is not null);
@@ -286,7 +286,7 @@ begin
     update logs set removed = removed + changes
       from (select log_id, count(*) as changes from logged where by = 'organizer' group by log_id) as counted
      where logs.id = log_id;
-    -- A ticket of a draw stays in its list, and is nobody's.
+    -- A ticket of a draw stays in its list, and belongs to no person.
     update event_entries set user_id = null from before
      where event_entries.event_id = before.event_id and ticket = log_number;
     return null;
@@ -355,7 +355,7 @@ create or replace trigger mail_deleted after delete on registrations
 
 -- tell ----------------------------------------------------------------------------------------------------------------
 
--- Who waited and asked for a push message gets one. Others cost a look-up for each move up, and nothing else.
+-- A person who waited and asked for a push message gets one. For others, each move up costs only a look-up.
 create or replace function push_promotion() returns trigger language plpgsql as $$
 begin
     update push_subscriptions set due_at = clock_timestamp(), attempts = 0

@@ -38,7 +38,9 @@ ENCODINGS = {
     "mac_latin2": "Mac Central European",
     "mac_cyrillic": "Mac Cyrillic",
 }
-"""The names of encodings that the file may have, by codec. Of readings that look as good, the first is taken."""
+"""The names of encodings that the file may have, by codec. If several readings look equally good, the first is
+taken.
+"""
 
 MAX_SAMPLE_BYTES = 1_000
 """The most bytes of a file that are read in every encoding: of its first cells that are not ASCII."""
@@ -48,7 +50,7 @@ MAX_PREVIEW_CHARACTERS = 80
 
 CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0e-\x1f]")
 NOT_ASCII = re.compile(rb'[^\r\n\t,;"]*[\x80-\xff][^\r\n\t,;"]*')
-"""A cell that is not ASCII. In none of the encodings is one of these characters a part of another one."""
+"""A cell that is not ASCII. No encoding has one of these characters as a part of another one."""
 
 PUNCTUATION = "\u00a0€\u201a\u201e\u201c\u201d\u2018\u2019…\u2013—°²³½§«»¡¿©®™£№"
 JAPANESE = {"HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"}

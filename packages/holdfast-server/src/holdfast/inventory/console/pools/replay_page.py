@@ -143,7 +143,7 @@ def _jars(units: Mapping[str, int], units_per_jar: int) -> Sequence[str]:
     upto = 0
     for kind, number in units.items():
         upto += number
-        # What there is any of, has a jar.
+        # Every kind with at least one unit has a jar.
         share = count * upto // total if total else 0
         kinds += [kind] * max(share - len(kinds), 1 if number and len(kinds) < count else 0)
     return kinds[:count]

@@ -60,6 +60,6 @@ def preview_of(change: StockChange, pool: PoolWithMembers) -> StockPreview:
         for member in pool.members
         if member.effective is not None
     ]
-    # A change of so many variants that the dry run does not list them is told without their numbers.
+    # If a change concerns too many variants for the list of the dry run, it is told without their numbers.
     known = [] if change.affected is None else numbers
     return StockPreview(pools, known[:MAX_NUMBERS], len(known[MAX_NUMBERS:]), pool.status == "active")

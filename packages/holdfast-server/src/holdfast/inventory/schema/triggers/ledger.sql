@@ -28,9 +28,9 @@ create or replace trigger kept_with_its_shop before delete on ledger
 
 -- The balance is the sum of the ledger because nothing but the ledger moves it. Each entry continues the one before it:
 -- its number is the next one, and its balance is that of the one before with what it changes. The first is compared with
--- what the pool had, so each pool is looked up once. This also holds, in place of constraints that would look up the pool
--- of each entry again, that every entry has a pool, and that no number of a pool is given twice. Merchants are told of a
--- pool that falls to its `low_stock_at`, whatever the cause: nothing else counts stock.
+-- what the pool had, so each pool is looked up once. This also checks that every entry has a pool, and that no number
+-- of a pool is given twice. Constraints would look up the pool of each entry again. Merchants are told of a pool that
+-- falls to its `low_stock_at`, whatever the cause: nothing else counts stock.
 create or replace function count_stock() returns trigger language plpgsql security definer
     set search_path = pg_catalog, public, pg_temp as $$
 declare

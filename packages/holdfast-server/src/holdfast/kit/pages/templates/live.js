@@ -6,7 +6,7 @@
 //              the stream brings are those of another page, so this one fetches itself when they come
 // data-poll    seconds between two polls; 0: the page never fetches itself
 // data-page    address of the page to fetch, if it is another one: a form that was refused stands at its own address
-// data-prefilled  a part has fields with values that nobody has typed
+// data-prefilled  a part has fields with values that no person has typed
 // data-version what the page shows beside the parts of the stream. A stream that begins with another one has been asked for
 //              by a page that a cache had kept: it fetches itself
 // data-state   a part with the same state stays as it is, unless the parts of the stream are those of another page
@@ -100,8 +100,8 @@ function renewForms(part, next) {
   part.querySelectorAll(fields).forEach((field, index) => (field.value = values[index] ?? field.value));
 }
 
-// What an element becomes in the next content of a part. Of several that are alike, it is the one at the same place, if
-// they are as many as before: a button in another row is another button.
+// What an element becomes in the next content of a part. If several are alike, and as many as before, it is the one at
+// the same place: a button in another row is another button.
 function successor(part, next, element) {
   const [before, after] = [part, next].map((content) =>
     [...content.querySelectorAll("[id], a[href], input, button, summary")].filter((one) => nameOf(one) === nameOf(element)),

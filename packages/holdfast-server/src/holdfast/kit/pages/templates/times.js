@@ -3,7 +3,7 @@
 "use strict";
 
 const pageLanguage = document.documentElement.lang;
-// The page is in one language. Of the languages of the browser, the one for it may write times in another way.
+// The page is in one language. The browser may have a variant of this language that writes times in another way.
 const timeLocale = navigator.languages.find((candidate) => candidate.split("-")[0] === pageLanguage) ?? pageLanguage;
 const clockStyle = { hour: "numeric", minute: "2-digit" };
 const exactStyle = { day: "numeric", month: "long", year: "numeric", ...clockStyle };

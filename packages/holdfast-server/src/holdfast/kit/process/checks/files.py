@@ -38,7 +38,7 @@ def _check_secret(inspection: Inspection[Any]) -> None:
     settings, variable, file = inspection.settings, inspection.variable("secret_key"), secret_file(inspection.settings)
     is_in_file = not settings.secret_key and not settings.database_url
     if is_in_file and not file.exists():
-        # Whether it was lost, the contents of the database say: see `check_sealed`.
+        # The contents of the database say whether it was lost: see `check_sealed`.
         inspection.ok("There is no secret yet. The first start makes one.")
         return
     if not settings.secret_key and settings.database_url:

@@ -170,8 +170,8 @@
     return agrees(picture, transformed, all) ? transformed : null;
   }
 
-  // Where the fourth anchor is, as the finder patterns lie. Of a place at a depth, a transform yields the product of
-  // both, which is linear. The depth of the corner is 1, and modules say that of the ends: the farther, the smaller.
+  // Where the fourth anchor is, as the finder patterns lie. A transform yields the product of a place and its depth,
+  // which is linear. The depth of the corner is 1, and modules say that of the ends: the farther, the smaller.
   function fourth({ corner, right, down }, size) {
     const part = (size - 10) / (size - 7);
     const mixed = (of) => of(corner) * (1 - 2 * part) + (of(right) + of(down)) * part;
