@@ -33,7 +33,7 @@ OPERATIONS = frozenset(
 """The operations that are stored."""
 
 MAY_CHANGE_NOTHING = OPERATIONS - {"create_pool", "import_csv", "resync"}
-"""Those that succeed without a change if what they ask for is so already. Such a call is not stored."""
+"""The operations that succeed, and change nothing, if what is asked for is so already. Such a call is not stored."""
 
 
 class ListAgentActions(Command):
