@@ -70,7 +70,7 @@ Of each, what it remembers.
 """
 
 TAKES_BOUND = {
-    "events/oauth_server/clients.py:LRUCache",
+    "events/oauth_server/client_keys.py:LRUCache",
     "events/texts/rendering.py:LRUCache",
     "kit/pages/page_cache.py:LRUCache",
     "kit/postgres/lookup_cache.py:LRUCache",
