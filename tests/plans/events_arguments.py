@@ -79,7 +79,7 @@ OTHER_ARGUMENTS: dict[str, dict[str, Any]] = {
     "get_latest_of_event": {"event_id": 1},
     "get_publication_terms": {},
     "count_people_of_event": {"event_id": 1},
-    "edit_event": {"event_id": 1, "version": "", "changes": {"event_id": 1, "title": "Another"}},
+    "edit_event": {"event_id": 1, "changes": {"event_id": 1, "title": "Another"}},
     "get_event_defaults": {},
     "keep_photo": {"content": b64encode(picture()).decode()},
     "get_photos": {"keys": [FIRST]},

@@ -29,8 +29,8 @@ class EditEvent(Command):
     """
 
     event_id: int
-    seen: EventRow | None
     changes: UpdateEvent
+    seen: EventRow | None = None
     ends_registration: bool = False
 
 
