@@ -219,6 +219,19 @@ async def test_a_number_that_was_changed_in_the_shop_can_be_kept_with_a_correcti
     assert "All in sync" in main_text(await merchant_with_pool.get(PATH))
 
 
+async def test_a_pool_says_what_the_shop_shows_instead(merchant_with_pool: MerchantAtPlatform) -> None:
+    path = f"/console/pools/{merchant_with_pool.at_platform.pool_id}"
+    same = main_text(await merchant_with_pool.get(path))
+
+    await add_to_levels(merchant_with_pool.inventory, 3)
+
+    page = await merchant_with_pool.get(path)
+    assert "Your shop shows" not in same
+    assert "Your shop shows 53, the pool has 50. Honey jars · Single" in main_text(page)
+    assert "Your shop shows 11, the pool has 8. Honey jars · 6-pack" in main_text(page)
+    assert "Compare both numbers" in main_text(page)
+
+
 async def test_a_pool_is_not_corrected_if_the_number_that_is_kept_cannot_be_released(
     merchant_with_pool: MerchantAtPlatform,
 ) -> None:
