@@ -8,6 +8,7 @@ import pytest
 from holdfast.inventory.mails import sending
 from holdfast.inventory.mails.writing import write
 from holdfast.kit.mail.message import Envelope
+from tests.helpers.form_browser import main_text
 from tests.helpers.inventory_service import Inventory, Shop
 from tests.inventory.console.signing_in import EMAIL, Owner, add_merchant
 from tests.kit.mail.posting import all_due
@@ -105,10 +106,10 @@ async def test_a_paused_pool_or_one_without_a_limit_is_not_mailed(owner: Owner, 
 
 async def test_a_merchant_turns_the_mails_off_and_on(owner: Owner, shop: Shop) -> None:
     pool = await shop.pool(20, low_stock_at=12)
-    page = await owner.get("/console/settings")
-    assert 'name="mails" value="on" aria-describedby="mails-note" checked' in page.text
+    assert "E-mail me when a pool runs low on" in main_text(await owner.get("/console/settings"))
 
-    await owner.send("/console/settings", "/console/settings/mails")
+    await owner.send("/console/settings", "/console/settings/mails", mails="off")
+    assert "E-mail me when a pool runs low off" in main_text(await owner.get("/console/settings"))
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-10)
     off = await waiting(owner.inventory)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=+10)
