@@ -74,6 +74,39 @@ async def test_a_mail_about_one_unit_uses_the_singular(owner: Owner, shop: Shop)
     assert "1 unit left that can be sold" in mail
 
 
+@pytest.mark.parametrize(
+    ("quantity", "draw", "sentence"),
+    [
+        (50, 40, "At 1.4 units a day, this lasts about 7 days."),
+        (21, 20, "At 0.7 units a day, this lasts about 1 day."),
+        (99, 98, "At 3.5 units a day, this lasts less than a day."),
+    ],
+)
+async def test_a_mail_says_for_how_long_the_stock_lasts(
+    owner: Owner, shop: Shop, quantity: int, draw: int, sentence: str
+) -> None:
+    pool = await shop.pool(quantity, low_stock_at=12)
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-draw)
+
+    [mail] = await written(owner.inventory)
+
+    text = mail.replace("=\r\n", "")
+    assert sentence in text
+    assert "When new goods come in, add them on the page of the pool." in text
+
+
+async def test_a_mail_about_stock_of_which_none_was_taken_does_not_say_for_how_long_it_lasts(
+    owner: Owner, shop: Shop
+) -> None:
+    pool = await shop.pool(20, low_stock_at=12)
+    await shop.call("hold_quantity", pool_id=pool["id"], quantity=10, ttl_s=600)
+
+    [mail] = await written(owner.inventory)
+
+    assert "10 units left that can be sold" in mail
+    assert "this lasts" not in mail
+
+
 async def test_a_hold_below_the_limit_sends_a_mail_and_a_dry_run_does_not(owner: Owner, shop: Shop) -> None:
     pool = await shop.pool(20, low_stock_at=12)
 
