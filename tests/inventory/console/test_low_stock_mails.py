@@ -175,6 +175,7 @@ async def test_names_in_a_german_mail_about_low_stock_are_isolated(owner: Owner,
     [mail] = await written(owner.inventory)
 
     assert "Subject: Knapper Bestand:" in mail
+    assert "diese E=E2=80=91Mails abschalten" in mail.partition("text/html")[2].replace("=\r\n", "")
     assert "<script>" not in mail.partition("text/html")[2]
     assert "\u202e" not in mail
 
