@@ -4,29 +4,8 @@ from collections.abc import Collection
 from typing import LiteralString
 
 from holdfast.inventory.availability.model import AvailabilityDelta, ListLowStock, LowStock
+from holdfast.inventory.availability.recent_draws import DAYS_LEFT, STOCK_AND_RECENT_DRAWS
 from holdfast.inventory.resources import Reader
-
-DAYS_LEFT: LiteralString = """
-    round(units_drawn / 28.0, 2)::float as taken_per_day,
-    round(available * 28.0 / nullif(units_drawn, 0), 1)::float as days_of_cover
-"""
-
-STOCK_AND_RECENT_DRAWS: LiteralString = """
-    cross join lateral (select greatest(0, on_hand - held - buffer) as available) as stock
-    cross join lateral (
-          select greatest(0, -coalesce(sum(delta), 0)) as units_drawn from ledger as entry
-           where entry.shop_id = pools.shop_id and pool_id = pools.id and created_at > now() - interval '28 days'
-             and (delta < 0 and kind in ('sale', 'adjust') or kind = 'cancel'
-                  or kind = 'revert' and exists (
-                     select from ledger as reverted
-                      where reverted.shop_id = pools.shop_id and reverted.id = entry.reverts_id
-                        and reverted.delta < 0 and reverted.kind in ('sale', 'adjust')
-                        and reverted.created_at > now() - interval '28 days'))) as recent_draws
-"""
-"""What can be sold of the pool of each row, and what was taken of it in 28 days.
-
-What came back from the sales and adjustments of these days, undone or cancelled, does not add to their pace.
-"""
 
 
 async def read_all(reader: Reader, shop_id: int) -> AvailabilityDelta | None:

@@ -12,7 +12,7 @@ from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.accounts.webhooks import mail_contents as webhook_mails
 from holdfast.inventory.agents.approval_facts import find_credentials, read_facts
 from holdfast.inventory.api import OPERATIONS
-from holdfast.inventory.availability.sql import DAYS_LEFT, STOCK_AND_RECENT_DRAWS
+from holdfast.inventory.availability.recent_draws import DAYS_LEFT, STOCK_AND_RECENT_DRAWS
 from holdfast.inventory.mails.writing import LowStockMail, MailBatch, MailContent, write
 from holdfast.inventory.resources import Database, Reader
 from holdfast.inventory.site import SITE
