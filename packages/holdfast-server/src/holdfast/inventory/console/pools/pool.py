@@ -48,7 +48,7 @@ MAX_NEWEST_ENTRIES = 10
 
 PAGE_SIZE = 50
 
-MAX_SHOWN_DIFFERENCES = 3
+MAX_DIFFERENCES = 3
 """The most numbers of the shop that the page shows beside those of the pool; the page of the sync has the rest."""
 
 SOURCES = {
@@ -187,7 +187,7 @@ class PoolPage:
 
     async def _differences(self, session: Session, pool: PoolWithMembers, names: Mapping[str, str]) -> list[Drift]:
         """The first numbers of a pool that are others in the shop, of variants that have names on the page."""
-        command = GetDrift(pool_id=pool.id, limit=MAX_SHOWN_DIFFERENCES)
+        command = GetDrift(pool_id=pool.id, limit=MAX_DIFFERENCES)
         report: DriftReport = await self._drift(merchant(session), command)
         return [drift for drift in report.drift if drift.difference and drift.variant_gid in names]
 
