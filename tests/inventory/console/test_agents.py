@@ -114,6 +114,18 @@ async def test_changes_of_agents_are_listed_with_pool_reason_and_undo(admin: Adm
     assert "was undone" in main_text(await admin.get("/console/agents"))
 
 
+async def test_the_steps_to_connect_come_first_until_an_agent_is_connected(admin: Admin, shop: Shop) -> None:
+    def headings(page: str) -> list[str]:
+        return re.findall(r'<h2 id="(connected|connect|done)"', page)
+
+    without = await admin.get("/console/agents")
+    await shop.pool(10)
+    connected = await admin.get("/console/agents")
+
+    assert headings(without.text) == ["connect", "done"]
+    assert headings(connected.text) == ["connected", "done", "connect"]
+
+
 async def test_changes_of_pools_and_variants_are_listed_with_what_undoes_them(admin: Admin, shop: Shop) -> None:
     pool = {"pool_id": (await shop.pool(0, name="Tea"))["id"]}
     member = {"variant_gid": SIX_PACK, "units_per_sale": 6}

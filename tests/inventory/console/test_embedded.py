@@ -296,7 +296,7 @@ async def test_pools_are_listed_with_what_can_be_sold(place: Settings | Place) -
         assert '<ui-title-bar title="Pools"></ui-title-bar>' in page.text
         assert f'<s-app-nav>\n  <a href="{html.escape(admin.at("/console"))}" rel="home">' in page.text
         text = main_text(page)
-        assert "<b>Honig</b> Packungen hinzufügen 1.050 Einheiten verfügbar" in text
+        assert "<b>Honig</b> noch keine Packungen 1.050 Einheiten verfügbar" in text
         assert "knapp" in text.partition("Einheiten verfügbar")[2]
 
 

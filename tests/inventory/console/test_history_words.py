@@ -119,6 +119,8 @@ async def test_the_history_tells_agents_with_one_key_apart_by_the_names_of_their
     assert "Agent <b>Mira sold 1 unit" in main_text(page)
     assert "Agent <bdi>&lt;b&gt;Mira</bdi>" in page.text
     assert "Agent Ben sold 1 unit" in main_text(page)
+    agents = main_text(await admin.get("/console/agents"))
+    assert "Key Uses the key of your shop. Since" in agents
 
 
 async def test_an_order_leads_to_the_admin_of_the_platform(admin: Admin, own_shop: Shop) -> None:

@@ -8,6 +8,7 @@ import pytest
 from holdfast.inventory.mails import sending
 from holdfast.inventory.mails.writing import write
 from holdfast.kit.mail.message import Envelope
+from tests.helpers.form_browser import main_text
 from tests.helpers.inventory_service import Inventory, Shop
 from tests.inventory.console.signing_in import EMAIL, Owner, add_merchant
 from tests.kit.mail.posting import all_due
@@ -73,6 +74,39 @@ async def test_a_mail_about_one_unit_uses_the_singular(owner: Owner, shop: Shop)
     assert "1 unit left that can be sold" in mail
 
 
+@pytest.mark.parametrize(
+    ("quantity", "draw", "sentence"),
+    [
+        (50, 40, "At 1.4 units a day, this lasts about 7 days."),
+        (21, 20, "At 0.7 units a day, this lasts about 1 day."),
+        (99, 98, "At 3.5 units a day, this lasts less than a day."),
+    ],
+)
+async def test_a_mail_says_for_how_long_the_stock_lasts(
+    owner: Owner, shop: Shop, quantity: int, draw: int, sentence: str
+) -> None:
+    pool = await shop.pool(quantity, low_stock_at=12)
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-draw)
+
+    [mail] = await written(owner.inventory)
+
+    text = mail.replace("=\r\n", "")
+    assert sentence in text
+    assert "When new goods come in, add them on the page of the pool." in text
+
+
+async def test_a_mail_about_stock_of_which_none_was_taken_does_not_say_for_how_long_it_lasts(
+    owner: Owner, shop: Shop
+) -> None:
+    pool = await shop.pool(20, low_stock_at=12)
+    await shop.call("hold_quantity", pool_id=pool["id"], quantity=10, ttl_s=600)
+
+    [mail] = await written(owner.inventory)
+
+    assert "10 units left that can be sold" in mail
+    assert "this lasts" not in mail
+
+
 async def test_a_hold_below_the_limit_sends_a_mail_and_a_dry_run_does_not(owner: Owner, shop: Shop) -> None:
     pool = await shop.pool(20, low_stock_at=12)
 
@@ -105,10 +139,10 @@ async def test_a_paused_pool_or_one_without_a_limit_is_not_mailed(owner: Owner, 
 
 async def test_a_merchant_turns_the_mails_off_and_on(owner: Owner, shop: Shop) -> None:
     pool = await shop.pool(20, low_stock_at=12)
-    page = await owner.get("/console/settings")
-    assert 'name="mails" value="on" aria-describedby="mails-note" checked' in page.text
+    assert "E-mail me when a pool runs low on" in main_text(await owner.get("/console/settings"))
 
-    await owner.send("/console/settings", "/console/settings/mails")
+    await owner.send("/console/settings", "/console/settings/mails", mails="off")
+    assert "E-mail me when a pool runs low off" in main_text(await owner.get("/console/settings"))
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-10)
     off = await waiting(owner.inventory)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=+10)
@@ -141,6 +175,7 @@ async def test_names_in_a_german_mail_about_low_stock_are_isolated(owner: Owner,
     [mail] = await written(owner.inventory)
 
     assert "Subject: Knapper Bestand:" in mail
+    assert "diese E=E2=80=91Mails abschalten" in mail.partition("text/html")[2].replace("=\r\n", "")
     assert "<script>" not in mail.partition("text/html")[2]
     assert "\u202e" not in mail
 

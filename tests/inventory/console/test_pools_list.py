@@ -24,7 +24,7 @@ async def test_a_pool_is_listed_with_its_level_and_once_there_is_enough_to_say_w
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
     much_later = main_text(await admin.get())
 
-    assert "Honey 3 packs 38 units can be sold L Lids Add packs 7 units can be sold" in main_text(today)
+    assert "Honey 3 packs 38 units can be sold L Lids no packs yet 7 units can be sold" in main_text(today)
     # 12 units in the five days since the first sale: 38 last 16 days.
     assert "38 units can be sold Days left: 16 days L Lids" in later
     # Later the last 14 days count: 6 units in them, so 32 last 75 days.

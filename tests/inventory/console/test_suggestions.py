@@ -46,6 +46,7 @@ async def test_a_merchant_without_pools_makes_one_from_a_suggestion(merchant: Me
     assert "tea" not in text
     [form] = forms(page.text)
     assert (form["name"], form["quantity"]) == ("Honey jars", "50")
+    assert '<details id="rename-1">' in page.text
     refused = await merchant.http.post(
         merchant.at("/console/suggestions"), data={**form, "quantity": "many"}, headers=SAME_SITE
     )
@@ -196,6 +197,7 @@ async def test_a_name_that_a_pool_has_is_refused_and_nothing_is_made(merchant: M
 
     assert refused.status_code == 409
     assert "Another pool has this name." in main_text(refused)
+    assert '<details id="rename-1" open>' in refused.text
     assert len((await merchant.shop.call("list_pools"))["pools"]) == 1
 
 

@@ -43,8 +43,10 @@ async def follow(merchant: MerchantAtPlatform) -> None:
 
 
 async def test_the_page_of_the_sync_shows_its_state(merchant_with_pool: MerchantAtPlatform) -> None:
-    text = main_text(await merchant_with_pool.get(PATH))
+    page = await merchant_with_pool.get(PATH)
 
+    text = main_text(page)
+    assert '<details class="tools" id="tools">' in page.text
     assert "Your shop is connected. All in sync: your shop shows the right numbers for 3 packs." in text
     assert "Numbers kept in sync 3 Numbers on their way 0" in text
     assert "From a sale to the right number no sale in the last hour" in text
@@ -86,7 +88,10 @@ async def test_a_rule_of_locations_that_sells_more_or_less_than_the_stock_has_a_
 ) -> None:
     await have_two_locations(merchant_with_pool.inventory, rule, are_active=are_active)
 
-    assert warning in main_text(await merchant_with_pool.get(PATH))
+    page = await merchant_with_pool.get(PATH)
+
+    assert warning in main_text(page)
+    assert '<details class="tools" id="tools" open>' in page.text
 
 
 async def test_the_page_of_the_sync_shows_fulfillment_services_and_refused_subscriptions(
@@ -197,11 +202,10 @@ async def test_a_number_that_was_changed_in_the_shop_can_be_kept_with_a_correcti
     untouched = await merchant_with_pool.shop.on_hand(scene.pool_id)
     done = await merchant_with_pool.confirm(preview, PATH, sure="yes")
 
-    assert (
-        "Somebody changed the number in your shop. It stays until you say which number is right. Set your shop to 8"
-        in main_text(page)
-    )
-    assert "Keep 10, and correct the pool" in main_text(page)
+    cause = "Somebody changed the number in your shop."
+    assert f"{cause} Set your shop to 8 Keep 10, and correct the pool" in main_text(page)
+    history = merchant_with_pool.at(f"/console/pools/{scene.pool_id}") + "#history"
+    assert f'href="{history}">Look at the last sales and counts' in page.text
     assert '<input type="hidden" name="delta" value="12">' in page.text
     assert "It was set to" not in page.text
     assert "Keep the stock of the pool" in main_text(preview)
@@ -213,6 +217,19 @@ async def test_a_number_that_was_changed_in_the_shop_can_be_kept_with_a_correcti
     await scene.sync_due()
     assert scene.levels() == (62, 10, 5)
     assert "All in sync" in main_text(await merchant_with_pool.get(PATH))
+
+
+async def test_a_pool_says_what_the_shop_shows_instead(merchant_with_pool: MerchantAtPlatform) -> None:
+    path = f"/console/pools/{merchant_with_pool.at_platform.pool_id}"
+    same = main_text(await merchant_with_pool.get(path))
+
+    await add_to_levels(merchant_with_pool.inventory, 3)
+
+    page = await merchant_with_pool.get(path)
+    assert "Your shop shows" not in same
+    assert "Your shop shows 53, the pool has 50. Honey jars · Single" in main_text(page)
+    assert "Your shop shows 11, the pool has 8. Honey jars · 6-pack" in main_text(page)
+    assert "Compare both numbers" in main_text(page)
 
 
 async def test_a_pool_is_not_corrected_if_the_number_that_is_kept_cannot_be_released(
@@ -266,7 +283,7 @@ async def test_the_reason_of_a_level_that_waits_is_in_german_too(place: Settings
 
         text = main_text(await merchant.get(PATH))
 
-    assert "Die Zahl wurde in Ihrem Shop geändert. Sie bleibt, bis Sie entscheiden, welche Zahl stimmt." in text
+    assert "Die Zahl wurde in Ihrem Shop geändert." in text
     assert "Eine andere App setzt diese Zahl ebenfalls." in text
     assert "It was set to" not in text
     assert "Another app" not in text

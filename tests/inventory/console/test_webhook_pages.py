@@ -105,11 +105,14 @@ async def test_a_message_that_failed_is_shown_with_its_attempt_and_sent_again(
 
     page = await merchant.get(path)
     listed = main_text(await merchant.get(PAGE))
+    messages = await merchant.get(path_of(program))
     again = await merchant.send(path)
     await program.messages()
 
     assert "Your program answered with the status 500." in main_text(page)
     assert "stock.changed" in main_text(page)
+    assert "stock.changed no. 1 <i>Honey</i> Today" in main_text(messages)
+    assert "<i>Honey" not in messages.text
     assert "Nothing has been delivered since" in listed
     assert again.headers["location"] == merchant.at(f"{path}?done=resend")
     assert [received.id for received in program.receiver.received] == [message.id] * 2

@@ -1,7 +1,7 @@
 """The pages of webhooks: the endpoints, their secrets, a test, and what was sent to them. Both consoles have them."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -67,6 +67,14 @@ RANGE_INSTRUCTIONS = {"since": MOMENT_INSTRUCTION, "until": MOMENT_INSTRUCTION}
 
 STATUSES: Sequence[DeliveryStatus] = ("waiting", "delivered", "failed")
 
+ReadSubjectNames = Callable[[Session, set[str]], Awaitable[Mapping[str, str]]]
+"""Returns the names of subjects of messages that have one, by subject."""
+
+
+async def no_subject_names(session: Session, subjects: set[str]) -> Mapping[str, str]:
+    """No names: people read the subjects as programs get them."""
+    return {}
+
 
 class WebhookPages:
     """Answers requests for the pages of endpoints.
@@ -79,6 +87,7 @@ class WebhookPages:
     reference    the address of the document about the calls of the API; empty: there are none
     test_port    the port of this machine that addresses may name; 0: none
     limit        the name of the rate limit of pages that make or send something
+    names_of     returns what people call the subjects of messages
     """
 
     def __init__(
@@ -93,6 +102,7 @@ class WebhookPages:
         reference: str = "",
         test_port: int,
         limit: str | None = None,
+        names_of: ReadSubjectNames = no_subject_names,
     ) -> None:
         run = console.run
         self._console = console
@@ -104,6 +114,7 @@ class WebhookPages:
         self._reference = reference
         self._test_port = test_port
         self._limit = limit
+        self._names_of = names_of
         self._list, self._get = run["list_webhook_endpoints"], run["get_webhook_endpoint"]
         self._create, self._update = run["create_webhook_endpoint"], run["update_webhook_endpoint"]
         self._delete, self._rotate = run["delete_webhook_endpoint"], run["rotate_webhook_secret"]
@@ -186,6 +197,7 @@ class WebhookPages:
             "webhook.html",
             endpoint=endpoint,
             deliveries=page.data,
+            subjects=await self._names_of(session, {delivery.subject for delivery in page.data}),
             status_filter=status,
             before=max(listing.offset - PAGE_SIZE, 0) if listing.offset else None,
             after=listing.offset + PAGE_SIZE if page.pagination.has_more else None,

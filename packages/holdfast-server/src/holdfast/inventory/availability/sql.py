@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import LiteralString
 
 from holdfast.inventory.availability.model import AvailabilityDelta, ListLowStock, LowStock
+from holdfast.inventory.availability.recent_draws import DAYS_LEFT, STOCK_AND_RECENT_DRAWS
 from holdfast.inventory.resources import Reader
 
 
@@ -72,29 +73,16 @@ async def _delta(reader: Reader, statement: LiteralString, **params: int) -> Ava
 
 
 async def list_low_stock(reader: Reader, shop_id: int, command: ListLowStock) -> list[LowStock]:
-    """The pools that run low, by id, one more than a page.
-
-    What came back from the sales and adjustments of 28 days, undone or cancelled, does not add to their pace.
-    """
+    """The pools that run low, by id, one more than a page."""
     low: LiteralString = "is_low" if command.threshold is None else "available <= %(threshold)s"
     if command.days_of_cover is not None:
         low = f"({low} or units_drawn > 0 and available * 28.0 <= units_drawn * %(days_of_cover)s)"
     return await reader.rows(
         LowStock,
         f"""
-        select id as pool_id, name, unit, available, low_stock_at, round(units_drawn / 28.0, 2)::float as taken_per_day,
-               round(available * 28.0 / nullif(units_drawn, 0), 1)::float as days_of_cover
+        select id as pool_id, name, unit, available, low_stock_at, {DAYS_LEFT}
           from pools
-         cross join lateral (select greatest(0, on_hand - held - buffer) as available) as stock
-         cross join lateral (
-               select greatest(0, -coalesce(sum(delta), 0)) as units_drawn from ledger as entry
-                where entry.shop_id = %(shop_id)s and pool_id = pools.id and created_at > now() - interval '28 days'
-                  and (delta < 0 and kind in ('sale', 'adjust') or kind = 'cancel'
-                       or kind = 'revert' and exists (
-                          select from ledger as reverted
-                           where reverted.shop_id = %(shop_id)s and reverted.id = entry.reverts_id
-                             and reverted.delta < 0 and reverted.kind in ('sale', 'adjust')
-                             and reverted.created_at > now() - interval '28 days'))) as recent_draws
+          {STOCK_AND_RECENT_DRAWS}
          where shop_id = %(shop_id)s and status = 'active' and id > %(after)s and {low}
          order by id limit %(limit)s
         """,

@@ -24,6 +24,7 @@ from holdfast.inventory.console.pools.suggestions_page import SuggestionsPage
 from holdfast.inventory.console.settings.settings_pages import SettingsPages
 from holdfast.inventory.console.sync.sync_page import SyncPage
 from holdfast.inventory.console.variants.variants_pages import VariantPage, VariantsPage
+from holdfast.inventory.console.webhook_subjects import pool_names
 from holdfast.inventory.context import Context
 from holdfast.inventory.installs import operations as installs
 from holdfast.inventory.merchants import operations as merchants
@@ -117,6 +118,7 @@ def endpoints(context: Context) -> Endpoints:
                 quota=TOO_MANY_ENDPOINTS,
                 purpose=translatable("Get a signed message at your own address when stock changes or runs low."),
                 test_port=settings.webhook_test_port,
+                names_of=pool_names(console),
             ).routes(),
             *SITE.assets(ZONE_SCRIPT),
             *SettingsPages(console).routes(),

@@ -12,6 +12,7 @@ from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.accounts.webhooks import mail_contents as webhook_mails
 from holdfast.inventory.agents.approval_facts import find_credentials, read_facts
 from holdfast.inventory.api import OPERATIONS
+from holdfast.inventory.availability.recent_draws import DAYS_LEFT, STOCK_AND_RECENT_DRAWS
 from holdfast.inventory.mails.writing import LowStockMail, MailBatch, MailContent, write
 from holdfast.inventory.resources import Database, Reader
 from holdfast.inventory.site import SITE
@@ -24,7 +25,11 @@ SENTENCES = RequestSentences(SITE, "console/agents/request_sentences.html")
 
 
 class LowPool(Struct, frozen=True):
-    """A low pool for the mail to one merchant, in the merchant's language. `shop`: the domain."""
+    """A low pool for the mail to one merchant, in the merchant's language.
+
+    shop            the domain
+    days_of_cover   for how many days the stock lasts, as on the page of low stock; None while none is taken
+    """
 
     shop: str
     name: str
@@ -32,6 +37,8 @@ class LowPool(Struct, frozen=True):
     available: int
     low_stock_at: int
     language: str | None
+    taken_per_day: float
+    days_of_cover: float | None
 
 
 async def find_low_pools(reader: Reader, mails: Sequence[Mail]) -> Mapping[int, LowPool]:
@@ -39,14 +46,14 @@ async def find_low_pools(reader: Reader, mails: Sequence[Mail]) -> Mapping[int, 
     turned the mails off.
     """
     rows = await reader.tuples(
-        """
-        select mail.mail_id, domain, pools.name, pools.unit, greatest(0, on_hand - held - buffer), low_stock_at,
-               merchants.language
+        f"""
+        select mail.mail_id, domain, pools.name, pools.unit, available, low_stock_at, merchants.language, {DAYS_LEFT}
           from unnest(%(mails)s::bigint[], %(pools)s::bigint[], %(merchants)s::bigint[])
                as mail (mail_id, pool_id, merchant_id)
           join pools on pools.id = mail.pool_id
           join merchants on merchants.id = mail.merchant_id and merchants.shop_id = pools.shop_id
           join shops on shops.id = pools.shop_id
+          {STOCK_AND_RECENT_DRAWS}
          where is_low and status = 'active' and wants_low_stock
         """,
         {
@@ -100,6 +107,8 @@ async def _about_low_stock(database: Database, mails: Sequence[Mail]) -> dict[in
             unit=pool.unit,
             available=pool.available,
             low_stock_at=pool.low_stock_at,
+            taken_per_day=pool.taken_per_day,
+            days_of_cover=pool.days_of_cover,
         )
         for mail in mails
         if (pool := pools.get(mail.id))

@@ -25,7 +25,11 @@ FRAME = Frame("Holdfast Inventory", Path(__file__).parent, accounts.FOLDER)
 
 
 class LowStockMail(LinkMail, kw_only=True, tag="low_stock"):
-    """A mail about a pool that has fallen to its limit. The name and the unit are untrusted text."""
+    """A mail about a pool that has fallen to its limit. The name and the unit are untrusted text.
+
+    taken_per_day    units, on average of the last 28 days
+    days_of_cover    for how many days the stock lasts at that pace; None while none is taken
+    """
 
     is_requested: ClassVar[bool] = False
 
@@ -34,6 +38,8 @@ class LowStockMail(LinkMail, kw_only=True, tag="low_stock"):
     unit: str
     available: int
     low_stock_at: int
+    taken_per_day: float
+    days_of_cover: float | None
 
 
 def message(mail: LowStockMail, frame: Frame) -> MailMessage:
@@ -43,19 +49,37 @@ def message(mail: LowStockMail, frame: Frame) -> MailMessage:
     _, ngettext = texts.gettext, texts.ngettext
     # Marks keep a name in another direction of writing from changing the order of the words around it.
     pool = f"\u2068{header_text(mail.pool)}\u2069"
-    unit = header_text(counted_unit(mail.unit, mail.available))
-    number = language.number(mail.available)
-    # The default unit is translated; others are words of the merchant.
-    is_default = mail.unit == "units"
-    units = ngettext("%(number)s unit", "%(number)s units", mail.available) % {"number": number}
-    amount = units if is_default else f"{number} \u2068{unit}\u2069"
+
+    def amount(number: float) -> str:
+        """A number with the unit of the pool. The default unit is translated; others are words of the merchant."""
+        if mail.unit == "units":
+            count = 1 if number == 1 else 2
+            return ngettext("%(number)s unit", "%(number)s units", count) % {"number": language.number(number)}
+        return f"{language.number(number)} \u2068{header_text(counted_unit(mail.unit, number))}\u2069"
+
+    sentences = [
+        _("%(pool)s has %(amount)s left that can be sold. The low-stock limit is %(limit)s.")
+        % {"pool": pool, "amount": amount(mail.available), "limit": language.number(mail.low_stock_at)}
+    ]
+    if mail.available and mail.days_of_cover is not None:
+        days = round(mail.days_of_cover)
+        sentence = (
+            ngettext(
+                "At %(amount)s a day, this lasts about %(number)s day.",
+                "At %(amount)s a day, this lasts about %(number)s days.",
+                days,
+            )
+            if days
+            else _("At %(amount)s a day, this lasts less than a day.")
+        )
+        sentences.append(sentence % {"amount": amount(round(mail.taken_per_day, 1)), "number": language.number(days)})
+    sentences.append(_("When new goods come in, add them on the page of the pool."))
     return link_message(
         mail,
         frame,
         subject=_("Low stock: %(pool)s, %(amount)s left")
-        % {"pool": header_text(mail.pool), "amount": units if is_default else f"{number} {unit}"},
-        first=_("%(pool)s has %(amount)s left that can be sold. The low-stock limit is %(limit)s.")
-        % {"pool": pool, "amount": amount, "limit": language.number(mail.low_stock_at)},
+        % {"pool": header_text(mail.pool), "amount": header_text(amount(mail.available))},
+        first=" ".join(sentences),
         items=[],
         button=_("Open the pool"),
         rest=_(

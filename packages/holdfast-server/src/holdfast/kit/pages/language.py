@@ -83,7 +83,7 @@ class Language(Struct, frozen=True):
         """How long something takes, rounded up, in the unit that people would name: `12 minutes`, `4 days`."""
         return _duration(seconds, self.locale)
 
-    def number(self, number: int) -> str:
+    def number(self, number: float) -> str:
         return _number(number, self.locale)
 
     def money(self, amount: int, currency: str, digits: int = 2) -> str:
@@ -166,7 +166,7 @@ def _key(moment: dt.datetime) -> dt.datetime:
 
 
 @lru_cache(10_000)
-def _number(number: int, locale: str) -> str:
+def _number(number: float, locale: str) -> str:
     return format_decimal(number, locale=locale)
 
 

@@ -202,6 +202,7 @@ class Frame:
         environment.extend(translate=translate)
         environment.install_gettext_callables(translate, translate_plural, newstyle=True)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - the extension adds it
         environment.filters.update(self._filters)
+        environment.filters["unbroken"] = _unbroken
         environment.filters["worded"] = partial(_messages_text, texts, language)
         known: dict[str, Any] = environment.globals
         known.update(asset=self.asset, languages=LANGUAGES, in_language=self._in_language, site=self.title)

@@ -14,7 +14,7 @@ from holdfast.inventory.console.pools.stock_preview import preview_of
 from holdfast.inventory.console.variants.variant_names import names_of
 from holdfast.inventory.installs.operations import GetConnection
 from holdfast.inventory.pools.model import ListPools, PoolWithMembers
-from holdfast.inventory.pools.pool_figures import GetPoolFigures
+from holdfast.inventory.pools.pool_figures import GetPoolFigures, PoolFigures
 from holdfast.inventory.problems import ALREADY_REVERTED, HOLD_ENDED, NOT_ENOUGH_STOCK, NOT_REVERTIBLE, POOL_NOT_ACTIVE
 from holdfast.inventory.shopify.platform_client import Platform
 from holdfast.inventory.site import SITE
@@ -31,6 +31,7 @@ from holdfast.inventory.stock.pool_history import (
     GetPoolHistory,
     PoolHistory,
 )
+from holdfast.inventory.sync.model import Drift, DriftReport, GetDrift
 from holdfast.kit.contract.command import Id, check
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.http.handler import Reply, Request, read_query
@@ -44,6 +45,9 @@ MAX_NEWEST_ENTRIES = 10
 """The most entries of the history on the page of a pool; the rest are on pages of their own."""
 
 PAGE_SIZE = 50
+
+MAX_DIFFERENCES = 3
+"""The most numbers of the shop that the page shows beside those of the pool; the page of the sync has the rest."""
 
 SOURCES = {
     "webhook": translatable("Orders"),
@@ -108,6 +112,7 @@ class PoolPage:
         self._get_history, self._get_availability = console.run["get_pool_history"], console.run["get_availability"]
         self._rows = HistoryRows(console, platform)
         self._list, self._figures = console.run["list_pools"], console.run["get_pool_figures"]
+        self._drift = console.run["get_drift"]
 
     def routes(self) -> list[Route]:
         return [
@@ -132,13 +137,15 @@ class PoolPage:
             self._list(merchant(session), ListPools(limit=2)),
             self._figures(merchant(session), GetPoolFigures(pool_ids=[pool.id])),
         )
+        figure: PoolFigures = figures[pool.id]
         texts = SITE.texts(language_of(request))
         return self._console.page(
             session,
             request,
             "pools/pool.html",
             pool=pool,
-            figure=figures[pool.id],
+            figure=figure,
+            differences=await self._differences(session, pool, names) if figure.sync == "different" else [],
             since=history.moments[0].at,
             drawn=draw_steps(
                 [(moment.at, moment.on_hand) for moment in history.moments],
@@ -178,6 +185,12 @@ class PoolPage:
             filters=HISTORY_FILTERS,
             scripts=["live.js"],
         )
+
+    async def _differences(self, session: Session, pool: PoolWithMembers, names: Mapping[str, str]) -> list[Drift]:
+        """The first numbers of a pool that are others in the shop, of variants that have names on the page."""
+        command = GetDrift(pool_id=pool.id, limit=MAX_DIFFERENCES)
+        report: DriftReport = await self._drift(merchant(session), command)
+        return [drift for drift in report.drift if drift.difference and drift.variant_gid in names]
 
     async def _limiting(self, session: Session, pool: PoolWithMembers) -> Mapping[str, int]:
         """The limiting pool of each variant; a kit may be limited by another pool than this one."""

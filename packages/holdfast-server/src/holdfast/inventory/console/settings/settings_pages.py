@@ -43,7 +43,7 @@ class SettingsPages:
         """Turn the mails about low stock on or off."""
         if request.method == "POST":
             fields = await self._console.signed_in.read(session, request)
-            wish = SetLowStockMails(enabled="mails" in fields, language=language_of(request).code)
+            wish = SetLowStockMails(enabled=fields.get("mails") == "on", language=language_of(request).code)
             await self._want(merchant(session), wish)
         return self._console.redirect(request, SETTINGS)
 

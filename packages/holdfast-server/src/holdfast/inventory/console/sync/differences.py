@@ -11,10 +11,10 @@ MAX_DIFFERENCES = 20
 """The most differences on the page."""
 
 CAUSES = {
-    "pending": translatable("is about to be set"),
-    "unexplained": translatable("somebody changed it in your shop, or a sale was not reported yet"),
-    "changed": translatable("Somebody changed the number in your shop. It stays until you say which number is right."),
-    "another_app": translatable("Another app sets this number too. It stays until you say which number is right."),
+    "pending": translatable("Your shop gets the number of the pool in a moment."),
+    "unexplained": translatable("Somebody changed the number in your shop, or a sale was not reported yet."),
+    "changed": translatable("Somebody changed the number in your shop."),
+    "another_app": translatable("Another app sets this number too."),
     "refused": translatable("Your shop refused the number of the pool:"),
 }
 
