@@ -182,6 +182,30 @@ async def test_pages_of_the_demo_shop_fit_on_a_small_screen_in_german(chromium: 
             "?tab=orders",
             "?tab=developers",
             "/variants/1001",
+async def test_a_pack_that_sells_out_and_comes_back_is_chosen_again_without_loading_the_page(chromium: Browser) -> None:
+    async with stage_page(chromium, "light", 1280) as page:
+        storefront = page.frame_locator("iframe[name=storefront]")
+        pack, button = storefront.locator("#pack-1012"), storefront.get_by_role("button", name="Buy this pack")
+        await storefront.locator("label[for=pack-1012]").click()
+        await expect(button).to_be_enabled()
+        merchant = await page.context.new_page()
+
+        async def count(available: str) -> None:
+            await merchant.goto(page.url.replace("side-by-side", "variants/1012"))
+            await merchant.get_by_label("Available").fill(available)
+            await submit(merchant.get_by_role("button", name="Save"))
+            await page.bring_to_front()
+
+        await count("0")
+        await expect(pack).to_be_disabled(timeout=SOON)
+        await expect(storefront.get_by_role("button", name="Sold out")).to_be_disabled()
+        await expect(storefront.locator(".pack.sold-out").get_by_text("you save")).to_be_hidden()
+        await count("3")
+        await expect(pack).to_be_enabled(timeout=SOON)
+        await expect(button).to_be_enabled()
+        await expect(storefront.locator(".pack.sold-out")).to_have_count(0)
+
+
             "/products/honey-jars",
             "/cart",
             "/side-by-side",
