@@ -106,7 +106,7 @@ async def test_a_larger_pack_by_weight_has_a_price_for_comparison(stage: Stage) 
     assert "Sie sparen 2,50\N{NO-BREAK SPACE}€" in page.text
 
 
-async def test_nothing_of_a_sold_out_product_can_be_bought(stage: Stage) -> None:
+async def test_a_product_that_is_sold_out_cannot_be_bought(stage: Stage) -> None:
     for variant in stage.variants[1:]:
         stage.double.count(DOMAIN, variant.id, 0)
     single_left = await stage.http.get(f"{HONEY}?variant={stage.variants[1].id}")
