@@ -314,6 +314,6 @@ async def wait_for_frame(page: Page) -> None:
 
 async def pay_cart(page: Page) -> None:
     """Buy one of the first product."""
-    await page.locator("#cart input").first.fill("1")
+    await page.locator("#cart [data-step='1']").first.click()
     await submit(page.locator("#cart button[type=submit]").last)
     await page.wait_for_load_state()

@@ -91,9 +91,17 @@ async def test_a_cart_counts_and_sums_what_is_chosen(chromium: Browser, scheme: 
         assert await too_wide(page) == []
         pay = page.locator("#pay")
         await expect(pay).to_be_disabled()
-        await page.get_by_role("button", name="One more: Honey jars, 6-pack").click(click_count=2)
+        # A number stands only at what is in the cart.
+        await expect(page.get_by_role("textbox")).to_have_count(0)
+        for _ in range(2):
+            await page.get_by_role("button", name="Add: Honey jars, 6-pack").click()
         await expect(pay).to_have_text("Pay €66.00")
         await page.get_by_role("button", name="One less: Honey jars, 6-pack").click()
+        await page.get_by_role("button", name="Add: Honey jars, Single").click()
+        await page.get_by_role("button", name="One less: Honey jars, Single").click()
+        await expect(page.get_by_role("button", name="Add: Honey jars, Single")).to_be_focused()
+        await expect(page.get_by_role("textbox")).to_have_count(1)
+        await page.keyboard.press("Enter")
         name = await page.locator("label[for=variant-1001]").bounding_box()
         single = page.get_by_role("textbox", name="Honey jars, Single")
         quantity = await single.bounding_box()
@@ -172,6 +180,30 @@ async def test_a_pack_bought_beside_the_shop_leaves_the_shelf_and_moves_a_number
             await page.get_by_text("Shop admin").first.click()
         for number in (shop.locator("[data-count^='1006 ']"), storefront.locator("#stock-1006")):
             assert await number.evaluate("number => number.getBoundingClientRect().bottom < innerHeight")
+
+
+async def test_a_pack_that_sells_out_and_comes_back_is_chosen_again_without_loading_the_page(chromium: Browser) -> None:
+    async with stage_page(chromium, "light", 1280) as page:
+        storefront = page.frame_locator("iframe[name=storefront]")
+        pack, button = storefront.locator("#pack-1012"), storefront.get_by_role("button", name="Buy this pack")
+        await storefront.locator("label[for=pack-1012]").click()
+        await expect(button).to_be_enabled()
+        merchant = await page.context.new_page()
+
+        async def count(available: str) -> None:
+            await merchant.goto(page.url.replace("side-by-side", "variants/1012"))
+            await merchant.get_by_label("Available").fill(available)
+            await submit(merchant.get_by_role("button", name="Save"))
+            await page.bring_to_front()
+
+        await count("0")
+        await expect(pack).to_be_disabled(timeout=SOON)
+        await expect(storefront.get_by_role("button", name="Sold out")).to_be_disabled()
+        await expect(storefront.locator(".pack.sold-out").get_by_text("you save")).to_be_hidden()
+        await count("3")
+        await expect(pack).to_be_enabled(timeout=SOON)
+        await expect(button).to_be_enabled()
+        await expect(storefront.locator(".pack.sold-out")).to_have_count(0)
 
 
 async def test_pages_of_the_demo_shop_fit_on_a_small_screen_in_german(chromium: Browser) -> None:

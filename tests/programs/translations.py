@@ -20,9 +20,10 @@ FOLDERS = [
     SOURCE / "accounts",
     SOURCE / "events",
     *sorted(folder for service in ("accounts", "events", "inventory") for folder in (SOURCE / service).glob("[a-z]*/")),
-    PACKAGES / "holdfast-demo" / "src" / "holdfast_demo" / "shopify",
+    *(PACKAGES / "holdfast-demo" / "src" / "holdfast_demo" / part for part in ("shopify", "stripe", "mails")),
 ]
-"""Each has a catalogue of its own: the kit, each noun, what lies beside the nouns of a package, and the demo shops."""
+"""Each has a catalogue of its own: the kit, each noun, what lies beside the nouns of a package, and each part of the
+demo that has pages."""
 
 METHODS = [("**.py", "python"), ("**.html", "jinja2"), ("**.txt", "jinja2")]
 OPTIONS = {"**.html": {"trimmed": "true", "newstyle_gettext": "true"}, "**.txt": {"newstyle_gettext": "true"}}

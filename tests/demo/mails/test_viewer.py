@@ -73,6 +73,16 @@ async def test_a_mail_is_shown_as_people_see_it_and_as_text(browser: httpx2.Asyn
     assert page.headers["cache-control"] == "no-store"
 
 
+async def test_the_pages_are_in_the_language_of_the_browser(browser: httpx2.AsyncClient, directory: Path) -> None:
+    write(directory, "one")
+    words_by_path = {"/mails": "Neueste zuerst", "/mails?mail=one": "Alle E", "/mails?mail=two": "gibt es nicht"}
+
+    for path, words in words_by_path.items():
+        page = await browser.get(path, headers={"Accept-Language": "de-DE,de;q=0.9"})
+        assert words in page.text, path
+        assert '<html lang="de">' in page.text
+
+
 async def test_the_frame_of_a_long_mail_is_higher(browser: httpx2.AsyncClient, directory: Path) -> None:
     heights: list[int] = []
     for id, words in (("short", 1), ("long", 500)):

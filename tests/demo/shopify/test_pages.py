@@ -93,7 +93,7 @@ async def test_orders_are_sent_cancelled_and_taken_back_by_buttons(stage: Stage)
     assert stage.double.available(DOMAIN, stage.variants[0].id) == 49
     assert [page.text.count(f">{status}</span>") for status in ("Sent", "Cancelled", "Returned")] == [1, 1, 1]
     assert page.text.count("(1 came back)") == 2
-    assert re.findall(r"<button[^>]*>([^<]*)<span", page.text) == ["Return one"]
+    assert re.findall(r"<button[^>]*>([^<]*)<span", page.text) == ["Return one pack"]
     assert refused.status_code == 422
     assert "Nothing of this order is left" in refused.text
 

@@ -51,5 +51,22 @@ def test_a_pack_says_what_a_unit_costs_and_what_it_saves_against_single_units() 
         for id, (title, price) in enumerate([("Single", "6.00"), ("6-pack", "33.00"), ("Pack of 3", "18.00")])
     )
 
-    assert pictures.savings_of([single, six, three], ENGLISH) == {six.id: ("€5.50", "€3.00")}
+    assert pictures.savings_of([single, six, three], ENGLISH) == {six.id: ("€5.50", "€3.00", "")}
     assert pictures.savings_of([six, three], ENGLISH) == {}
+
+
+def test_packs_by_weight_are_compared_by_100_grams() -> None:
+    small, large, half, dear = (
+        variant_of("Green tea", title, price, id)
+        for id, (title, price) in enumerate(
+            [("100 g", "7.00"), ("250 g", "15.00"), ("50 g", "3.50"), ("1000 g", "80.00")]
+        )
+    )
+    liquid, single = variant_of("Oil", "250 ml", "5.00"), variant_of("Green tea", "Single", "9.00")
+
+    saved = {large.id: ("€6.00", "€2.50", "100\N{NO-BREAK SPACE}g")}
+    assert pictures.savings_of([small, large], ENGLISH) == saved
+    assert pictures.savings_of([large, half, dear], ENGLISH) == saved
+    assert pictures.savings_of([small, liquid], ENGLISH) == {}
+    assert pictures.savings_of([small, single], ENGLISH) == {}
+    assert pictures.savings_of([variant_of("Green tea", "0 g"), large], ENGLISH) == {}

@@ -99,17 +99,23 @@ async def test_a_product_says_what_it_is_and_what_a_pack_saves(stage: Stage) -> 
     assert "you save €3.00" in page.text
 
 
-async def test_a_sold_out_pack_saves_nothing_and_nothing_of_a_sold_out_product_can_be_bought(stage: Stage) -> None:
+async def test_a_larger_pack_by_weight_has_a_price_for_comparison(stage: Stage) -> None:
+    page = await stage.http.get(f"/{DOMAIN}/products/green-tea?locale=de")
+
+    assert "6,00\N{NO-BREAK SPACE}€ pro 100\N{NO-BREAK SPACE}g," in page.text
+    assert "Sie sparen 2,50\N{NO-BREAK SPACE}€" in page.text
+
+
+async def test_a_product_that_is_sold_out_cannot_be_bought(stage: Stage) -> None:
     for variant in stage.variants[1:]:
         stage.double.count(DOMAIN, variant.id, 0)
     single_left = await stage.http.get(f"{HONEY}?variant={stage.variants[1].id}")
     stage.double.count(DOMAIN, stage.variants[0].id, 0)
     nothing_left = await stage.http.get(HONEY)
 
-    assert "you save" not in single_left.text
     assert f'name="id" value="{stage.variants[0].id}" checked>' in single_left.text
-    assert "Buy this pack" in single_left.text
-    assert '<button class="button" type="submit" disabled>Sold out</button>' in nothing_left.text
+    assert '<button class="button" type="submit" data-currency="EUR">' in single_left.text
+    assert '<button class="button" type="submit" data-currency="EUR" disabled>' in nothing_left.text
 
 
 async def test_the_titles_of_the_demo_are_in_the_language_of_the_visitor(stage: Stage) -> None:

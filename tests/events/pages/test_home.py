@@ -22,13 +22,17 @@ async def test_the_start_page_leads_people_and_agents_on(service: Service) -> No
     assert "http://events.test/mcp" in developers.text
 
 
-async def test_the_example_request_for_programs_registers_an_organizer(service: Service) -> None:
+async def test_the_three_example_requests_for_programs_lead_to_a_registration(service: Service) -> None:
     page = await service.http.get("/developers")
-    body, _ = re.findall(r"-d '([^']+)'</code>", page.text)
+    register, publish, person = (json.loads(body) for body in re.findall(r"-d '([^']+)'</code>", page.text))
 
-    answer = await service.anonymous.post("/api/organizers/register", json.loads(body))
+    organizer = await service.anonymous.post("/api/organizers/register", register)
+    key = {"X-API-Key": organizer.json()["data"]["api_key"]["key"]}
+    event = await service.anonymous.post("/api/events", publish, headers=key)
+    person["registration"]["event_id"] = event.json()["data"]["id"]
+    answer = await service.anonymous.post("/api/registrations", person, headers=key)
 
-    assert answer.status_code == 201
+    assert [organizer.status_code, event.status_code, answer.status_code] == [201, 201, 202]
 
 
 async def test_the_start_page_speaks_the_language_of_the_browser(service: Service) -> None:

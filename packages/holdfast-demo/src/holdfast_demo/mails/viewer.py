@@ -23,7 +23,7 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.kit.pages.site import Site
-from holdfast_demo.shared.serving import asset_routes, guard_application, to_response
+from holdfast_demo.shared.serving import asset_routes, guard_application, language_of, to_response
 
 MAX_MAILS = 200
 """The most mails in the list, the newest first."""
@@ -192,16 +192,18 @@ class _Viewer:
     async def _answer(self, request: Request) -> Response:
         if request.method not in {"GET", "HEAD"}:
             return Response(status_code=405, headers={"Allow": "GET, HEAD"})
-        id = request.query_params.get("mail")
+        id, language = request.query_params.get("mail"), language_of(request)
         if id is None:
             mails = await asyncio.to_thread(list_mails, self._directory)
-            return to_response(SITE.page("templates/list.html", mails=mails, scripts=SCRIPTS))
+            return to_response(SITE.page("templates/list.html", language=language, mails=mails, scripts=SCRIPTS))
         mail = await asyncio.to_thread(read_mail, self._directory, id)
         if mail is None:
-            return to_response(SITE.page("templates/missing.html", 404))
+            return to_response(SITE.page("templates/missing.html", 404, language=language))
         styles = " ".join(f"'sha256-{_digest(style)}'" for style in _STYLE.findall(mail.html))
         return to_response(
-            SITE.page("templates/mail.html", mail=mail, scripts=SCRIPTS[:1], styles=styles, images="data:")
+            SITE.page(
+                "templates/mail.html", language=language, mail=mail, scripts=SCRIPTS[:1], styles=styles, images="data:"
+            )
         )
 
 

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from holdfast.kit.http.answers import IMMUTABLE
 from holdfast.kit.http.handler import NOSNIFF, Reply
 from holdfast.kit.http.sockets import address_of
+from holdfast.kit.pages.language import Language, accepted_language
 from holdfast.kit.pages.site import MEDIA_TYPES, Site
 from holdfast.kit.process.serving import ServedService
 
@@ -90,6 +91,11 @@ async def run_in_background(*work: Coroutine[Any, Any, None]) -> AsyncGenerator[
         for ended in await asyncio.gather(*background, return_exceptions=True):
             if isinstance(ended, Exception):
                 raise ended
+
+
+def language_of(request: Request) -> Language:
+    """The language that the browser prefers. The links of the demo's pages name none."""
+    return accepted_language(request.headers.get("accept-language", "").encode())
 
 
 async def form_fields(request: Request) -> dict[str, str]:

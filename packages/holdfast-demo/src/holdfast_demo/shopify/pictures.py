@@ -30,6 +30,10 @@ _KINDS = {
     "mustard": "mustard",
 }
 _PACK = re.compile(r"(\d{1,4})[- ]?pack\b|pack of (\d{1,4})\b|^(\d{1,4}) x ", re.IGNORECASE)
+_MEASURE = re.compile(r"(\d{1,5}) (g|ml)")
+
+PRICED_MEASURE = 100
+"""How many grams or millilitres a price for comparison is of."""
 
 
 class Picture(NamedTuple):
@@ -63,6 +67,12 @@ def units_in(title: str) -> int:
     return int(next(group for group in match.groups() if group)) if match else 1
 
 
+def amount_in(title: str) -> tuple[int, str]:
+    """How much a pack with this title has, and of which measure: `g` or `ml`; empty: of units."""
+    match = _MEASURE.fullmatch(title)
+    return (int(match[1]), match[2]) if match else (units_in(title), "")
+
+
 def stock_places(available: int) -> Sequence[bool]:
     """The places of a stock: whether there is a unit in each."""
     return [place < available for place in range(min(max(MIN_PLACES, available), MAX_PLACES))]
@@ -74,24 +84,38 @@ def price_of(variant: Variant, language: Language) -> str:
 
 
 class Saving(NamedTuple):
-    """What a unit of a pack costs, and what the whole pack costs less than its units one by one, for people."""
+    """What a pack costs less than as much of the same in the smallest pack, for people.
+
+    unit_price    the price of one unit, or of `measure`
+    measure       such as `100 g`; empty: packs are counted in units
+    """
 
     unit_price: str
     less: str
+    measure: str = ""
 
 
 def savings_of(variants: Sequence[Variant], language: Language) -> dict[int, Saving]:
-    """The savings of the packs of a product against its single unit, by the ids of the packs."""
-    single = next((variant for variant in variants if units_in(variant.title) == 1), None)
-    if single is None:
+    """The savings of the larger packs of a product against its smallest one, by the ids of the packs.
+
+    Packs of which none is a single unit are not compared, unless all of them have a measure.
+    """
+    amounts = {variant.id: amount_in(variant.title) for variant in variants}
+    smallest = min(variants, key=lambda variant: amounts[variant.id])
+    least, measure = amounts[smallest.id]
+    is_comparable = least > 0 if measure else least == 1
+    if not is_comparable or len({measure for _, measure in amounts.values()}) > 1:
         return {}
+    priced = PRICED_MEASURE if measure else 1
     savings: dict[int, Saving] = {}
     for variant in variants:
-        units = units_in(variant.title)
-        less = units * cents_of(single) - cents_of(variant)
-        if units > 1 and less > 0:
-            unit_price = language.money(round(cents_of(variant) / units), CURRENCY)
-            savings[variant.id] = Saving(unit_price, language.money(less, CURRENCY))
+        amount, cents = amounts[variant.id][0], cents_of(variant)
+        less = round(cents_of(smallest) * amount / least) - cents
+        if amount > least and less > 0:
+            unit_price = language.money(round(cents * priced / amount), CURRENCY)
+            savings[variant.id] = Saving(
+                unit_price, language.money(less, CURRENCY), f"{priced}\N{NO-BREAK SPACE}{measure}" if measure else ""
+            )
     return savings
 
 

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from holdfast.kit.contract.messages import translatable
-from holdfast.kit.pages.language import Language, accepted_language
+from holdfast.kit.pages.language import Language
 from holdfast.kit.pages.site import Site, redirect
 from holdfast_demo.shared import serving
 from holdfast_demo.shared.serving import asset_routes, form_fields, to_response
@@ -34,7 +34,7 @@ SCOPE_WORDS = {
     "read_orders": translatable("Your orders of the last 60 days"),
     "read_all_orders": translatable("All your orders, also older ones"),
     "write_orders": translatable("Your orders"),
-    "read_locations": translatable("Where you keep your stock"),
+    "read_locations": translatable("Your stock locations"),
     "write_app_proxy": translatable("Your storefront: pages of the app in it"),
 }
 """What each scope lets an app see or change, in a merchant's words."""
@@ -107,11 +107,6 @@ def install_page(request: Request, app: App, shop: Shop, scopes: Sequence[str], 
     return page(request, "install.html", app=app, shop=shop, scopes=scopes, sees=sees, changes=changes, **options)
 
 
-def language_of(request: Request) -> Language:
-    """The language that the browser prefers. The links of these pages name none."""
-    return accepted_language(request.headers.get("accept-language", "").encode())
-
-
 def local_title(language: Language, title: str) -> str:
     """The title of a product or a pack in a language, if it is one of the demo's; else as its merchant wrote it."""
     if title not in seed.TITLES:
@@ -127,7 +122,7 @@ def page(
     Its own pages show others of it side by side, in frames.
     """
     options = {"forms": forms, "frames": frames, "ancestors": "'self'"}
-    language = values.setdefault("language", language_of(request))
+    language = values.setdefault("language", serving.language_of(request))
     values["local_title"] = partial(local_title, language)
     return to_response(SITE.page(f"templates/{template}", status, **options, **values))
 

@@ -9,11 +9,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from holdfast.kit.pages.language import ENGLISH
+from holdfast.kit.contract.messages import translatable
+from holdfast.kit.pages.language import Language
 from holdfast.kit.pages.site import Site, redirect
 from holdfast_demo.shared import serving
 from holdfast_demo.shared.gallery import gallery_page
-from holdfast_demo.shared.serving import to_response
+from holdfast_demo.shared.serving import language_of, to_response
 from holdfast_demo.stripe import accounts, payments, refunds, sessions
 from holdfast_demo.stripe.books import PLATFORM
 from holdfast_demo.stripe.currencies import minor_unit_digits
@@ -22,6 +23,8 @@ from holdfast_demo.stripe.platform_state import ProcessorState
 from holdfast_demo.stripe.store import StripeObject
 
 SITE = Site("Demo payments", Path(__file__).parent)
+
+NO_CARD = translatable("This is not the number of a card. Try 4242 4242 4242 4242.")
 
 MAX_ROWS = 100
 """How many payments the overview shows."""
@@ -43,9 +46,9 @@ def routes(processor: ProcessorState) -> list[BaseRoute]:
     ]
 
 
-def money(amount: int, currency: str) -> str:
+def money(amount: int, currency: str, language: Language) -> str:
     """An amount in the form for people, with its currency."""
-    return ENGLISH.money(amount, currency.upper(), minor_unit_digits(currency))
+    return language.money(amount, currency.upper(), minor_unit_digits(currency))
 
 
 class _PaymentPages:
@@ -59,26 +62,26 @@ class _PaymentPages:
     async def show_session(self, request: Request) -> Response:
         session = self._session(request)
         if session is None:
-            return _page("gone.html", 404)
-        return self._session_page(session)
+            return _page(request, "gone.html", 404)
+        return self._session_page(request, session)
 
     async def pay(self, request: Request) -> Response:
         session = self._session(request)
         if session is None:
-            return _page("gone.html", 404)
+            return _page(request, "gone.html", 404)
         form = await serving.form_fields(request)
         card = _SPACES.sub("", form.get("card", ""))
         if not re.fullmatch(r"[0-9]{13,19}", card):
-            return self._session_page(session, form, "This is not the number of a card. Try 4242 4242 4242 4242.")
+            return self._session_page(request, session, form, NO_CARD)
         if session["status"] != "open":
-            return self._session_page(session)
+            return self._session_page(request, session)
         try:
             with self._processor.store.change():
                 session = payments.pay(
                     self._processor, session["id"], card, form.get("name", ""), form.get("email", "")
                 )
         except StripeRefusal as refusal:
-            return self._session_page(session, form, refusal.message)
+            return self._session_page(request, session, form, refusal.message)
         return to_response(redirect(_success_url(session)))
 
     def _session(self, request: Request) -> StripeObject | None:
@@ -86,64 +89,71 @@ class _PaymentPages:
             sessions.expire_due(self._processor)
         return self._processor.store.find(sessions.KIND, request.path_params["id"])
 
-    def _session_page(self, session: StripeObject, form: StripeObject | None = None, error: str = "") -> Response:
+    def _session_page(
+        self, request: Request, session: StripeObject, form: StripeObject | None = None, error: str = ""
+    ) -> Response:
+        language = language_of(request)
         status = 410 if session["status"] == "expired" else 402 if error else 200
         values = {
             "session": session,
-            "items": [{**item, "money": money(item["amount_total"], item["currency"])} for item in session["_items"]],
-            "total": money(session["amount_total"], session["currency"]),
+            "items": [
+                {**item, "money": money(item["amount_total"], item["currency"], language)} for item in session["_items"]
+            ],
+            "total": money(session["amount_total"], session["currency"], language),
             "form": {"card": "", "name": "", "email": session["customer_email"] or "", **(form or {})},
             "error": error,
             "back": _success_url(session),
         }
-        return _page("session.html", status, forms=_origin(session["success_url"]), **values)
+        return _page(request, "session.html", status, forms=_origin(session["success_url"]), **values)
 
     async def show_link(self, request: Request) -> Response:
         link = self._processor.store.find(accounts.LINK, request.path_params["id"])
         if link is None:
-            return _page("gone.html", 404)
+            return _page(request, "gone.html", 404)
         if link["_state"] != "new" or link["expires_at"] <= self._processor.clock.now():
             return to_response(redirect(link["_refresh_url"]))
         self._processor.store.put({**link, "_state": "seen"})
         account = accounts.find(self._processor, link["_account"])
-        return _page("connect.html", forms=_origin(link["_return_url"]), account=account)
+        return _page(request, "connect.html", forms=_origin(link["_return_url"]), account=account)
 
     async def finish(self, request: Request) -> Response:
         link = self._processor.store.find(accounts.LINK, request.path_params["id"])
         if link is None:
-            return _page("gone.html", 404)
+            return _page(request, "gone.html", 404)
         if link["_state"] != "seen":
             return to_response(redirect(link["_refresh_url"]))
         with self._processor.store.change():
             accounts.finish(self._processor, link)
         return to_response(redirect(link["_return_url"] or self._processor.address))
 
-    async def overview(self, _: Request) -> Response:
-        store, books = self._processor.store, self._processor.books
+    async def overview(self, request: Request) -> Response:
+        store, books, language = self._processor.store, self._processor.books, language_of(request)
         people: list[StripeObject] = [
-            {"id": PLATFORM, "name": "The platform", "done": True},
+            {"id": PLATFORM, "name": SITE.texts(language).gettext("The platform"), "done": True},
             *(
                 {"id": account["id"], "name": account["email"] or account["id"], "done": account["_done"]}
                 for account in store.every(accounts.KIND)
             ),
         ]
         for account in people:
-            account["balances"] = [money(amount, currency) for currency, amount in books.balance(account["id"]).items()]
+            account["balances"] = [
+                money(amount, currency, language) for currency, amount in books.balance(account["id"]).items()
+            ]
         names = {account["id"]: account["name"] for account in people}
         charges = store.every(payments.CHARGE)[: -MAX_ROWS - 1 : -1]
         rows = [
             {
                 **charge,
-                "money": money(charge["amount"], charge["currency"]),
-                "fee": money(charge["application_fee_amount"] or 0, charge["currency"]),
-                "back": money(charge["amount_refunded"], charge["currency"]),
+                "money": money(charge["amount"], charge["currency"], language),
+                "fee": money(charge["application_fee_amount"] or 0, charge["currency"], language),
+                "back": money(charge["amount_refunded"], charge["currency"], language),
                 "to": charge["transfer_data"] and names[charge["transfer_data"]["destination"]],
             }
             for charge in charges
         ]
         open = [session for session in store.every(sessions.KIND) if session["status"] == "open"]
         count = len(store.every(refunds.KIND))
-        return _page("overview.html", accounts=people, payments=rows, open=len(open), refunds=count)
+        return _page(request, "overview.html", accounts=people, payments=rows, open=len(open), refunds=count)
 
 
 def _success_url(session: StripeObject) -> str:
@@ -156,5 +166,7 @@ def _origin(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
 
 
-def _page(template: str, status: int = 200, *, forms: str = "", **values: Any) -> Response:
-    return to_response(SITE.page(f"templates/{template}", status, forms=forms, **values))
+def _page(request: Request, template: str, status: int = 200, *, forms: str = "", **values: Any) -> Response:
+    """A page in the language of the browser."""
+    language = language_of(request)
+    return to_response(SITE.page(f"templates/{template}", status, language=language, forms=forms, **values))

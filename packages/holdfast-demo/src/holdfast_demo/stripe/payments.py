@@ -2,6 +2,7 @@
 
 import stripe
 
+from holdfast.kit.contract.messages import translatable
 from holdfast_demo.stripe import disputes, sessions
 from holdfast_demo.stripe.books import CARDHOLDERS, PLATFORM, PROCESSOR
 from holdfast_demo.stripe.currencies import minor_unit_digits
@@ -15,8 +16,8 @@ TRANSFER = "transfer"
 FEE = "application_fee"
 
 DECLINED = {
-    "4000000000000002": "Your card was declined.",
-    "4000000000009995": "Your card has insufficient funds.",
+    "4000000000000002": translatable("Your card was declined."),
+    "4000000000009995": translatable("Your card has insufficient funds."),
 }
 """Card numbers that are declined, as in Stripe's test mode, each with the message that payers see."""
 

@@ -28,7 +28,7 @@ def routes(platform: PlatformState) -> list[BaseRoute]:
 
     async def pay(request: Request) -> Response:
         domain, form = request.path_params["shop"], await serving.form_fields(request)
-        language = site.language_of(request).code.upper()
+        language = serving.language_of(request).code.upper()
         try:
             order = await checkout.buy(platform, domain, _cart_lines(form), language=language)
         except checkout.CheckoutStopped as stopped:
@@ -41,7 +41,7 @@ def routes(platform: PlatformState) -> list[BaseRoute]:
 
 
 def _cart_page(platform: PlatformState, request: Request, form: dict[str, str], errors: list[str]) -> Response:
-    domain, language = request.path_params["shop"], site.language_of(request)
+    domain, language = request.path_params["shop"], serving.language_of(request)
     shop = platform.find_shop(domain)
     if shop is None:
         return site.page(request, "gone.html", 404, why=f"There is no shop {domain}.")

@@ -124,7 +124,7 @@ class _MerchantPages:
         shop = self._platform.find_shop(domain)
         if shop is None:
             return site.page(request, "gone.html", 404, why=f"There is no shop {domain}.")
-        language, search = site.language_of(request), request.query_params.get("q", "").strip()
+        language, search = serving.language_of(request), request.query_params.get("q", "").strip()
         return site.page(
             request,
             "shop.html",

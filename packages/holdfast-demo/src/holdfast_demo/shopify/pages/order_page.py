@@ -9,6 +9,7 @@ from starlette.routing import BaseRoute, Route
 
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.pages.language import Language
+from holdfast_demo.shared import serving
 from holdfast_demo.shopify import orders, pictures, site
 from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.model import LineItem, Order
@@ -103,7 +104,7 @@ def routes(platform: PlatformState) -> list[BaseRoute]:
         values: dict[str, Any] = {
             "app": platform.app,
             "shop": shop,
-            "order": summary_of(order, site.language_of(request)),
+            "order": summary_of(order, serving.language_of(request)),
         }
         return site.page(request, "order.html", in_frame=site.is_in_frame(request), scripts=["times.js"], **values)
 

@@ -108,7 +108,7 @@ def routes(platform: PlatformState, oauth: OAuth) -> list[BaseRoute]:
             return site.page(request, "gone.html", 404, why=f"There is no shop {domain}.")
         app = platform.app
         live: Mapping[str, int] = await app_proxy.live_numbers(platform, domain) if shop.installed else {}
-        stock = stage_stock(platform, domain, live, site.language_of(request))
+        stock = stage_stock(platform, domain, live, serving.language_of(request))
         views = [_View("shop", translatable("Shop admin"), f"/{domain}")]
         if stock.packs:
             product = storefront.of_variant(domain, stock.packs[0].variant)

@@ -135,7 +135,7 @@ def _quantity_in(text: str) -> int:
 
 def _language(request: Request, code: str) -> Language:
     """The language with a code, which a theme has in the addresses of its pages; by default that of the browser."""
-    return LANGUAGES.get(code) or site.language_of(request)
+    return LANGUAGES.get(code) or serving.language_of(request)
 
 
 def _stock_text(number: int, language: Language) -> str:

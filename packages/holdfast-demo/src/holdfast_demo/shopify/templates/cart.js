@@ -1,5 +1,5 @@
-// What is in a cart and its sums as one types, and buttons for one more and one less. What is no number counts nothing here; the server
-// says so when the cart is paid.
+// What is in a cart and its sums as one types, and buttons for one more and one less. What is no number counts nothing here;
+// the server says so when the cart is paid.
 "use strict";
 
 const cart = document.getElementById("cart");
@@ -21,7 +21,6 @@ function sum() {
     row.hidden = !line;
     row.querySelector("[data-quantity]").textContent = quantity(input);
     row.querySelector("output").textContent = line ? money.format(line / 100) : "";
-    input.closest("li").querySelector("[data-step='-1']").disabled = !quantity(input);
   }
   document.getElementById("nothing").hidden = Boolean(cents);
   document.getElementById("total").textContent = money.format(cents / 100);
@@ -36,6 +35,6 @@ cart.addEventListener("click", ({ target }) => {
   const input = button.parentElement.querySelector("input");
   input.value = Math.max(0, quantity(input) + Number(button.dataset.step)) || "";
   sum();
-  if (button.disabled) input.focus();
+  if (!input.value) button.parentElement.querySelector("[data-step='1']").focus(); // the other one is gone
 });
 sum();

@@ -1,8 +1,10 @@
-// Says on the button what the chosen number of a pack costs. Without this, the price of one pack stands there.
+// Says on the button what the chosen number of a pack costs, and lets a pack be chosen as long as there is any of it.
+// Without this, the price of one pack stands there, and a pack that is sold out stays so until the page is loaded again.
 "use strict";
 
 const quantity = document.getElementById("quantity");
-const button = quantity.form.querySelector("[data-currency]");
+const { form } = quantity;
+const button = form.querySelector("[data-currency]");
 
 function showPrices() {
   const count = quantity.validity.valid ? quantity.valueAsNumber : 1;
@@ -12,7 +14,23 @@ function showPrices() {
   }
 }
 
-if (button) {
-  quantity.addEventListener("input", showPrices);
-  showPrices();
+// By the block of the app, where it shows a number of now; else by the number of the shop.
+function isSoldOut(pack) {
+  const state = pack.querySelector(".live-stock__line")?.dataset.state;
+  return state && state !== "old" ? state === "out" : pack.querySelector("[data-left]").dataset.left <= 0;
 }
+
+function showStock() {
+  for (const pack of form.querySelectorAll(".pack")) {
+    const isOut = isSoldOut(pack);
+    pack.classList.toggle("sold-out", isOut);
+    pack.querySelector("input").disabled = isOut;
+  }
+  button.disabled = form.querySelector(".pack > :checked").disabled;
+}
+
+quantity.addEventListener("input", showPrices);
+form.addEventListener("change", showStock);
+new MutationObserver(showStock).observe(form, { subtree: true, childList: true, attributeFilter: ["data-state"] });
+showPrices();
+showStock();
