@@ -35,9 +35,6 @@ from tests.helpers.databases import clone, drop_ended, scratch_database, shared_
 from tests.helpers.events_service import Service, make_new, running, unlimited
 
 os.environ.setdefault("COLUMNS", "200")
-# Tests start hundreds of processes, each of which would compile every module again; so would every worker.
-os.environ["PYTHONDONTWRITEBYTECODE"] = ""
-sys.dont_write_bytecode = False
 
 # What Hypothesis reads out of Unicode and out of our modules takes 4 s. The first worker keeps it for all others.
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(Path(__file__).parents[1] / ".hypothesis"))

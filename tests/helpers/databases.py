@@ -183,8 +183,9 @@ def _mend_schema(connection: psycopg.Connection[Any], state: "State") -> None:
 
 
 def _restore_rows(connection: psycopg.Connection[Any], state: "State") -> bool:
-    for table in _one(connection, state.filled):
-        connection.execute(_deletion(table))
+    if filled := _one(connection, state.filled):
+        # Sent together: to send one statement and to wait for it costs more than most deletions.
+        connection.execute(b"; ".join(map(_deletion, filled)), prepare=False)
     connection.execute(POSITION, [Jsonb(state.positions)])
     if _one(connection, state.checksums) == state.seeds:
         return True
