@@ -8,7 +8,7 @@ from playwright.async_api import Browser, expect
 from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.helpers.databases import scratch_database
 from tests.helpers.inventory_service import unlimited
-from tests.helpers.platform_shop import DOMAIN, beside_the_platform
+from tests.helpers.platform_shop import DOMAIN, open_platform_scene
 from tests.helpers.serving import listener, running_already, serving
 
 CONNECTED = {"en": "Your shop is connected", "de": "Ihr Shop ist verbunden"}
@@ -23,7 +23,7 @@ async def test_a_shop_is_connected_from_the_link_to_its_key(
     base_url = here.url
     with scratch_database(inventory_template, "connecting") as url:
         async with (
-            beside_the_platform(unlimited(url, tmp_path), base_url) as scene,
+            open_platform_scene(unlimited(url, tmp_path), base_url) as scene,
             serving(running_already(scene.inventory.app), here),
         ):
             context = await open_context(chromium, scheme, width, language)

@@ -9,7 +9,7 @@ from playwright.async_api import Browser, expect
 from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.helpers.databases import scratch_database
 from tests.helpers.inventory_service import unlimited
-from tests.helpers.platform_shop import beside_the_platform
+from tests.helpers.platform_shop import open_platform_scene
 from tests.helpers.serving import listener, running_already, serving
 
 JARS = 42
@@ -23,7 +23,7 @@ async def test_a_sale_on_the_shelf_changes_what_is_left_of_every_pack(
     address = here.url
     with scratch_database(inventory_template, "start") as url:
         async with (
-            beside_the_platform(unlimited(url, tmp_path), address) as scene,
+            open_platform_scene(unlimited(url, tmp_path), address) as scene,
             serving(running_already(scene.inventory.app), here),
         ):
             context = await open_context(chromium, scheme, width, language)

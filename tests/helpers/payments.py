@@ -184,7 +184,7 @@ class PaymentPlace:
         """A new processor. The service must have been emptied."""
         self.service.database.resources = self._resources
         with contextlib.closing(processor_at(self._address, heard := [], key=self._key)) as processor:
-            async with self.app.being(processor.app):
+            async with self.app.answering_with(processor.app):
                 yield PaymentScene(self.service, processor, heard)
                 processor.heal()
 

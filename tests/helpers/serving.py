@@ -144,8 +144,8 @@ class PresentApp:
         await self._present(scope, receive, send)
 
     @contextlib.asynccontextmanager
-    async def being(self, app: Starlette) -> AsyncGenerator[None]:
-        """Let it be this application, for as long as the block lasts."""
+    async def answering_with(self, app: Starlette) -> AsyncGenerator[None]:
+        """Answer with this application, for as long as the block lasts."""
         self._present = app
         async with app.router.lifespan_context(app):
             yield

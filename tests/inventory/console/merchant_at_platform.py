@@ -7,8 +7,7 @@ from collections.abc import AsyncGenerator
 
 import httpx2
 
-from holdfast.inventory.settings import Settings
-from tests.helpers.platform_shop import Place
+from tests.helpers.platform_shop import PlatformSource
 from tests.inventory.console.merchant_scene import SAME_SITE, Admin, hidden_field
 from tests.inventory.sync.sync_scene import SyncScene, open_installed_shop
 
@@ -37,10 +36,10 @@ def hidden_fields(page: httpx2.Response) -> dict[str, str]:
 
 @contextlib.asynccontextmanager
 async def open_merchant_at_platform(
-    place: Settings | Place, language: str = "en"
+    platform_source: PlatformSource, language: str = "en"
 ) -> AsyncGenerator[MerchantAtPlatform]:
     """The merchant, signed in. The shop has 50 singles, 8 6-packs and 4 12-packs at the platform, and no pool."""
-    async with open_installed_shop(place) as scene:
+    async with open_installed_shop(platform_source) as scene:
         merchant = MerchantAtPlatform(scene, language)
         async with merchant.http:
             await merchant.open()

@@ -9,9 +9,8 @@ from urllib.parse import urlencode
 
 import httpx2
 
-from holdfast.inventory.settings import Settings
 from tests.helpers.inventory_service import Inventory
-from tests.helpers.platform_shop import BASE_URL, DOMAIN, Place, PlatformScene, beside_the_platform
+from tests.helpers.platform_shop import BASE_URL, DOMAIN, PlatformScene, PlatformSource, open_platform_scene
 
 SAME_SITE = {"origin": BASE_URL, "sec-fetch-site": "same-origin"}
 FOREIGN = {"origin": "https://evil.example", "sec-fetch-site": "cross-site"}
@@ -73,9 +72,9 @@ class Admin:
 
 
 @contextlib.asynccontextmanager
-async def in_the_admin(place: Settings | Place, **options: Any) -> AsyncGenerator[Admin]:
+async def in_the_admin(platform_source: PlatformSource, **options: Any) -> AsyncGenerator[Admin]:
     """A merchant in whose shop the app is installed, and who has not opened it."""
-    async with beside_the_platform(place) as scene:
+    async with open_platform_scene(platform_source) as scene:
         scene.platform.install(DOMAIN)
         admin = Admin(scene, **options)
         async with admin.http:

@@ -13,7 +13,7 @@ from holdfast.inventory.shops import operations as shops
 from tests.helpers.events_service import eventually
 from tests.helpers.form_browser import main_text
 from tests.helpers.inventory_service import running
-from tests.helpers.platform_shop import DOMAIN, Place, beside_the_platform
+from tests.helpers.platform_shop import DOMAIN, PlatformSource, open_platform_scene
 from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.console.merchant_scene import FOREIGN, SAME_SITE, Admin, hidden_field, in_the_admin
 
@@ -59,7 +59,7 @@ async def test_the_session_cookie_is_partitioned_to_frames_of_the_admin(admin: A
 
 
 async def test_the_session_cookie_without_https_is_for_the_same_host(settings: Settings) -> None:
-    async with beside_the_platform(settings, "http://inventory.test") as scene:
+    async with open_platform_scene(settings, "http://inventory.test") as scene:
         scene.platform.install(DOMAIN)
         query = {"shop": DOMAIN, "id_token": scene.platform.oauth.session_token(DOMAIN)}
 
@@ -270,8 +270,8 @@ async def test_a_shop_that_has_uninstalled_the_app_has_no_merchants_even_with_a_
     await eventually(is_out)
 
 
-async def test_a_shop_without_the_app_reads_so_in_its_frame(place: Settings | Place) -> None:
-    async with beside_the_platform(place) as scene:
+async def test_a_shop_without_the_app_reads_so_in_its_frame(platform_source: PlatformSource) -> None:
+    async with open_platform_scene(platform_source) as scene:
         admin = Admin(scene)
 
         answer = await admin.load()
@@ -283,8 +283,8 @@ async def test_a_shop_without_the_app_reads_so_in_its_frame(place: Settings | Pl
         assert admin.policy(answer) == scene.platform.address
 
 
-async def test_pools_are_listed_with_what_can_be_sold(place: Settings | Place) -> None:
-    async with in_the_admin(place, language="de") as admin:
+async def test_pools_are_listed_with_what_can_be_sold(platform_source: PlatformSource) -> None:
+    async with in_the_admin(platform_source, language="de") as admin:
         await admin.open()
         shop = await admin.scene.shop(await key(admin))
         await shop.call("create_pool", name="<b>Honig</b>", quantity=1050, low_stock_at=2000)

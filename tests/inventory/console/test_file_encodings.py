@@ -10,9 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.inventory.console.pools.file_text import ENCODINGS, text_in_encoding, text_of
-from holdfast.inventory.settings import Settings
 from tests.helpers.form_browser import main_text
-from tests.helpers.platform_shop import Place
+from tests.helpers.platform_shop import PlatformSource
 from tests.inventory.console.merchant_at_platform import (
     SPREADSHEETS_PATH,
     MerchantAtPlatform,
@@ -95,8 +94,8 @@ async def test_rows_that_are_refused_can_be_read_in_another_encoding_too(merchan
     assert "Line 2 HONEY-6 in Gläser new" in main_text(await read_as(merchant, refused, "mac_roman"))
 
 
-async def test_the_question_about_the_encoding_is_in_german_too(place: Settings | Place) -> None:
-    async with open_merchant_at_platform(place, "de") as merchant:
+async def test_the_question_about_the_encoding_is_in_german_too(platform_source: PlatformSource) -> None:
+    async with open_merchant_at_platform(platform_source, "de") as merchant:
         preview = await upload_spreadsheet(merchant, file_of("Gläser", "cp850"))
 
         assert "Die Datei ist nicht in UTF-8" in main_text(preview)

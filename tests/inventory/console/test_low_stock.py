@@ -2,9 +2,8 @@
 
 import re
 
-from holdfast.inventory.settings import Settings
 from tests.helpers.form_browser import main_text
-from tests.helpers.platform_shop import Place
+from tests.helpers.platform_shop import PlatformSource
 from tests.inventory.console.merchant_at_platform import MerchantAtPlatform, open_merchant_at_platform
 
 PATH = "/console/low-stock"
@@ -68,8 +67,10 @@ async def test_an_invalid_number_has_its_message_beside_the_field(merchant: Merc
     assert "Nothing is running low." not in main_text(page)
 
 
-async def test_many_low_pools_are_paged_and_those_of_other_shops_are_not_listed(place: Settings | Place) -> None:
-    async with open_merchant_at_platform(place, "de") as merchant:
+async def test_many_low_pools_are_paged_and_those_of_other_shops_are_not_listed(
+    platform_source: PlatformSource,
+) -> None:
+    async with open_merchant_at_platform(platform_source, "de") as merchant:
         await (await merchant.inventory.shop()).pool(0, name="Anders", low_stock_at=5)
         for number in range(51):
             await merchant.shop.pool(0, name=f"Honig {number}", low_stock_at=5)

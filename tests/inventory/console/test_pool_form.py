@@ -2,10 +2,9 @@
 
 import pytest
 
-from holdfast.inventory.settings import Settings
 from tests.helpers.form_browser import main_text
 from tests.helpers.inventory_service import Shop
-from tests.helpers.platform_shop import Place
+from tests.helpers.platform_shop import PlatformSource
 from tests.inventory.console.merchant_at_platform import open_merchant_at_platform
 from tests.inventory.console.merchant_scene import Admin, hidden_field
 
@@ -87,9 +86,9 @@ async def test_a_merchant_changes_what_a_pool_is_like(admin: Admin, own_shop: Sh
 
 
 async def test_the_default_unit_is_shown_and_typed_in_german_and_stored_as_before(
-    place: Settings | Place,
+    platform_source: PlatformSource,
 ) -> None:
-    async with open_merchant_at_platform(place, "de") as merchant:
+    async with open_merchant_at_platform(platform_source, "de") as merchant:
         pool = await merchant.shop.pool(5, name="Honig")
         path = f"/console/pools/{pool['id']}/edit"
         form = await merchant.get(path)

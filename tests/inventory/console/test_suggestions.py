@@ -3,11 +3,10 @@
 import html
 import re
 
-from holdfast.inventory.settings import Settings
 from holdfast_demo.shopify.shops import NewVariant
 from tests.helpers.form_browser import main_text
 from tests.helpers.inventory_service import Inventory, Shop
-from tests.helpers.platform_shop import DOMAIN, Place
+from tests.helpers.platform_shop import DOMAIN, PlatformSource
 from tests.inventory.console.merchant_at_platform import MerchantAtPlatform, open_merchant_at_platform
 from tests.inventory.console.merchant_scene import SAME_SITE
 from tests.inventory.console.signing_in import Owner, add_merchant
@@ -166,8 +165,10 @@ async def test_a_click_to_accept_all_names_pools_with_equal_names(merchant: Merc
     assert [(pool["name"], pool["on_hand"]) for pool in pools] == [("Honey jars", 3), ("Lavender soap", 104)]
 
 
-async def test_pictures_of_products_come_from_the_platform_and_from_nowhere_else(place: Settings | Place) -> None:
-    async with open_merchant_at_platform(place) as merchant:
+async def test_pictures_of_products_come_from_the_platform_and_from_nowhere_else(
+    platform_source: PlatformSource,
+) -> None:
+    async with open_merchant_at_platform(platform_source) as merchant:
         settings = merchant.inventory.settings
         files = settings.platform_address.partition("/{shop}")[0]
         page = await merchant.get("/console/suggestions")

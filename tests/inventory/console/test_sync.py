@@ -2,14 +2,13 @@
 
 import pytest
 
-from holdfast.inventory.settings import Settings
 from holdfast.inventory.stock.model import MAX_QUANTITY
 from holdfast.inventory.sync.model import ANOTHER_APP, CHANGED_AT_PLATFORM
 from holdfast_demo.shopify.errors import Fault
 from tests.helpers.form_browser import main_text
 from tests.helpers.inventory_service import PACKS, Inventory, Shop
 from tests.helpers.locked_rows import hold_locks
-from tests.helpers.platform_shop import Place
+from tests.helpers.platform_shop import PlatformSource
 from tests.inventory.console.merchant_at_platform import MerchantAtPlatform, open_merchant_at_platform
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.sync.platform_rows import (
@@ -257,8 +256,8 @@ async def test_an_archived_pool_is_not_corrected(merchant_with_pool: MerchantAtP
     assert await merchant_with_pool.shop.on_hand(pool_id) == 50
 
 
-async def test_the_reason_of_a_level_that_waits_is_in_german_too(place: Settings | Place) -> None:
-    async with open_merchant_at_platform(place, "de") as merchant:
+async def test_the_reason_of_a_level_that_waits_is_in_german_too(platform_source: PlatformSource) -> None:
+    async with open_merchant_at_platform(platform_source, "de") as merchant:
         await follow(merchant)
         await park_level(merchant.inventory, 8, ANOTHER_APP)
         changed = f"{CHANGED_AT_PLATFORM}6 at the platform, where 4 are in the pool."
@@ -322,8 +321,8 @@ async def test_a_shop_without_a_platform_sees_that_it_has_none(inventory: Invent
     assert "Check a pool" not in page.text
 
 
-async def test_the_page_of_the_sync_is_in_german_too(place: Settings | Place) -> None:
-    async with open_merchant_at_platform(place, "de") as merchant:
+async def test_the_page_of_the_sync_is_in_german_too(platform_source: PlatformSource) -> None:
+    async with open_merchant_at_platform(platform_source, "de") as merchant:
         await follow(merchant)
 
         text = main_text(await merchant.get(PATH))

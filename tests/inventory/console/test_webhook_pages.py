@@ -6,10 +6,9 @@ from collections.abc import AsyncGenerator
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from holdfast.inventory.settings import Settings
 from holdfast.inventory.webhooks.messages import MESSAGES
 from tests.helpers.form_browser import main_text
-from tests.helpers.platform_shop import Place
+from tests.helpers.platform_shop import PlatformSource
 from tests.helpers.webhook_receiver import Answer
 from tests.inventory.console.merchant_at_platform import MerchantAtPlatform, open_merchant_at_platform
 from tests.inventory.webhooks.programs import Program, Programs, programs_of
@@ -182,8 +181,8 @@ async def test_an_address_of_another_shop_is_not_found(merchant: MerchantAtPlatf
     assert await merchant.inventory.sql("select status from webhook_endpoints") == [("active",)]
 
 
-async def test_the_pages_are_in_german_too(place: Settings | Place) -> None:
-    async with open_merchant_at_platform(place, "de") as merchant:
+async def test_the_pages_are_in_german_too(platform_source: PlatformSource) -> None:
+    async with open_merchant_at_platform(platform_source, "de") as merchant:
         await merchant.send(f"{PAGE}/new", url="https://shop.example/", which="all")
 
         assert "Senden Sie einen Test, um zu sehen" in main_text(await merchant.get(f"{PAGE}/1"))

@@ -4,9 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from holdfast.inventory.settings import Settings
 from tests.helpers.inventory_service import Inventory, Shop
-from tests.helpers.platform_shop import Place
+from tests.helpers.platform_shop import PlatformSource
 from tests.helpers.platform_webhooks import install_app
 from tests.inventory.orders.order_scene import OrderScene, open_scene
 
@@ -19,6 +18,6 @@ async def golden(inventory: Inventory) -> Shop:
 
 
 @pytest.fixture
-async def scene(place: Settings | Place) -> AsyncIterator[OrderScene]:
-    async with open_scene(place) as scene:
+async def scene(platform_source: PlatformSource) -> AsyncIterator[OrderScene]:
+    async with open_scene(platform_source) as scene:
         yield scene

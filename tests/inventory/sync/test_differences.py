@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from holdfast.inventory.settings import Settings
 from holdfast.inventory.sync import levels, pushing
 from holdfast.inventory.sync.model import OrderLevelChange
 from holdfast.inventory.sync.shop_sync import SyncWork
@@ -16,7 +15,7 @@ from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.shops import count
 from tests.helpers.background_loops import at_work
 from tests.helpers.events_service import eventually
-from tests.helpers.platform_shop import DOMAIN, Place
+from tests.helpers.platform_shop import DOMAIN, PlatformSource
 from tests.inventory.sync.sync_scene import (
     SyncScene,
     add_location,
@@ -29,9 +28,9 @@ from tests.inventory.sync.sync_scene import (
 
 
 @contextlib.asynccontextmanager
-async def followed(place: Settings | Place, policy: str = "adopt") -> AsyncGenerator[SyncScene]:
+async def followed(platform_source: PlatformSource, policy: str = "adopt") -> AsyncGenerator[SyncScene]:
     """A pool of 38 whose levels have been set before: (38, 6, 3)."""
-    async with open_pooled_shop(place, policy=policy) as scene:
+    async with open_pooled_shop(platform_source, policy=policy) as scene:
         await scene.adjust(-12)
         await scene.sync_due()
         await scene.end_push_pause()
@@ -39,8 +38,8 @@ async def followed(place: Settings | Place, policy: str = "adopt") -> AsyncGener
 
 
 @pytest.fixture
-async def scene(place: Settings | Place) -> AsyncGenerator[SyncScene]:
-    async with followed(place) as scene:
+async def scene(platform_source: PlatformSource) -> AsyncGenerator[SyncScene]:
+    async with followed(platform_source) as scene:
         yield scene
 
 
@@ -155,9 +154,9 @@ async def test_a_service_that_stops_in_the_middle_of_a_call_leaves_it_to_the_nex
 @pytest.mark.parametrize("operation", ["SetLevels", "AdjustLevels"])
 @pytest.mark.parametrize("kind", ["before", "after"])
 async def test_a_call_that_is_too_old_for_its_key_is_not_made_again_and_is_no_edit(
-    place: Settings | Place, operation: str, kind: Any
+    platform_source: PlatformSource, operation: str, kind: Any
 ) -> None:
-    async with open_pooled_shop(place) if operation == "SetLevels" else followed(place) as scene:
+    async with open_pooled_shop(platform_source) if operation == "SetLevels" else followed(platform_source) as scene:
         left = await scene.shop.on_hand(scene.pool_id) - 6
         scene.platform.plan(Fault(kind, operation))
         await scene.adjust(-6)
@@ -274,8 +273,8 @@ async def test_a_level_that_the_platform_does_not_change_is_parked_and_the_other
     assert "not stocked at the location" in parked
 
 
-async def test_a_pool_that_enforces_its_quantity_sets_levels_by_comparison(place: Settings | Place) -> None:
-    async with followed(place, policy="enforce") as scene:
+async def test_a_pool_that_enforces_its_quantity_sets_levels_by_comparison(platform_source: PlatformSource) -> None:
+    async with followed(platform_source, policy="enforce") as scene:
         scene.platform.plan(Fault("down", "AdjustLevels", times=9))
         scene.count("6-pack", 10)
         await scene.observe_levels("6-pack")
