@@ -16,7 +16,7 @@ from tests.contract.requirements import requirement
 from tests.contract.shapes import Event, Payment, listed, one
 from tests.contract.steps import yesterday
 from tests.helpers.events_service import Client, Service, running
-from tests.helpers.payments import paying
+from tests.helpers.payments import open_payment_scene
 
 FREE = Payment(
     status="not_required",
@@ -116,7 +116,7 @@ async def check(ada: Client, ids: Places, *, is_ready: bool) -> list[Payment]:
 @requirement("events.payment.free", "events.payment.paid", "events.payment.ready", "events.agent", "events.agent.ready")
 async def test_four_payment_objects_occur_in_all_states_and_no_others(settings: Settings) -> None:
     seen: list[Payment] = []
-    async with paying(settings) as shop:
+    async with open_payment_scene(settings) as shop:
         ada = await shop.service.organizer()
         ids = await create_all(shop.service, ada)
 
@@ -148,7 +148,7 @@ async def test_four_payment_objects_occur_in_all_states_and_no_others(settings: 
 
 @requirement("events.payment.paid")
 async def test_every_answer_with_an_event_has_the_same_payment_object(settings: Settings) -> None:
-    async with paying(settings) as shop:
+    async with open_payment_scene(settings) as shop:
         ada = await shop.organizer()
         created = await ada.create_event(**PRICES["fixed"])
         path = f"/api/events/{created['id']}"

@@ -24,7 +24,7 @@ from tests.helpers.background_loops import at_work
 from tests.helpers.events_service import Client, Service, eventually, running
 from tests.helpers.exchange import read_stream
 from tests.helpers.form_browser import Browser
-from tests.helpers.payments import PaymentScene, paying
+from tests.helpers.payments import PaymentScene, open_payment_scene
 from tests.helpers.photos import JPEG, stored_sizes, upload, with_photo
 from tests.helpers.pictures import picture
 from tests.helpers.smtp import Server, mail_server
@@ -148,7 +148,7 @@ def calls(database: Database) -> list[Coroutine[Any, Any, None]]:
 
 
 async def test_a_payment_whose_notice_was_lost_is_handled_by_a_poll(settings: Settings) -> None:
-    async with paying(settings) as scene, unheard(scene.service) as other:
+    async with open_payment_scene(settings) as scene, unheard(scene.service) as other:
         event_id = await scene.event(await scene.organizer(), capacity=2)
         first, second = [await scene.register(event_id, email) for email in (ANN, "ben@example.com")]
         async with at_work(*calls(scene.service.database)):
@@ -164,7 +164,7 @@ async def test_a_payment_whose_notice_was_lost_is_handled_by_a_poll(settings: Se
 
 
 async def test_payments_are_handled_while_the_listening_connection_is_cut_off(settings: Settings) -> None:
-    async with paying(settings) as scene:
+    async with open_payment_scene(settings) as scene:
         event_id = await scene.event(await scene.organizer())
         ann = await scene.register(event_id, ANN)
         async with at_work(*calls(scene.service.database)), cut_off_listener(scene.service.database.url):

@@ -169,8 +169,8 @@ class Buyer:
         self.scene.processor.pay(await self.session())
 
 
-class PaymentPlace:
-    """A service with a processor, which the tests of a module share: each of them finds both as new."""
+class SharedProcessor:
+    """A service with a processor, which the tests of a module share: each scene finds the processor as new."""
 
     def __init__(self, service: Service, address: str, key: str) -> None:
         self.service = service
@@ -180,7 +180,7 @@ class PaymentPlace:
         self.app = PresentApp()
 
     @contextlib.asynccontextmanager
-    async def begin(self) -> AsyncGenerator[PaymentScene]:
+    async def open_scene(self) -> AsyncGenerator[PaymentScene]:
         """A new processor. The service must have been emptied."""
         self.service.database.resources = self._resources
         with contextlib.closing(processor_at(self._address, heard := [], key=self._key)) as processor:
@@ -190,24 +190,24 @@ class PaymentPlace:
 
 
 @contextlib.asynccontextmanager
-async def place_of(settings: Settings) -> AsyncGenerator[PaymentPlace]:
-    """A place, for as long as the block lasts."""
-    here = listener()
-    address = here.url
+async def open_shared_processor(settings: Settings) -> AsyncGenerator[SharedProcessor]:
+    """A service and a processor to share, for as long as the block lasts."""
+    listening = listener()
+    address = listening.url
     key = new_secrets().api
     async with running(payable(settings, address, key)) as service:
-        place = PaymentPlace(service, address, key)
-        async with serving(running_already(place.app), here):
-            yield place
+        shared = SharedProcessor(service, address, key)
+        async with serving(running_already(shared.app), listening):
+            yield shared
 
 
 @contextlib.asynccontextmanager
-async def paying(settings: Settings, **options: Any) -> AsyncGenerator[PaymentScene]:
+async def open_payment_scene(settings: Settings, **options: Any) -> AsyncGenerator[PaymentScene]:
     """A service with a processor, for as long as the block lasts."""
-    here = listener()
-    address = here.url
+    listening = listener()
+    address = listening.url
     with contextlib.closing(processor_at(address, heard := [], **options)) as processor:
-        async with serving(processor.app, here), running(payable(settings, address, processor.key)) as service:
+        async with serving(processor.app, listening), running(payable(settings, address, processor.key)) as service:
             yield PaymentScene(service, processor, heard)
             # The service waits for the answers to its calls before it ends.
             processor.heal()

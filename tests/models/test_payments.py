@@ -24,7 +24,7 @@ from holdfast.kit.running.steps import Steps
 from holdfast_demo.stripe.errors import Fault, StripeRefusal
 from tests.helpers.event_visitor import Visitor
 from tests.helpers.events_service import unlimited
-from tests.helpers.payments import PaymentScene, paying
+from tests.helpers.payments import PaymentScene, open_payment_scene
 from tests.models.machine import SOAK, Machine, Stage, explore, open_stage
 
 OPERATIONS = 20_000 if SOAK else 400
@@ -284,5 +284,5 @@ NOBODY = "nobodyno"
 
 
 def test_a_payment_is_kept_for_a_seat_or_refunded_in_any_order_of_events(database_url: str, tmp_path: Path) -> None:
-    with open_stage(paying(unlimited(database_url, tmp_path))) as stage:
+    with open_stage(open_payment_scene(unlimited(database_url, tmp_path))) as stage:
         explore(stage, lambda: Market(stage), OPERATIONS)

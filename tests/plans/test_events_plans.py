@@ -31,7 +31,7 @@ from tests.events.console.organizing import sign_in_organizer
 from tests.helpers.databases import scratch_database
 from tests.helpers.events_service import Client, eventually, unlimited
 from tests.helpers.form_browser import Browser
-from tests.helpers.payments import PaymentScene, paying
+from tests.helpers.payments import PaymentScene, open_payment_scene
 from tests.helpers.photos import accept_photos
 from tests.plans import running
 from tests.plans.events_arguments import OTHER_ARGUMENTS, SCAN
@@ -277,7 +277,7 @@ def few_first() -> Iterator[None]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def work(url: str, few_first: None, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Work]:
     """The service in a database that was filled after everything had run once, while there was little in it."""
-    async with paying(unlimited(url, tmp_path_factory.mktemp("data"))) as scene:
+    async with open_payment_scene(unlimited(url, tmp_path_factory.mktemp("data"))) as scene:
         ada, browser = await furnish(scene)
         [(arrival, issued)] = await scene.service.run_sql(
             """
