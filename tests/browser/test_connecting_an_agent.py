@@ -17,7 +17,7 @@ from tests.browser.looking import session_cookie
 from tests.helpers.events_service import Client as Organizer
 from tests.helpers.events_service import Service
 from tests.helpers.outside_servers import outside_server, raw_answer
-from tests.helpers.serving import running_at_port
+from tests.helpers.serving import serve_events
 
 
 @dataclass
@@ -39,7 +39,7 @@ async def scene(settings: Settings) -> AsyncIterator[AgentScene]:
     back = raw_answer(
         "200 OK\r\nContent-Type: text/html\r\nContent-Length: 35", b"<!doctype html><title>Done</title>\n"
     )
-    async with running_at_port(settings, oauth_builtin=True) as service, outside_server(back) as program:
+    async with serve_events(settings, oauth_builtin=True) as service, outside_server(back) as program:
         ada = await service.organizer()
         event = await ada.create_event(title="Jazz night")
         yield AgentScene(service, service.base_url, ada, event["id"], f"http://localhost:{program.port}/callback")

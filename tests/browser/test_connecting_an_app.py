@@ -20,7 +20,7 @@ from tests.helpers.certificates import Authority
 from tests.helpers.events_service import Service
 from tests.helpers.form_browser import session_cookie_name
 from tests.helpers.outside_servers import Server, outside_server, raw_answer, redirecting_script
-from tests.helpers.serving import running_at_port
+from tests.helpers.serving import serve_events
 
 
 @dataclass
@@ -50,7 +50,7 @@ async def scene(settings: Settings, tmp_path: Path) -> AsyncIterator[AppScene]:
         "200 OK\r\nContent-Type: text/html\r\nContent-Length: 44", b"<!doctype html><title>Done</title><h1>Done\n  "
     )
     async with (
-        running_at_port(settings, oauth_builtin=True) as service,
+        serve_events(settings, oauth_builtin=True) as service,
         outside_server(done, Authority(tmp_path).issue("localhost")) as web,
         outside_server(redirecting_script(f"https://localhost:{web.port}/finished")) as program,
     ):

@@ -15,7 +15,7 @@ from tests.browser.registering import Watch
 from tests.browser.visitors import PHONE
 from tests.events.oauth_server.oauth_server_scene import VERIFIER, register_client, sign_in_person
 from tests.helpers.events_service import Client, Service
-from tests.helpers.serving import running_at_port
+from tests.helpers.serving import serve_events
 
 LONG = "W" * 60 + " \u0627\u0644\u062a\u0637\u0628\u064a\u0642"
 
@@ -39,7 +39,7 @@ class Office:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def office(settings: Settings) -> AsyncIterator[Office]:
-    async with running_at_port(settings, oauth_builtin=True, stripe_key="sk_test") as service:
+    async with serve_events(settings, oauth_builtin=True, stripe_key="sk_test") as service:
         ada = await service.organizer()
         person = await sign_in_person(service, ada.id)
         app = await register_client(service, client_name=LONG)

@@ -9,7 +9,7 @@ from holdfast_demo.mails.viewer import SCRIPTS, SITE, with_viewer
 from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.browser.registering import Watch
 from tests.demo.mails.writing import write
-from tests.helpers.serving import application, listener, serving
+from tests.helpers.serving import application, listener, serve_app
 
 
 @looks
@@ -20,7 +20,7 @@ async def test_the_list_of_demo_mails_and_a_mail_are_accessible_and_fit(
     address = here.url
     write(tmp_path / "mail", "one", "W" * 90)
     service = application(*SITE.assets("icon.svg", *SCRIPTS))
-    async with serving(with_viewer(service, tmp_path / "mail", address), here):
+    async with serve_app(with_viewer(service, tmp_path / "mail", address), here):
         context = await open_context(chromium, scheme, width, language)
         watch = Watch(context)
         page = await context.new_page()

@@ -12,7 +12,7 @@ from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.platform_state import App
 from tests.browser.looking import SMALL, looks, open_context, submit, too_wide, violations
 from tests.demo.shopify.stage import CLIENT, DOMAIN, SCOPES, SECRET
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import listener, serve_app
 
 SOON = 30_000
 """Milliseconds for what a page asks for now and then: less often where answers take long."""
@@ -37,7 +37,7 @@ async def test_a_merchant_installs_the_app_in_a_demo_shop_and_sells_a_pack(
     double.begin(DOMAIN)
     parameters = {"client_id": CLIENT, "scope": SCOPES, "state": "state", "redirect_uri": f"{address}/"}
     with contextlib.closing(double):
-        async with serving(double.app, here):
+        async with serve_app(double.app, here):
             context = await open_context(chromium, scheme, width, "en")
             page = await context.new_page()
             faults: list[str] = []
@@ -202,7 +202,7 @@ async def stage_page(
     double = ShopifyDouble(address, App(CLIENT, SECRET, address, redirects=(f"{address}/",)))
     double.begin(DOMAIN, with_more=True)
     with contextlib.closing(double):
-        async with serving(double.app, here):
+        async with serve_app(double.app, here):
             context = await open_context(chromium, scheme, width, language)
             page = await context.new_page()
             if moves:

@@ -11,7 +11,7 @@ from holdfast_verify.formats.drawn_order import draw_order
 from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.events.queues.draw_scene import drawing_queue
 from tests.helpers.events_service import eventually
-from tests.helpers.serving import running_at_port
+from tests.helpers.serving import serve_events
 
 REFRESH = "document.dispatchEvent(new Event('visibilitychange'))"
 
@@ -21,7 +21,7 @@ async def test_the_page_of_a_draw_shows_the_drawn_place_and_computes_the_order_a
     chromium: Browser, settings: Settings, monkeypatch: pytest.MonkeyPatch, scheme: Any, width: int, language: str
 ) -> None:
     async with (
-        running_at_port(settings) as service,
+        serve_events(settings) as service,
         drawing_queue(service, monkeypatch) as draw,
     ):
         await draw.queue.join("ann", "bob", "cyd")

@@ -15,7 +15,7 @@ from tests.browser.page_costs import OBSERVER, SLOW_NETWORK, measure
 from tests.browser.visitors import PHONE, Visitor
 from tests.helpers.events_service import Client, Service
 from tests.helpers.photos import accept_photos, key_of
-from tests.helpers.serving import running_at_port
+from tests.helpers.serving import serve_events
 
 BODY = """# What to expect
 
@@ -59,7 +59,7 @@ class Town:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def town(settings: Settings) -> AsyncIterator[Town]:
-    async with running_at_port(settings) as service:
+    async with serve_events(settings) as service:
         ada = await service.organizer("Studio am Fluss")
         starts = {"start page": f"{service.base_url}/", "for agents": f"{service.base_url}/agents"}
         town = Town(service.base_url, service, {**starts, "organizer": f"{service.base_url}/organizers/{ada.slug}"})

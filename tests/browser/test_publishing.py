@@ -14,7 +14,7 @@ from tests.browser.person import at_task
 from tests.browser.registering import Stage, Watch, serve_stage
 from tests.helpers.events_service import Client
 from tests.helpers.pictures import picture
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import listener, serve_app
 
 MAX_SECONDS = 60
 MAX_FIELDS = 8
@@ -78,7 +78,7 @@ async def test_a_paid_event_is_published_from_an_empty_console_in_fourteen_click
         address = f"http://127.0.0.1:{here.getsockname()[1]}"
         processor = StripeDouble(address)
         paid = settings.model_copy(update={"stripe_key": processor.key, "stripe_api": address})
-        async with serving(processor.app, here), serve_stage(paid) as stage:
+        async with serve_app(processor.app, here), serve_stage(paid) as stage:
             grace = await stage.service.organizer("Grace Events", email="grace@example.com")
             context = await owner(chromium, stage, grace)
             page = await context.new_page()

@@ -16,7 +16,7 @@ from tests.browser.looking import looks, open_context, too_wide, violations, wit
 from tests.events.queues.guarded import GuardedEvent, guard
 from tests.helpers.background_loops import at_work
 from tests.helpers.events_service import running
-from tests.helpers.serving import listener, running_already, serving
+from tests.helpers.serving import listener, running_already, serve_app
 
 
 @dataclass
@@ -39,8 +39,8 @@ async def entrance(settings: Settings) -> AsyncIterator[Entrance]:
             return HTMLResponse(f"<h1>My site</h1>{(await guarded.event())['embed_code']}")
 
         async with (
-            serving(running_already(service.app), pages),
-            serving(Starlette(routes=[Route("/", host)]), others),
+            serve_app(running_already(service.app), pages),
+            serve_app(Starlette(routes=[Route("/", host)]), others),
             at_work(release.LOOP.run(service.database)),
         ):
             yield Entrance(guarded, (await guarded.event())["public_url"], site)

@@ -10,7 +10,7 @@ from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.helpers.databases import scratch_database
 from tests.helpers.inventory_service import unlimited
 from tests.helpers.platform_shop import open_platform_scene
-from tests.helpers.serving import listener, running_already, serving
+from tests.helpers.serving import listener, running_already, serve_app
 
 JARS = 42
 
@@ -24,7 +24,7 @@ async def test_a_sale_on_the_shelf_changes_what_is_left_of_every_pack(
     with scratch_database(inventory_template, "start") as url:
         async with (
             open_platform_scene(unlimited(url, tmp_path), address) as scene,
-            serving(running_already(scene.inventory.app), here),
+            serve_app(running_already(scene.inventory.app), here),
         ):
             context = await open_context(chromium, scheme, width, language)
             page = await context.new_page()

@@ -17,7 +17,7 @@ from tests.helpers.events_service import eventually
 from tests.helpers.inventory_service import Shop, client_secret, running, unlimited
 from tests.helpers.processes import Process, port_that_stays_free
 from tests.helpers.processes import running_processes as processes
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import listener, serve_app
 
 SHIFTS = """
   window.moved = 0;
@@ -98,7 +98,7 @@ async def shopping(database_url: str, tmp_path: Path) -> AsyncGenerator[Stand]:
             double.begin(shop.domain)
             double.install(shop.domain)
             with contextlib.closing(double):
-                async with serving(double.app, here):
+                async with serve_app(double.app, here):
                     yield Stand(double, shop, pool["id"], service)
 
 

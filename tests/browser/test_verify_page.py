@@ -13,7 +13,7 @@ from holdfast_verify.formats.signed_note import Signer
 from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.events.log.log_scene import seal_logs
 from tests.events.pages.own_registration import register_and_settle
-from tests.helpers.serving import running_at_port
+from tests.helpers.serving import serve_events
 from tests.verify.audit.honest_event import ORIGIN, VKEY, HonestEvent, proof_file
 
 SAYS = {
@@ -86,7 +86,7 @@ async def test_a_receipt_is_checked_by_the_browser_alone_also_in_a_saved_file(
         (json.dumps(answer), VKEY[:-2], "key"),
     ]
     refused: list[str] = []
-    async with running_at_port(settings) as service:
+    async with serve_events(settings) as service:
         context = await open_context(chromium, scheme, width, language)
         page = await context.new_page()
         page.on("console", lambda message: None if asks_log(message) else refused.append(message.text))
@@ -132,7 +132,7 @@ async def test_a_receipt_is_checked_by_the_browser_alone_also_in_a_saved_file(
 async def test_a_link_shows_that_the_log_has_the_number_and_the_saved_receipt_whose_number_it_is(
     chromium: Browser, settings: Settings, tmp_path: Path
 ) -> None:
-    async with running_at_port(settings) as service:
+    async with serve_events(settings) as service:
         ada = await service.organizer()
         event = await ada.create_event()
         address_of_ann, _ = await register_and_settle(service, ada, event, "ann", "ben")

@@ -23,7 +23,7 @@ from tests.docs.connectors import load_python_connector
 from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.helpers.background_loops import at_work
 from tests.helpers.events_service import running
-from tests.helpers.serving import listener, running_already, serving
+from tests.helpers.serving import listener, running_already, serve_app
 
 
 @dataclass
@@ -63,8 +63,8 @@ async def shop(settings: Settings) -> AsyncIterator[Shop]:
 
         front_of_shop = Starlette(routes=[Route("/sale", sale), Route("/", front)])
         async with (
-            serving(running_already(service.app), rooms),
-            serving(front_of_shop, shops),
+            serve_app(running_already(service.app), rooms),
+            serve_app(front_of_shop, shops),
             at_work(release.LOOP.run(service.database)),
         ):
             yield shop

@@ -11,7 +11,7 @@ from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_context, session_cookie
 from tests.browser.webhook_pages import faults_of_pages
 from tests.events.webhooks.programs import Program, Programs
-from tests.helpers.serving import running_at_port
+from tests.helpers.serving import serve_events
 from tests.helpers.webhook_receiver import Answer, receivers_of
 
 LONG = "W" * 60 + " \u0627\u0644\u062a\u0637\u0628\u064a\u0642"
@@ -28,7 +28,7 @@ class Office(NamedTuple):
 @pytest_asyncio.fixture(loop_scope="session")
 async def office(settings: Settings) -> AsyncIterator[Office]:
     async with (
-        running_at_port(settings) as service,
+        serve_events(settings) as service,
         receivers_of(service.database) as receivers,
     ):
         ada = await service.organizer()

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from tests.browser.stock_page import VISIBLE, StockPage
 from tests.helpers.events_service import eventually
 from tests.helpers.node import ROOT
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import listener, serve_app
 
 ASSETS = ROOT / "extensions" / "live-stock" / "assets"
 STEP = 4_000
@@ -225,7 +225,7 @@ class Theme(StockPage):
 async def theme(chromium: Browser) -> AsyncGenerator[Theme]:
     """A page that nobody has opened yet; at the end, nothing went wrong on it."""
     at, service = listener(), Service()
-    async with serving(service.app, at):
+    async with serve_app(service.app, at):
         context = await chromium.new_context()
         page = await context.new_page()
         await page.clock.install()

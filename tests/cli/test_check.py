@@ -32,7 +32,7 @@ from tests.cli.planted_faults import SECRET, Fault
 from tests.helpers.command_line import run_holdfast_in
 from tests.helpers.events_service import unlimited as unlimited_events
 from tests.helpers.inventory_service import unlimited as unlimited_inventory
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import listener, serve_app
 from tests.helpers.smtp import mail_server
 
 PAGE = Path(__file__).parents[2] / "docs" / "deploy" / "watching.md"
@@ -60,7 +60,7 @@ async def server() -> AsyncIterator[str]:
         if scope["type"] == "http":
             await (await answer(Request(scope)))(scope, receive, send)
 
-    async with serving(app, listening, lifespan="off"):
+    async with serve_app(app, listening, lifespan="off"):
         yield listening.url
 
 

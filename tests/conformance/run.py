@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.conformance import authorization
 from tests.conformance.targets import TARGETS
 from tests.helpers import node as packages
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import listener, serve_app
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -70,7 +70,7 @@ async def held(target: str, revisions: Sequence[str], scenario: str | None) -> b
     port = listener()
     # The suite tries out origins of localhost, and calls by that name.
     url = f"http://localhost:{port.getsockname()[1]}"
-    async with TARGETS[target](url) as (app, key), serving(Authorized(app, key), port):
+    async with TARGETS[target](url) as (app, key), serve_app(Authorized(app, key), port):
         outcomes = [await suite(f"{url}/mcp", target, revision, scenario) for revision in revisions]
         outcomes += [await inspector(f"{url}/mcp", key, revision) for revision in revisions if not scenario]
     return all(outcomes)

@@ -19,7 +19,7 @@ from joserfc.jwk import RSAKey
 from holdfast.events.settings import Settings
 from tests.docs.connectors import CONNECTORS, PAGE, load_python_connector
 from tests.events.queues.queue_scene import QueueScene, open_queue
-from tests.helpers.serving import running_at_port
+from tests.helpers.serving import serve_events
 
 Verify = Callable[[str, int, list[str], bool], Awaitable[list[str]]]
 """The visitor of each token, or the reason why it is refused: `(base_url, queue_id, tokens, fail_open)`."""
@@ -77,7 +77,7 @@ class Shop:
 
 @pytest.fixture
 async def shop(settings: Settings) -> AsyncIterator[Shop]:
-    async with running_at_port(settings) as service:
+    async with serve_events(settings) as service:
         queue = await open_queue(service)
         await queue.join("ann/\u00e9", "ben")
         await queue.tick()

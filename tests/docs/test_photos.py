@@ -13,7 +13,7 @@ from holdfast.events.settings import Settings
 from tests.events.photos.site import site_of
 from tests.helpers.events_service import running
 from tests.helpers.pictures import picture
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import listener, serve_app
 
 ROOT = Path(__file__).parents[2]
 FROM_THE_WEB = "https://www.python.org/static/img/python-logo.png"
@@ -33,7 +33,7 @@ async def test_a_photo_comes_both_ways_by_the_pages_own_lines(settings: Settings
     async with (
         running(settings.model_copy(update={"base_url": f"http://{served}"})) as service,
         site_of(service) as site,
-        serving(service.app, at),
+        serve_app(service.app, at),
     ):
         begin = commands("docs/first-requests.md", "A first registration").split('curl -s "$EVENTS/api/registrations"')[
             0

@@ -28,7 +28,7 @@ from tests.events.pages.own_registration import own_path
 from tests.helpers.event_visitor import Visitor, page_state
 from tests.helpers.events_service import Client, Service, eventually, running
 from tests.helpers.row_work import handle_all
-from tests.helpers.serving import PresentApp, listener, running_already, serving
+from tests.helpers.serving import PresentApp, listener, running_already, serve_app
 
 ANN = "ann@example.com"
 
@@ -197,7 +197,7 @@ async def open_shared_processor(settings: Settings) -> AsyncGenerator[SharedProc
     key = new_secrets().api
     async with running(payable(settings, address, key)) as service:
         shared = SharedProcessor(service, address, key)
-        async with serving(running_already(shared.app), listening):
+        async with serve_app(running_already(shared.app), listening):
             yield shared
 
 
@@ -207,7 +207,7 @@ async def open_payment_scene(settings: Settings, **options: Any) -> AsyncGenerat
     listening = listener()
     address = listening.url
     with contextlib.closing(processor_at(address, heard := [], **options)) as processor:
-        async with serving(processor.app, listening), running(payable(settings, address, processor.key)) as service:
+        async with serve_app(processor.app, listening), running(payable(settings, address, processor.key)) as service:
             yield PaymentScene(service, processor, heard)
             # The service waits for the answers to its calls before it ends.
             processor.heal()

@@ -16,7 +16,7 @@ from holdfast_demo.shopify import seed
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.platform_state import App
 from tests.helpers.inventory_service import Inventory, Shop, running
-from tests.helpers.serving import PLAIN, PresentApp, listener, running_already, serving
+from tests.helpers.serving import PLAIN, PresentApp, listener, running_already, serve_app
 
 KEY_PATTERN = re.compile(r"hf_[A-Za-z0-9_-]{43}")
 
@@ -122,7 +122,7 @@ async def open_shared_platform(settings: Settings, template_url: str) -> AsyncGe
         httpx2.AsyncClient(base_url=address, verify=PLAIN, trust_env=False) as browser,
     ):
         shared = SharedPlatform(inventory, template_url, address, browser)
-        async with serving(running_already(shared.app), listening):
+        async with serve_app(running_already(shared.app), listening):
             yield shared
 
 
@@ -137,7 +137,7 @@ async def open_platform_scene(source: PlatformSource, base_url: str = BASE_URL) 
     address = listening.url
     with contextlib.closing(platform_at(address, base_url)) as platform:
         async with (
-            serving(platform.app, listening),
+            serve_app(platform.app, listening),
             httpx2.AsyncClient(base_url=address, verify=PLAIN, trust_env=False) as browser,
             running(app_settings(source, address, base_url)) as inventory,
         ):

@@ -45,7 +45,7 @@ def listener() -> Listener:
 
 
 @contextlib.asynccontextmanager
-async def serving(app: ASGIApp, at: socket.socket, **options: Any) -> AsyncGenerator[None]:
+async def serve_app(app: ASGIApp, at: socket.socket, **options: Any) -> AsyncGenerator[None]:
     """Serve an application in this process, for as long as the block lasts.
 
     At its end, clients that still wait get their answers, and streams end; what is made for clients that are gone is
@@ -123,13 +123,13 @@ def startup_output(lines: IO[str]) -> str:
 
 
 @contextlib.asynccontextmanager
-async def running_at_port(
+async def serve_events(
     settings: Settings, *, resources: Mapping[str, Any] | None = None, **changes: Any
 ) -> AsyncGenerator[Service]:
     """The events service behind a real port, to which its links lead. `changes` are those of the settings."""
     at = listener()
     changed = settings.model_copy(update={"base_url": at.url, **changes})
-    async with running(changed, resources=resources) as service, serving(running_already(service.app), at):
+    async with running(changed, resources=resources) as service, serve_app(running_already(service.app), at):
         yield service
 
 

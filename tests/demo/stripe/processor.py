@@ -14,7 +14,7 @@ from starlette.routing import Route
 from holdfast_demo.stripe.processor import StripeDouble
 from holdfast_demo.stripe.webhooks import Endpoint
 from tests.demo.listener import Listener
-from tests.helpers.serving import PLAIN, listener, serving
+from tests.helpers.serving import PLAIN, listener, serve_app
 
 T = TypeVar("T")
 
@@ -113,7 +113,7 @@ async def run_processor(path: Path | None = None, **options: Any) -> AsyncGenera
     processor.webhooks.first_pause = 0.01
     try:
         async with (
-            serving(processor.app, here),
+            serve_app(processor.app, here),
             httpx2.AsyncClient(base_url=address, verify=PLAIN, trust_env=False) as http,
         ):
             yield ProcessorScene(processor, hooks, http)

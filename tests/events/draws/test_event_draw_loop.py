@@ -23,7 +23,7 @@ from tests.events.log.verification import verify
 from tests.helpers.background_loops import at_work
 from tests.helpers.events_service import eventually
 from tests.helpers.outside_servers import client_reaching
-from tests.helpers.serving import running_at_port
+from tests.helpers.serving import serve_events
 
 PEOPLE = ("ann", "bob", "cyd")
 
@@ -34,7 +34,7 @@ async def test_two_processes_draw_an_event_by_themselves_and_it_is_verified_over
     monkeypatch.setattr(drawn_order, "PAUSE", dt.timedelta(seconds=4))
     monkeypatch.setattr(drawn_order, "FREEZE_BEFORE", dt.timedelta(seconds=1))
     async with (
-        running_at_port(settings) as service,
+        serve_events(settings) as service,
     ):
         ((now,),) = await service.run_sql("select clock_timestamp()")
         closes = now + dt.timedelta(seconds=3)

@@ -11,7 +11,7 @@ from tests.events.draws.draw_steps import PEOPLE
 from tests.events.draws.event_scene import EventDraw, confirm_entries, opening_event
 from tests.events.log.log_scene import seal_logs
 from tests.events.log.verification import verify
-from tests.helpers.serving import running_at_port
+from tests.helpers.serving import serve_events
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ async def restored(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Async
     """An event whose list was frozen, in a database that was restored then. Nothing of its new log is sealed."""
     monkeypatch.setattr(catching_up, "TIMEOUT_SECONDS", 0)
     async with (
-        running_at_port(settings) as service,
+        serve_events(settings) as service,
         opening_event(service, monkeypatch, capacity=3) as draw,
     ):
         await draw.enter(*PEOPLE)

@@ -18,7 +18,7 @@ from tests.events.draws.event_scene import EventDraw, opening_event
 from tests.events.log.log_scene import seal_logs
 from tests.events.log.outside_witness import OutsideWitness
 from tests.events.log.verification import verify
-from tests.helpers.serving import running_at_port
+from tests.helpers.serving import serve_events
 
 
 @dataclass
@@ -62,7 +62,7 @@ async def witnessed(
 ) -> AsyncIterator[WitnessedDraw]:
     monkeypatch.setattr(catching_up, "TIMEOUT_SECONDS", 0)
     async with (
-        running_at_port(settings) as service,
+        serve_events(settings) as service,
         opening_event(service, monkeypatch, capacity=3) as draw,
         http_client() as client,
     ):

@@ -23,7 +23,7 @@ from tests.events.log.verification import verify
 from tests.events.pages.own_registration import own_path
 from tests.helpers.events_service import Client, Service, running
 from tests.helpers.sealing import seal_once
-from tests.helpers.serving import listener, running_already, serving
+from tests.helpers.serving import listener, running_already, serve_app
 from tests.verify.audit.honest_event import Entry, compact_json
 
 TABLES = ("logs", "log_pending", "log_heads", "log_tiles", "log_entries", "registrations")
@@ -197,5 +197,5 @@ async def run_forger(settings: Settings, directory: Path, **fields: Any) -> Asyn
             else:
                 await service.app(scope, receive, send)
 
-        async with serving(running_already(answer), at):
+        async with serve_app(running_already(answer), at):
             yield forger

@@ -12,7 +12,7 @@ from starlette.routing import Route
 from holdfast_verify.formats.cosignature import CosignatureVerifier
 from holdfast_verify.formats.signed_note import Verifier
 from holdfast_verify.witness import Witness, WitnessDirectory
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import listener, serve_app
 
 ScriptedAnswer = Callable[[Request], Awaitable[Response]]
 
@@ -42,5 +42,5 @@ class OutsideWitness:
             return Response(answer.text.encode(), answer.status, {"content-type": answer.media_type})
 
         at = listener()
-        async with serving(Starlette(routes=[Route("/add-checkpoint", add_checkpoint, methods=["POST"])]), at):
+        async with serve_app(Starlette(routes=[Route("/add-checkpoint", add_checkpoint, methods=["POST"])]), at):
             yield at.url

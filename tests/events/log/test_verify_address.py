@@ -18,7 +18,7 @@ from tests.events.log.log_scene import open_log, seal_logs
 from tests.events.log.verification import rules, verify
 from tests.helpers.event_visitor import Visitor
 from tests.helpers.events_service import running
-from tests.helpers.serving import listener, running_already, running_at_port, serving
+from tests.helpers.serving import listener, running_already, serve_app, serve_events
 from tests.verify.audit.honest_event import HonestEvent, checkpoint_of, write_head_proof, write_log, write_texts
 
 
@@ -28,7 +28,7 @@ async def test_a_log_is_verified_over_http_and_again_when_it_has_grown(
     monkeypatch.setattr(catching_up, "TIMEOUT_SECONDS", 0)
     monkeypatch.setattr(catching_up, "PAUSE_SECONDS", 0)
     async with (
-        running_at_port(settings) as service,
+        serve_events(settings) as service,
     ):
         log = await open_log(service, seal=True)
         address, head = f"{service.base_url}{log.path}", tmp_path / "head"
@@ -72,7 +72,7 @@ async def test_counts_that_the_log_does_not_have_yet_are_no_difference(
             if scope.get("path", "").endswith("/stream"):
                 were_counts_read.set()
 
-        async with serving(running_already(watched), at):
+        async with serve_app(running_already(watched), at):
             ada = await service.organizer()
             event = await ada.create_event(capacity=5)
             await seal_logs(service)
@@ -110,7 +110,7 @@ async def test_counts_of_an_event_whose_log_is_always_a_little_behind_are_no_dif
                 await service.settle()
             await service.app(scope, receive, send)
 
-        async with serving(running_already(crowded), at):
+        async with serve_app(running_already(crowded), at):
             code, report = await asyncio.to_thread(verify, f"{url}/log/events/{event['id']}")
 
     assert (code, report["findings"]) == (0, [])

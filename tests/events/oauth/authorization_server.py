@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import listener, serve_app
 
 AUDIENCE = "http://events.test/mcp"
 
@@ -166,7 +166,7 @@ async def authorization_server(path: str = "", certificate: Path | None = None) 
     scheme = "https" if certificate else "http"
     server = AuthorizationServer(f"{scheme}://127.0.0.1:{listening.getsockname()[1]}", path)
     encryption: dict[str, Any] = {"ssl_certfile": certificate, "log_level": "critical"} if certificate else {}
-    async with serving(server, listening, **encryption):
+    async with serve_app(server, listening, **encryption):
         try:
             yield server
         finally:

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import listener, serve_app
 
 PROJECT, SECRET, PROFILE, AUDIENCE = "project-test-1", "correct horse", "trusted-auth-token-profile-1", "project-1"
 CLIENT, REDIRECT = "connected-app-1", "https://app.example/done"
@@ -104,5 +104,5 @@ async def connected_apps() -> AsyncGenerator[ConnectedApps]:
         ],
         exception_handlers={RuntimeError: failed},
     )
-    async with serving(app, at):
+    async with serve_app(app, at):
         yield server

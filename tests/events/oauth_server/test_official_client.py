@@ -22,7 +22,7 @@ from tests.events.oauth_server.oauth_server_scene import ClientStorage, Person, 
 from tests.events.oauth_server.published import Site, publish_site
 from tests.helpers.events_service import Client as Organizer
 from tests.helpers.events_service import Service
-from tests.helpers.serving import running_at_port
+from tests.helpers.serving import serve_events
 
 
 class ClientScene:
@@ -71,7 +71,7 @@ class ClientScene:
 @contextlib.asynccontextmanager
 async def furnished(settings: Settings, site: Site | None = None) -> AsyncGenerator[ClientScene]:
     resources = {"documents": site.outbound} if site else {}
-    async with running_at_port(settings, resources=resources, oauth_builtin=True) as service:
+    async with serve_events(settings, resources=resources, oauth_builtin=True) as service:
         ada = await service.organizer()
         yield ClientScene(service, service.base_url, ada, await sign_in_person(service, ada.id), site)
 

@@ -25,7 +25,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import listener, serve_app
 
 LOCAL = "127.0.0.1"
 
@@ -167,5 +167,5 @@ async def push_service() -> AsyncGenerator[PushServiceDouble]:
         status = double.answer(request.method, request.url.path, request.headers, await request.body())
         await Response(status_code=status)(scope, receive, send)
 
-    async with serving(answer, at, lifespan="off"):
+    async with serve_app(answer, at, lifespan="off"):
         yield double

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from holdfast.inventory.shopify.platform_client import Platform
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import listener, serve_app
 
 SHOP = "shop-name.myshopify.com"
 
@@ -55,7 +55,7 @@ async def platform(script: Script, *, seconds: float = 10) -> AsyncGenerator[tup
 
     here = listener()
     client = Platform(f"{here.url}/{{shop}}", "2026-10", seconds=seconds)
-    async with serving(stand_in, here, lifespan="off"):
+    async with serve_app(stand_in, here, lifespan="off"):
         try:
             yield client, requests
         finally:

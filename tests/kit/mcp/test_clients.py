@@ -15,7 +15,7 @@ from mcp_types.methods import validate_server_result
 
 from tests.helpers.agents import STATELESS, Agent, Kitchen
 from tests.helpers.events_service import eventually
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import listener, serve_app
 from tests.kit.mcp.pantry import OPERATIONS, Pantry
 
 ERAS: list[tuple[ConnectMode, str]] = [("auto", STATELESS), (STATELESS, STATELESS), ("legacy", "2025-11-25")]
@@ -26,7 +26,7 @@ async def address(pantry_url: str) -> AsyncIterator[tuple[Pantry, str]]:
     """The pantry behind a port."""
     port = listener()
     pantry = Pantry(pantry_url)
-    async with serving(pantry.service.app(background=False), port):
+    async with serve_app(pantry.service.app(background=False), port):
         yield pantry, f"{port.url}/mcp"
 
 
