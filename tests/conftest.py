@@ -32,7 +32,7 @@ from holdfast.kit.postgres.notifications import Receiver
 from tests.helpers.connections import ReusedConnection
 from tests.helpers.data_directories import scratch_directory
 from tests.helpers.databases import clone, drop_ended, scratch_database, shared_or_own, template_database
-from tests.helpers.events_service import Service, make_new, running, unlimited
+from tests.helpers.events_service import Service, make_new, running_events, unlimited
 
 os.environ.setdefault("COLUMNS", "200")
 # Tests start hundreds of processes, each of which would compile every module anew; so would every worker.
@@ -160,7 +160,7 @@ def settings(database_url: str, tmp_path: Path) -> Settings:
 @pytest.fixture
 async def own_service(settings: Settings) -> AsyncIterator[Service]:
     """The events service in this process, over its real HTTP interface, with a database of this test's own."""
-    async with running(settings) as service:
+    async with running_events(settings) as service:
         yield service
 
 
@@ -190,7 +190,7 @@ async def module_service(
     """The events service of the tests of a module."""
     with clone(template_url) as url:
         settings = unlimited(url, tmp_path_factory.mktemp("data"))
-        async with running(settings.model_copy(update=module_settings)) as service:
+        async with running_events(settings.model_copy(update=module_settings)) as service:
             yield service
 
 
@@ -218,5 +218,5 @@ def service(own_service: Service) -> Service:
 async def common_service(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
     """The events service of all tests of a worker that look only at what belongs to organizers of their own."""
     with scratch_database(template_url, "common") as url:
-        async with running(unlimited(url, tmp_path_factory.mktemp("data"))) as service:
+        async with running_events(unlimited(url, tmp_path_factory.mktemp("data"))) as service:
             yield service

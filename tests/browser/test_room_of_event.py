@@ -15,7 +15,7 @@ from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_context, too_wide, violations, with_and_without_scripts
 from tests.events.queues.guarded import GuardedEvent, guard
 from tests.helpers.background_loops import at_work
-from tests.helpers.events_service import running
+from tests.helpers.events_service import running_events
 from tests.helpers.serving import listener, running_already, serve_app
 
 
@@ -32,7 +32,7 @@ class Entrance:
 async def entrance(settings: Settings) -> AsyncIterator[Entrance]:
     pages, others = listener(), listener()
     base_url, site = (f"http://127.0.0.1:{listener.getsockname()[1]}" for listener in (pages, others))
-    async with running(settings.model_copy(update={"base_url": base_url})) as service:
+    async with running_events(settings.model_copy(update={"base_url": base_url})) as service:
         guarded = await guard(service)
 
         async def host(_: Request) -> HTMLResponse:

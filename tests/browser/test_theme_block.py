@@ -14,7 +14,7 @@ from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.browser.stock_page import VISIBLE, StockPage
 from tests.helpers.databases import scratch_database
 from tests.helpers.events_service import eventually
-from tests.helpers.inventory_service import Shop, client_secret, running, unlimited
+from tests.helpers.inventory_service import Shop, client_secret, running_inventory, unlimited
 from tests.helpers.processes import Process, port_that_stays_free
 from tests.helpers.processes import running_processes as processes
 from tests.helpers.serving import listener, serve_app
@@ -89,7 +89,7 @@ async def shopping(database_url: str, tmp_path: Path) -> AsyncGenerator[Stand]:
     """A shop with a pool of 50 and a storefront, for as long as the block lasts."""
     here, port = listener(), str(port_that_stays_free())
     address = f"http://127.0.0.1:{here.getsockname()[1]}"
-    async with running(unlimited(database_url, tmp_path)) as inventory:
+    async with running_inventory(unlimited(database_url, tmp_path)) as inventory:
         shop = await inventory.shop()
         pool = await shop.golden()
         with processes(database_url, tmp_path, 1, "--port", port, service="inventory") as [service]:

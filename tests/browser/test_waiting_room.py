@@ -22,7 +22,7 @@ from tests.browser.looking import looks, open_context, too_wide, violations, wit
 from tests.docs.connectors import load_python_connector
 from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.helpers.background_loops import at_work
-from tests.helpers.events_service import running
+from tests.helpers.events_service import running_events
 from tests.helpers.serving import listener, running_already, serve_app
 
 
@@ -42,7 +42,7 @@ async def shop(settings: Settings) -> AsyncIterator[Shop]:
     rooms, shops = listener(), listener()
     base_url, shop_url = (f"http://127.0.0.1:{listener.getsockname()[1]}" for listener in (rooms, shops))
     settings = settings.model_copy(update={"base_url": base_url, "queue_interval": 2})
-    async with running(settings) as service:
+    async with running_events(settings) as service:
         queue = await open_queue(service, release_rate=1, target_url=f"{shop_url}/sale?item=7")
         shop = Shop(queue, f"{base_url}/queues/{queue.id}", shop_url)
         connector = load_python_connector()

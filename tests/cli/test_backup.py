@@ -95,7 +95,7 @@ async def test_data_acknowledged_before_a_backup_of_busy_services_is_there_after
     urls = {"INVENTORY_DATABASE_URL": inventory_url, "EVENTS_DATABASE_URL": settings.database_url}
     copy, data_dir = tmp_path / "copy.tar", str(settings.data_dir)
 
-    async with inventory_support.running(of_stock) as inventory, asyncio.TaskGroup() as group:
+    async with inventory_support.running_inventory(of_stock) as inventory, asyncio.TaskGroup() as group:
         shop = await inventory.shop()
         load = Load(organizer, event["id"], shop, (await shop.pool(0))["id"])
         group.create_task(load.register())
@@ -129,7 +129,7 @@ async def test_data_acknowledged_before_a_backup_of_busy_services_is_there_after
         assert (target_dir / "media" / name).read_bytes() == b"photo"
     # The role and the rights of agents came along: the shop's key works.
     of_stock = inventory_support.unlimited(restored["INVENTORY_DATABASE_URL"], tmp_path / "stock")
-    async with inventory_support.running(of_stock) as again:
+    async with inventory_support.running_inventory(of_stock) as again:
         assert on_hand <= await shop.through(again).on_hand(load.pool_id) <= load.on_hand[-1]
         assert await again.differences() == []
 

@@ -16,7 +16,7 @@ import httpx2
 from holdfast.events.service import EVENTS
 from tests.events.oauth_server.oauth_server_scene import Person, register_client, sign_in_person
 from tests.helpers.data_directories import migrated_database, scratch_directory
-from tests.helpers.events_service import Service, running, unlimited
+from tests.helpers.events_service import Service, running_events, unlimited
 from tests.helpers.processes import port_that_stays_free
 from tests.helpers.serving import listener, running_already, serve_app
 
@@ -59,7 +59,7 @@ async def authorization_scene() -> AsyncGenerator[AuthorizationScene]:
     at = listener()
     base_url = f"http://localhost:{at.getsockname()[1]}"
     settings = unlimited(url, directory).model_copy(update={"base_url": base_url, "oauth_builtin": True})
-    async with running(settings) as service, serve_app(running_already(service.app), at):
+    async with running_events(settings) as service, serve_app(running_already(service.app), at):
         yield AuthorizationScene(service, base_url, await sign_in_person(service, (await service.organizer()).id))
 
 

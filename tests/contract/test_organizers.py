@@ -9,7 +9,7 @@ from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
 from tests.contract.shapes import Registered, User, failing_fields, listed, one, refusal
 from tests.helpers.cases import in_turn
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 
 REGISTER = "/api/organizers/register"
 
@@ -197,7 +197,7 @@ async def test_a_password_of_any_other_length_is_refused(service: Service, lengt
 
 @requirement("organizer.register.throttle", "errors.rate-limit")
 async def test_an_address_over_the_limit_of_new_organizers_is_answered_with_retry_after(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"organizers_per_hour": 2})) as service:
+    async with running_events(settings.model_copy(update={"organizers_per_hour": 2})) as service:
         await register_from(service, "10.0.0.7", "first")
         await register_from(service, "10.0.0.7", "second")
 
@@ -210,7 +210,7 @@ async def test_an_address_over_the_limit_of_new_organizers_is_answered_with_retr
 
 @requirement("organizer.register.throttle")
 async def test_the_limit_of_new_organizers_counts_for_one_address(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"organizers_per_hour": 1})) as service:
+    async with running_events(settings.model_copy(update={"organizers_per_hour": 1})) as service:
         one(await register_from(service, "10.0.0.7", "first"), Registered, status=201)
         assert refusal(await register_from(service, "10.0.0.7", "second")) == (429, "rate_limited")
 
@@ -219,7 +219,7 @@ async def test_the_limit_of_new_organizers_counts_for_one_address(settings: Sett
 
 @requirement("organizer.register.throttle")
 async def test_a_client_cannot_claim_another_address_to_escape_the_throttle(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"organizers_per_hour": 1})) as service:
+    async with running_events(settings.model_copy(update={"organizers_per_hour": 1})) as service:
         await register(service)
 
         body = {"organizer": organizer_fields(email="b@example.com", slug="another")}
@@ -230,7 +230,7 @@ async def test_a_client_cannot_claim_another_address_to_escape_the_throttle(sett
 
 @requirement("organizer.register.throttle")
 async def test_an_organizer_refused_by_the_limit_is_not_stored(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"organizers_per_hour": 1})) as service:
+    async with running_events(settings.model_copy(update={"organizers_per_hour": 1})) as service:
         await register(service)
         await register(service, email="late@example.com", slug="late")
 

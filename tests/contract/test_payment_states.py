@@ -15,7 +15,7 @@ from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
 from tests.contract.shapes import Event, Payment, listed, one
 from tests.contract.steps import yesterday
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.payments import open_payment_scene
 
 FREE = Payment(
@@ -124,7 +124,7 @@ async def test_four_payment_objects_occur_in_all_states_and_no_others(settings: 
             await shop.work()
             seen.extend(await check(ada, ids, is_ready=is_ready))
             # The same database, without a key of the payment processor.
-            async with running(settings) as without:
+            async with running_events(settings) as without:
                 seen.extend(await check(Client(without.http, ada.key), ids, is_ready=False))
 
         await look(is_ready=False)
@@ -167,7 +167,7 @@ async def test_every_answer_with_an_event_has_the_same_payment_object(settings: 
 
 @requirement("events.payment.ready")
 async def test_the_platform_fee_percent_is_that_of_the_settings(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"platform_fee_percent": 12})) as service:
+    async with running_events(settings.model_copy(update={"platform_fee_percent": 12})) as service:
         ada = await service.organizer()
         percents = [(await ada.create_event(**PRICES[name]))["payment"]["platform_fee_percent"] for name in PRICES]
 

@@ -9,7 +9,7 @@ from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
 from tests.contract.shapes import AddedPhoto, Event, Photos, Upload, failing_fields, one, refusal
 from tests.events.photos.site import Site, site_of
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.photos import presign, put_upload, read_photo, upload
 from tests.helpers.pictures import TYPES, picture
 
@@ -133,7 +133,7 @@ async def test_a_photo_of_an_unsupported_type_is_refused(service: Service, site:
 async def test_a_key_adds_30_photos_a_minute_unless_configured_otherwise(settings: Settings) -> None:
     default = Settings.model_fields["photos_per_minute"]
     assert (default.default, default.validation_alias) == (30, "API_PHOTO_UPLOAD_RATE_LIMIT")
-    async with running(settings.model_copy(update={"photos_per_minute": default.default})) as service:
+    async with running_events(settings.model_copy(update={"photos_per_minute": default.default})) as service:
         ada, ben = await service.organizer(), await service.organizer()
         path = f"/api/events/{(await ada.create_event())['id']}/photos"
         statuses = [(await ada.post(path, {"url": "a.jpg"})).status_code for _ in range(30)]

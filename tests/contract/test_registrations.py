@@ -11,7 +11,7 @@ from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
 from tests.contract.shapes import Accepted, ApiKey, Event, Registration, User, failing_fields, listed, one, refusal
 from tests.contract.steps import FOUR, handle_in, register, statuses, yesterday
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 
 
 async def post(client: Client, **fields: Any) -> httpx2.Response:
@@ -212,7 +212,7 @@ async def test_a_key_registers_600_times_a_minute_unless_configured_otherwise() 
 
 @requirement("registrations.create.limit", "errors.rate-limit")
 async def test_a_key_that_registers_too_often_is_answered_with_retry_after(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"registrations_per_minute": 3})) as service:
+    async with running_events(settings.model_copy(update={"registrations_per_minute": 3})) as service:
         ada = await service.organizer()
         event = await ada.create_event()
 
@@ -228,7 +228,7 @@ async def test_a_key_that_registers_too_often_is_answered_with_retry_after(setti
 
 @requirement("registrations.create.limit")
 async def test_the_limit_of_registrations_counts_for_one_key(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"registrations_per_minute": 1})) as service:
+    async with running_events(settings.model_copy(update={"registrations_per_minute": 1})) as service:
         ada = await service.organizer()
         event = await ada.create_event()
         made = await ada.post("/api/keys", {"api_key": {"name": "Box office"}})
@@ -242,7 +242,7 @@ async def test_the_limit_of_registrations_counts_for_one_key(settings: Settings)
 
 @requirement("registrations.create.limit")
 async def test_a_key_at_its_limit_may_still_poll(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"registrations_per_minute": 1})) as service:
+    async with running_events(settings.model_copy(update={"registrations_per_minute": 1})) as service:
         ada = await service.organizer()
         event = await ada.create_event()
         [poll] = await register(service, ada, event, "ann")

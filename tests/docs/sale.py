@@ -13,7 +13,7 @@ from holdfast.events.pricing.model import current_price
 from holdfast.events.service import EVENTS
 from tests.events.pricing.sale import DAY, DYNAMIC, Sale, open_sale
 from tests.helpers.data_directories import migrated_database, scratch_directory
-from tests.helpers.events_service import Service, running, unlimited
+from tests.helpers.events_service import Service, running_events, unlimited
 
 PAGE = Path(__file__).parents[2] / "docs/events/prices.md"
 LENGTH = 14
@@ -148,7 +148,7 @@ def page_with_tables(tables: Mapping[str, str]) -> str:
 
 async def write() -> None:
     directory = scratch_directory()
-    async with running(unlimited(migrated_database(EVENTS, directory), directory)) as service:
+    async with running_events(unlimited(migrated_database(EVENTS, directory), directory)) as service:
         rows = await history(service)
     PAGE.write_text(page_with_tables({"policy": policy_table(), "sale": sale_table(rows)}), encoding="utf-8")
 

@@ -42,7 +42,7 @@ async def test_an_agent_sells_by_sku_and_says_what_is_left_once_for_an_order(
     agent, at = Agent("inventory/agents.md"), listener()
     url = at.url
     settings = inventory.unlimited(inventory_url, tmp_path).model_copy(update={"base_url": url})
-    async with inventory.running(settings) as service, serve_app(running_already(service.app), at):
+    async with inventory.running_inventory(settings) as service, serve_app(running_already(service.app), at):
         key = await service.database.transact(demo.create_demo_shop)
         assert key
         await agent.run(monkeypatch, INVENTORY=url, SHOP_KEY=key)

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.events.photos.site import site_of
-from tests.helpers.events_service import running
+from tests.helpers.events_service import running_events
 from tests.helpers.pictures import picture
 from tests.helpers.serving import listener, serve_app
 
@@ -31,7 +31,7 @@ async def test_a_photo_comes_both_ways_by_the_pages_own_lines(settings: Settings
     at = listener()
     served = f"127.0.0.1:{at.getsockname()[1]}"
     async with (
-        running(settings.model_copy(update={"base_url": f"http://{served}"})) as service,
+        running_events(settings.model_copy(update={"base_url": f"http://{served}"})) as service,
         site_of(service) as site,
         serve_app(service.app, at),
     ):

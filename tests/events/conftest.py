@@ -11,7 +11,7 @@ import pytest_asyncio
 from holdfast.events.settings import Settings
 from tests.events.refusal_scene import PROCESSOR_KEY, RefusalScene
 from tests.helpers.databases import clone, scratch_database, shared_or_own
-from tests.helpers.events_service import Service, make_new, running, unlimited
+from tests.helpers.events_service import Service, make_new, running_events, unlimited
 
 if TYPE_CHECKING:  # its library takes long to load
     from tests.helpers.payments import PaymentScene, SharedProcessor
@@ -71,7 +71,7 @@ async def shop(processor_source: "Settings | SharedProcessor", template_url: str
 async def scene(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RefusalScene]:
     """One scene for all the tests that share it; fails at their end if what was refused has changed something."""
     with scratch_database(template_url, "bad_input") as url:
-        async with running(unlimited(url, tmp_path_factory.mktemp("data"))) as service:
+        async with running_events(unlimited(url, tmp_path_factory.mktemp("data"))) as service:
             ada = await service.organizer()
             event = await ada.create_event()
             poll = await ada.register(event["id"], email="ann@example.com")

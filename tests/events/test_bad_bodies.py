@@ -21,7 +21,7 @@ from tests.events.refusal_scene import (
     with_a_body,
 )
 from tests.helpers.databases import scratch_database
-from tests.helpers.events_service import running, unlimited
+from tests.helpers.events_service import running_events, unlimited
 
 
 def wrong_documents(wrapper: str | None) -> dict[str, bytes]:
@@ -220,7 +220,7 @@ async def test_letters_that_only_newer_unicode_has_are_no_failure(template_url: 
     modern: LiteralString = "template template0 locale_provider builtin builtin_locale 'C.UTF-8'"
     with scratch_database(template_url, "letters", modern) as url:
         EVENTS.migrate(url)
-        async with running(unlimited(url, tmp_path)) as service:
+        async with running_events(unlimited(url, tmp_path)) as service:
             ada = await service.organizer()
             event = await ada.create_event()
             for letter in "\u1c89\ua7cb\ua7da":

@@ -19,7 +19,7 @@ from tests.events.oauth.authorization_server import authorization_server
 from tests.events.oauth.oauth_scene import OAuthScene
 from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, Person, serve_furnished, sign_in_person
 from tests.helpers.agents import Agent
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.form_browser import Browser
 from tests.helpers.people import erase
 
@@ -40,7 +40,7 @@ async def scene(with_server: Settings) -> AsyncIterator[OAuthServerScene]:
 @pytest.fixture
 async def other_process(scene: OAuthServerScene, with_server: Settings) -> AsyncIterator[Service]:
     """Another process of the same service."""
-    async with running(with_server) as other:
+    async with running_events(with_server) as other:
         await other.wait_for_notices()
         yield other
 
@@ -167,7 +167,7 @@ async def two_processes(settings: Settings) -> AsyncGenerator[tuple[OAuthScene, 
     """Two processes of a service beside another authorization server, where the organizer has an account too."""
     async with authorization_server() as server:
         with_issuer = settings.model_copy(update={"oauth_issuer": server.issuer})
-        async with running(with_issuer) as service, running(with_issuer) as other:
+        async with running_events(with_issuer) as service, running_events(with_issuer) as other:
             ada = await service.organizer(email="ada@example.com")
             linked = OAuthScene(service, server, ada, "ada@example.com")
             await linked.link(ada.slug, "ada")

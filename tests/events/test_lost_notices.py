@@ -21,7 +21,7 @@ from holdfast.kit.postgres import lookup_cache
 from holdfast.kit.postgres.notifications import POLL_SECONDS
 from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, mute_notifications
 from tests.helpers.background_loops import at_work
-from tests.helpers.events_service import Client, Service, eventually, running
+from tests.helpers.events_service import Client, Service, eventually, running_events
 from tests.helpers.exchange import read_stream
 from tests.helpers.form_browser import Browser
 from tests.helpers.payments import PaymentScene, open_payment_scene
@@ -55,7 +55,7 @@ LETTER = '{"tenant": null, "arguments": {"to": "%s"}}'
 async def unheard(service: Service) -> AsyncGenerator[Service]:
     """The same service once more, and nobody hears its notices."""
     url = await asyncio.to_thread(mute_notifications, service.database.url)
-    async with running(service.database.resources.settings.model_copy(update={"database_url": url})) as other:
+    async with running_events(service.database.resources.settings.model_copy(update={"database_url": url})) as other:
         yield other
 
 
@@ -68,7 +68,7 @@ def through(other: Service, client: Client) -> Client:
 async def mailing(settings: Settings) -> AsyncGenerator[tuple[Service, Server]]:
     """The service, and the mail server that it sends by."""
     with mail_server() as server:
-        async with running(settings.model_copy(update=server.settings)) as service:
+        async with running_events(settings.model_copy(update=server.settings)) as service:
             yield service, server
 
 
@@ -225,7 +225,7 @@ async def test_an_ended_session_is_over_after_a_second_without_its_notice(servic
 
 
 async def test_sessions_end_while_the_listening_connection_is_cut_off(settings: Settings, service: Service) -> None:
-    async with running(settings) as other:
+    async with running_events(settings) as other:
         here, other_browser = Browser(service), Browser(other)
         await here.sign_in(ANN)
         other_browser.http.cookies.update(here.http.cookies)

@@ -23,7 +23,7 @@ from tests.faults.stored_order import (
     registrations_in_order,
 )
 from tests.helpers.data_directories import wait_until
-from tests.helpers.events_service import event_fields, eventually, running
+from tests.helpers.events_service import event_fields, eventually, running_events
 from tests.helpers.inventory_service import unlimited
 from tests.helpers.processes import Accepted, Process, outcomes, running_processes
 from tests.helpers.serving import PLAIN
@@ -184,7 +184,7 @@ async def test_every_acknowledged_change_of_stock_is_in_the_ledger_after_the_fai
 
 async def test_a_commit_goes_on_when_its_caller_stops_waiting(servers: Pair, settings: Settings) -> None:
     EVENTS.migrate(servers.primary_url)
-    async with running(settings.model_copy(update={"database_url": servers.url})) as service:
+    async with running_events(settings.model_copy(update={"database_url": servers.url})) as service:
         with servers.cut_off():
             asking = asyncio.create_task(service.organizer("Ada Events"))
             await asyncio.to_thread(wait_until, servers.waiting)
@@ -203,7 +203,7 @@ async def test_a_repeated_request_is_answered_only_when_the_standby_has_what_it_
     servers: Pair, settings: Settings
 ) -> None:
     EVENTS.migrate(servers.primary_url)
-    async with running(settings.model_copy(update={"database_url": servers.url})) as service:
+    async with running_events(settings.model_copy(update={"database_url": servers.url})) as service:
         ada = await service.organizer("Ada Events")
         body = {"event": event_fields()}
 

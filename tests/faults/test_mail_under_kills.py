@@ -20,7 +20,7 @@ from holdfast.events.mails.limits import MAILS_PER_HOUR
 from holdfast.kit.contract.addresses import mailbox
 from holdfast.kit.mail.shards import MAX_READ_SECONDS
 from tests.faults.mail_senders import arrived, mail_senders, publish
-from tests.helpers.events_service import eventually, running, unlimited
+from tests.helpers.events_service import eventually, running_events, unlimited
 from tests.helpers.processes import Process, establish_organizers, register_all
 from tests.helpers.smtp import Server
 
@@ -43,7 +43,7 @@ async def test_mails_arrive_under_kills_and_none_that_was_confirmed_is_sent_agai
                 register_all(processes, key, people, connections=8), kill_now_and_then(processes, server)
             )
 
-            async with running(unlimited(database_url, tmp_path)) as service:
+            async with running_events(unlimited(database_url, tmp_path)) as service:
 
                 async def nothing_waits() -> bool:
                     [(waiting,)] = await service.run_sql(

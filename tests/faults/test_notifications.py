@@ -17,7 +17,7 @@ from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, kil
 from tests.faults.pair import pair
 from tests.faults.stored_order import register_organizer_with_event
 from tests.helpers.data_directories import wait_until
-from tests.helpers.events_service import queue_fields, running, unlimited
+from tests.helpers.events_service import queue_fields, running_events, unlimited
 from tests.helpers.processes import Process, outcomes, register_person, running_processes
 
 
@@ -123,7 +123,7 @@ async def test_a_key_ends_everywhere_while_the_listening_connection_is_cut_off(
 async def test_a_commit_that_waits_for_the_standby_does_not_delay_notices_of_others(tmp_path: Path) -> None:
     with pair() as servers:
         EVENTS.migrate(servers.primary_url)
-        async with running(unlimited(servers.url, tmp_path)) as service:
+        async with running_events(unlimited(servers.url, tmp_path)) as service:
             ada = await service.organizer()
             event = await ada.create_event()
             with servers.cut_off():

@@ -15,7 +15,7 @@ from holdfast.events.photos.model import size_name
 from holdfast.events.photos.sizes import SizesWork, clear_photos
 from holdfast.kit.running.steps import Steps
 from holdfast.kit.security.http_client import HttpClient
-from tests.helpers.events_service import eventually, running, unlimited
+from tests.helpers.events_service import eventually, running_events, unlimited
 from tests.helpers.photos import a_day_passes, photo_states, stored_files
 from tests.helpers.pictures import picture
 from tests.helpers.processes import Process, organizer_at, running_processes
@@ -91,7 +91,7 @@ async def test_no_photo_is_lost_and_no_file_forgotten_whatever_is_killed(databas
 
         await asyncio.gather(kill_now_and_then(), *map(keep_on, organizers))
 
-    async with running(unlimited(database_url, tmp_path)) as service:
+    async with running_events(unlimited(database_url, tmp_path)) as service:
         await a_day_passes(service)
         await clear_photos(Steps(service.database))
         await handle_all(SizesWork(service.database))

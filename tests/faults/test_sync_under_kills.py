@@ -25,7 +25,7 @@ from holdfast.inventory.sync import operations as sync
 from holdfast.kit.running.steps import Steps
 from holdfast.kit.security.http_client import HttpClient
 from tests.helpers.events_service import eventually
-from tests.helpers.inventory_service import Inventory, Shop, running, unlimited
+from tests.helpers.inventory_service import Inventory, Shop, running_inventory, unlimited
 from tests.helpers.processes import HOLDFAST, Process, port_that_stays_free, running_processes
 from tests.helpers.serving import PLAIN
 
@@ -243,7 +243,7 @@ async def test_orders_pools_and_levels_agree_whatever_is_killed_and_however_the_
             running_processes(inventory_url, tmp_path, 1, service="inventory", base_url=base_url) as first,
             running_processes(inventory_url, tmp_path, 1, service="inventory") as second,
         ):
-            async with running(settings) as inventory:
+            async with running_inventory(settings) as inventory:
                 dealers = [await install(shop_platform, inventory, number) for number in range(3)]
                 await eventually(lambda: imported(inventory), seconds=30)
                 for dealer in dealers:

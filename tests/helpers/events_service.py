@@ -193,7 +193,7 @@ class Service:
 
 
 @contextlib.asynccontextmanager
-async def running(
+async def running_events(
     settings: Settings, *, resources: Mapping[str, Any] | None = None, **options: Any
 ) -> AsyncGenerator[Service]:
     """The service under these settings, without background work.

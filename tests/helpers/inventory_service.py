@@ -194,7 +194,7 @@ class Inventory:
 
 
 @contextlib.asynccontextmanager
-async def running(settings: Settings, *, background: bool = False) -> AsyncGenerator[Inventory]:
+async def running_inventory(settings: Settings, *, background: bool = False) -> AsyncGenerator[Inventory]:
     """The service under these settings."""
     database = INVENTORY.database(settings)
     database.pool.connection_class = ReusedConnection

@@ -26,7 +26,7 @@ from holdfast_demo.stripe.processor import StripeDouble, new_secrets
 from holdfast_demo.stripe.webhooks import Endpoint
 from tests.events.pages.own_registration import own_path
 from tests.helpers.event_visitor import Visitor, page_state
-from tests.helpers.events_service import Client, Service, eventually, running
+from tests.helpers.events_service import Client, Service, eventually, running_events
 from tests.helpers.row_work import handle_all
 from tests.helpers.serving import PresentApp, listener, running_already, serve_app
 
@@ -195,7 +195,7 @@ async def open_shared_processor(settings: Settings) -> AsyncGenerator[SharedProc
     listening = listener()
     address = listening.url
     key = new_secrets().api
-    async with running(payable(settings, address, key)) as service:
+    async with running_events(payable(settings, address, key)) as service:
         shared = SharedProcessor(service, address, key)
         async with serve_app(running_already(shared.app), listening):
             yield shared
@@ -207,7 +207,10 @@ async def open_payment_scene(settings: Settings, **options: Any) -> AsyncGenerat
     listening = listener()
     address = listening.url
     with contextlib.closing(processor_at(address, heard := [], **options)) as processor:
-        async with serve_app(processor.app, listening), running(payable(settings, address, processor.key)) as service:
+        async with (
+            serve_app(processor.app, listening),
+            running_events(payable(settings, address, processor.key)) as service,
+        ):
             yield PaymentScene(service, processor, heard)
             # The service waits for the answers to its calls before it ends.
             processor.heal()

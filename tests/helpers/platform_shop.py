@@ -15,7 +15,7 @@ from holdfast.kit.running import steps
 from holdfast_demo.shopify import seed
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.platform_state import App
-from tests.helpers.inventory_service import Inventory, Shop, running
+from tests.helpers.inventory_service import Inventory, Shop, running_inventory
 from tests.helpers.serving import PLAIN, PresentApp, listener, running_already, serve_app
 
 KEY_PATTERN = re.compile(r"hf_[A-Za-z0-9_-]{43}")
@@ -118,7 +118,7 @@ async def open_shared_platform(settings: Settings, template_url: str) -> AsyncGe
     listening = listener()
     address = listening.url
     async with (
-        running(app_settings(settings, address, BASE_URL)) as inventory,
+        running_inventory(app_settings(settings, address, BASE_URL)) as inventory,
         httpx2.AsyncClient(base_url=address, verify=PLAIN, trust_env=False) as browser,
     ):
         shared = SharedPlatform(inventory, template_url, address, browser)
@@ -139,7 +139,7 @@ async def open_platform_scene(source: PlatformSource, base_url: str = BASE_URL) 
         async with (
             serve_app(platform.app, listening),
             httpx2.AsyncClient(base_url=address, verify=PLAIN, trust_env=False) as browser,
-            running(app_settings(source, address, base_url)) as inventory,
+            running_inventory(app_settings(source, address, base_url)) as inventory,
         ):
             yield PlatformScene(inventory, platform, browser)
 

@@ -18,7 +18,7 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.application import Application
 from holdfast.kit.http.handler import envelope
 from holdfast.kit.http.index import Route
-from tests.helpers.events_service import Service, eventually, running
+from tests.helpers.events_service import Service, eventually, running_events
 
 PLAIN = ssl.create_default_context()
 """For clients of our own processes, which speak no TLS. Each would otherwise spend 26 ms on reading certificates."""
@@ -129,7 +129,7 @@ async def serve_events(
     """The events service behind a real port, to which its links lead. `changes` are those of the settings."""
     at = listener()
     changed = settings.model_copy(update={"base_url": at.url, **changes})
-    async with running(changed, resources=resources) as service, serve_app(running_already(service.app), at):
+    async with running_events(changed, resources=resources) as service, serve_app(running_already(service.app), at):
         yield service
 
 

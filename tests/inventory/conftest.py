@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from holdfast.inventory.settings import Settings
 from tests.helpers.databases import clone, scratch_database, shared_or_own
-from tests.helpers.inventory_service import Inventory, Shop, running, unlimited
+from tests.helpers.inventory_service import Inventory, Shop, running_inventory, unlimited
 from tests.helpers.platform_shop import PlatformSource, SharedPlatform, open_shared_platform
 from tests.inventory.sync.sync_scene import SyncScene, open_installed_shop
 
@@ -22,7 +22,7 @@ def settings(inventory_url: str, tmp_path: Path) -> Settings:
 @pytest.fixture
 async def own_inventory(settings: Settings) -> AsyncIterator[Inventory]:
     """The inventory service in this process, without background work, with a database of this test's own."""
-    async with running(settings) as inventory:
+    async with running_inventory(settings) as inventory:
         yield inventory
 
 
@@ -32,7 +32,7 @@ async def module_inventory(
 ) -> AsyncIterator[Inventory]:
     """The inventory service of the tests of a module."""
     with clone(inventory_template) as url:
-        async with running(unlimited(url, tmp_path_factory.mktemp("data"))) as inventory:
+        async with running_inventory(unlimited(url, tmp_path_factory.mktemp("data"))) as inventory:
             yield inventory
 
 
@@ -87,7 +87,7 @@ async def shared_inventory(
 ) -> AsyncIterator[Inventory]:
     """The inventory service for all tests of a module, which see that they change nothing of what they share."""
     with scratch_database(inventory_template, "shared") as url:
-        async with running(unlimited(url, tmp_path_factory.mktemp("data"))) as inventory:
+        async with running_inventory(unlimited(url, tmp_path_factory.mktemp("data"))) as inventory:
             yield inventory
 
 
@@ -97,7 +97,7 @@ async def common_inventory(
 ) -> AsyncIterator[Inventory]:
     """The inventory service of all tests of a worker that see it only through a shop of their own."""
     with scratch_database(inventory_template, "common") as url:
-        async with running(unlimited(url, tmp_path_factory.mktemp("data"))) as inventory:
+        async with running_inventory(unlimited(url, tmp_path_factory.mktemp("data"))) as inventory:
             yield inventory
 
 

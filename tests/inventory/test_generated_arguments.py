@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from tests.helpers.databases import scratch_database
 from tests.helpers.generated import Schema, fits, from_schema
-from tests.helpers.inventory_service import SINGLE, SIX_PACK, TOOLS, TWELVE_PACK, running, unlimited
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, TOOLS, TWELVE_PACK, running_inventory, unlimited
 from tests.helpers.processes import running_processes
 from tests.inventory.samples import furnish_shop
 
@@ -60,7 +60,7 @@ def served(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) ->
     with scratch_database(inventory_template, "generated_inventory") as url:
 
         async def furnish() -> str:
-            async with running(unlimited(url, data)) as inventory:
+            async with running_inventory(unlimited(url, data)) as inventory:
                 return (await furnish_shop(inventory)).key
 
         key = asyncio.run(furnish())
@@ -72,7 +72,7 @@ def served(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) ->
             yield Served(http, tools)
 
         async def differences() -> list[str]:
-            async with running(unlimited(url, data)) as inventory:
+            async with running_inventory(unlimited(url, data)) as inventory:
                 return await inventory.differences()
 
         assert asyncio.run(differences()) == []

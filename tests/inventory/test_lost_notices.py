@@ -17,7 +17,7 @@ from holdfast.kit.background import row_work
 from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, mute_notifications, wait_until_quiet
 from tests.helpers.background_loops import at_work
 from tests.helpers.events_service import eventually
-from tests.helpers.inventory_service import SINGLE, Inventory, Shop, running
+from tests.helpers.inventory_service import SINGLE, Inventory, Shop, running_inventory
 from tests.helpers.platform_webhooks import DeliveryScene as Deliveries
 from tests.helpers.platform_webhooks import deliver, install_app
 from tests.inventory.catalog.watching import open_agent
@@ -37,7 +37,7 @@ async def synced(inventory: Inventory) -> AsyncGenerator[SyncScene]:
 async def unheard(inventory: Inventory) -> AsyncGenerator[Inventory]:
     """The same service once more, and nobody hears its notices."""
     url = await asyncio.to_thread(mute_notifications, inventory.database.url)
-    async with running(inventory.settings.model_copy(update={"database_url": url})) as other:
+    async with running_inventory(inventory.settings.model_copy(update={"database_url": url})) as other:
         yield other
 
 

@@ -7,7 +7,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
 from holdfast.inventory.stock import expiry
-from tests.helpers.inventory_service import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, ToolRefusal, running, unlimited
+from tests.helpers.inventory_service import (
+    SINGLE,
+    SIX_PACK,
+    TWELVE_PACK,
+    Inventory,
+    ToolRefusal,
+    running_inventory,
+    unlimited,
+)
 from tests.models.ledger import Answer, Ledger, Pool
 from tests.models.ledger_answers import change_answer, entry, pool_now, refusal
 from tests.models.machine import SOAK, Machine, Stage, explore, open_stage
@@ -187,5 +195,5 @@ def _without_ids(answer: Answer | str) -> Answer | str:
 
 
 def test_changes_of_stock_are_answered_as_their_model_says(inventory_url: str, tmp_path: Path) -> None:
-    with open_stage(running(unlimited(inventory_url, tmp_path))) as stage:
+    with open_stage(running_inventory(unlimited(inventory_url, tmp_path))) as stage:
         explore(stage, lambda: Agent(stage), OPERATIONS)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
 from tests.events.queues.queue_scene import open_queue
-from tests.helpers.events_service import Service, running, unlimited
+from tests.helpers.events_service import Service, running_events, unlimited
 from tests.models.machine import SOAK, Machine, Stage, explore, open_stage
 from tests.models.queues import Answer, Queue, Terms
 
@@ -153,5 +153,5 @@ def _terms_of(queue: Answer) -> Answer:
 
 
 def test_a_queue_is_answered_as_its_model_says(database_url: str, tmp_path: Path) -> None:
-    with open_stage(running(unlimited(database_url, tmp_path))) as stage:
+    with open_stage(running_events(unlimited(database_url, tmp_path))) as stage:
         explore(stage, lambda: Organizer(stage), OPERATIONS)

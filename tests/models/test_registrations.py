@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
 from tests.events.clock import pass_by
-from tests.helpers.events_service import Service, running, unlimited
+from tests.helpers.events_service import Service, running_events, unlimited
 from tests.models.machine import SOAK, Machine, Stage, explore, open_stage
 from tests.models.registrations import Answer, Event, Registrations
 
@@ -169,5 +169,5 @@ class Organizer(Machine):
 
 
 def test_registrations_are_answered_as_their_model_says(database_url: str, tmp_path: Path) -> None:
-    with open_stage(running(unlimited(database_url, tmp_path))) as stage:
+    with open_stage(running_events(unlimited(database_url, tmp_path))) as stage:
         explore(stage, lambda: Organizer(stage), OPERATIONS)

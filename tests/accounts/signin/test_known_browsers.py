@@ -5,7 +5,7 @@ import pytest
 from holdfast.accounts import sessions
 from holdfast.events.people.model import AccountSelector
 from holdfast.events.settings import Settings
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 from tests.helpers.form_browser import Browser
 from tests.helpers.people import erase
 
@@ -35,7 +35,7 @@ async def signed_in(service: Service) -> Browser:
 
 
 async def test_the_cookie_of_a_known_browser_lasts_90_days(few: Settings) -> None:
-    async with running(few) as service:
+    async with running_events(few) as service:
         await service.organizer(email=ADA, password=PASSWORD)
         browser = Browser(service)
         done = await browser.sign_in(ADA)
@@ -49,7 +49,7 @@ async def test_the_cookie_of_a_known_browser_lasts_90_days(few: Settings) -> Non
 
 
 async def test_a_browser_is_not_known_any_more_after_the_owner_says_not_mine(few: Settings) -> None:
-    async with running(few) as service:
+    async with running_events(few) as service:
         await service.organizer(email=ADA, password=PASSWORD)
         stranger = await signed_in(service)
         await service.run_sql("update users set proved_at = null where email = %(email)s", email=ADA)
@@ -59,7 +59,7 @@ async def test_a_browser_is_not_known_any_more_after_the_owner_says_not_mine(few
 
 
 async def test_a_browser_is_not_known_any_more_when_all_access_is_ended(few: Settings) -> None:
-    async with running(few) as service:
+    async with running_events(few) as service:
         await service.organizer(email=ADA, password=PASSWORD)
         browser = await signed_in(service)
         await browser.send("/account/secure")
@@ -68,7 +68,7 @@ async def test_a_browser_is_not_known_any_more_when_all_access_is_ended(few: Set
 
 
 async def test_a_browser_is_not_known_any_more_when_the_person_is_erased(few: Settings) -> None:
-    async with running(few) as service:
+    async with running_events(few) as service:
         browser = await signed_in(service)
         await erase(service, AccountSelector(email=ADA))
 

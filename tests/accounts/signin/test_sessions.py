@@ -9,7 +9,7 @@ from psycopg import sql
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
 from holdfast.kit.postgres import lookup_cache
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 from tests.helpers.form_browser import Browser, token
 
 ANN = "ann@example.com"
@@ -49,7 +49,7 @@ async def test_a_person_sees_the_sessions_of_other_browsers_and_can_end_one(serv
 
 @pytest.mark.usefixtures("only_notices_end_caches")
 async def test_all_sessions_can_be_ended_at_once_and_in_every_process(settings: Settings) -> None:
-    async with running(settings) as one, running(settings) as other:
+    async with running_events(settings) as one, running_events(settings) as other:
         here, second = Browser(one), Browser(other)
         for browser in (here, second):
             await browser.sign_in(ANN)
@@ -144,7 +144,7 @@ async def test_a_session_row_that_is_locked_does_not_hold_up_its_person(
 
 @pytest.mark.usefixtures("only_notices_end_caches")
 async def test_ending_very_many_sessions_reaches_every_process(settings: Settings) -> None:
-    async with running(settings) as one, running(settings) as other:
+    async with running_events(settings) as one, running_events(settings) as other:
         here, second = Browser(one), Browser(other)
         for browser in (here, second):
             await browser.sign_in(ANN)
@@ -190,7 +190,7 @@ async def test_a_session_without_tls_does_not_end_that_of_the_service_on_another
     # Browsers send a cookie to every port of its host.
     browser = None
     for port in (8101, 8102):
-        async with running(settings.model_copy(update={"base_url": f"http://127.0.0.1:{port}"})) as service:
+        async with running_events(settings.model_copy(update={"base_url": f"http://127.0.0.1:{port}"})) as service:
             person = Browser(service)
             if browser:
                 person.http.cookies.update(browser.http.cookies)

@@ -11,7 +11,7 @@ from tests.events.agents.documents import ISSUER
 from tests.events.agents.samples import PHOTOS, furnish_organizer
 from tests.events.refusal_scene import PROCESSOR_KEY
 from tests.helpers.databases import State, shared_or_own, state_of
-from tests.helpers.events_service import Client, Service, make_new, restore, running
+from tests.helpers.events_service import Client, Service, make_new, restore, running_events
 from tests.helpers.photos import write_photos
 
 
@@ -65,5 +65,5 @@ def ada(request: pytest.FixtureRequest, template_url: str) -> Client:
 @pytest.fixture
 async def beside_issuer(settings: Settings) -> AsyncIterator[Service]:
     """The service where an authorization server is configured."""
-    async with running(settings.model_copy(update={"oauth_issuer": ISSUER})) as service:
+    async with running_events(settings.model_copy(update={"oauth_issuer": ISSUER})) as service:
         yield service

@@ -19,7 +19,7 @@ from psycopg import sql
 from tests.events.agents.samples import ANN, PHOTOS, TOOLS, furnish_organizer
 from tests.events.refusal_scene import KINDS, LEAKS, PROCESSOR_KEY, failures_in
 from tests.helpers.databases import scratch_database
-from tests.helpers.events_service import running, unlimited
+from tests.helpers.events_service import running_events, unlimited
 from tests.helpers.generated import Schema, fits, from_schema
 from tests.helpers.photos import key_of
 from tests.helpers.processes import running_processes
@@ -104,7 +104,7 @@ def served(template_url: str, processor_url: str, tmp_path_factory: pytest.TempP
     with scratch_database(template_url, "generated_arguments") as url:
 
         async def furnish() -> str:
-            async with running(unlimited(url, data)) as service:
+            async with running_events(unlimited(url, data)) as service:
                 ada = await furnish_organizer(service)
                 # So that no number tried by chance is the id of the key in use.
                 await service.run_sql("alter sequence api_keys_id_seq restart with 987654321")

@@ -19,7 +19,7 @@ from tests.events.oauth.authorization_server import authorization_server
 from tests.events.refusal_scene import in_one_loop
 from tests.helpers.agents import problem_of
 from tests.helpers.databases import scratch_database
-from tests.helpers.events_service import running, unlimited
+from tests.helpers.events_service import running_events, unlimited
 from tests.helpers.stored_rows import read_all_rows
 
 CREDENTIALS = ["with a key", "with an access token"]
@@ -30,7 +30,7 @@ async def met(settings: Settings, credential: str) -> AsyncGenerator[TwoOrganize
     """Two organizers, of whom Eve asks with this credential."""
     async with (
         authorization_server() as server,
-        running(settings.model_copy(update={"oauth_issuer": server.issuer})) as service,
+        running_events(settings.model_copy(update={"oauth_issuer": server.issuer})) as service,
     ):
         eve = Organizer(await service.organizer("Eve Events", email="eve@example.com"))
         await eve.furnish(service, "ann")

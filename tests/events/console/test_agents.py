@@ -14,7 +14,7 @@ from holdfast.accounts.agents.agents_page import ConnectionDetails
 from holdfast.events.settings import Settings
 from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, Person, serve_furnished
 from tests.helpers.agents import Agent
-from tests.helpers.events_service import event_fields, queue_fields, running
+from tests.helpers.events_service import event_fields, queue_fields, running_events
 
 
 @pytest.fixture
@@ -200,7 +200,7 @@ async def test_the_page_on_how_agents_connect_needs_no_sign_in(scene: OAuthServe
 
 
 async def test_the_steps_use_a_key_if_the_authorization_server_is_off(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"oauth_builtin": False, "oauth_issuer": ""})) as service:
+    async with running_events(settings.model_copy(update={"oauth_builtin": False, "oauth_issuer": ""})) as service:
         page = await service.http.get("/agents", headers={"Accept": "text/html"})
 
     assert "Your key is in your console" in page.text

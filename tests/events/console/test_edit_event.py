@@ -9,7 +9,7 @@ import pytest
 from holdfast.events.settings import Settings
 from tests.events.console.event_scene import foreign_event, form_fields, open_edit_form, stored_events
 from tests.events.console.organizing import sign_in_organizer
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.form_browser import Browser, main_text, token
 
 
@@ -260,7 +260,7 @@ async def test_an_invalid_price_has_its_message_also_when_others_changed_the_eve
 
 
 async def test_more_text_than_an_organizer_may_have_is_refused(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"text_per_organizer": 50})) as service:
+    async with running_events(settings.model_copy(update={"text_per_organizer": 50})) as service:
         ada, browser = await sign_in_organizer(service)
         event = await ada.create_event()
         path, fields = await open_edit_form(browser, event)

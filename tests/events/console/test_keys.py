@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.events.console.organizer_scene import KEY_PATTERN, create_key, hidden_field, open_scene
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.form_browser import token
 
 
@@ -173,7 +173,7 @@ async def test_an_id_that_cannot_exist_is_no_page(service: Service, id: str) -> 
 
 
 async def test_an_organizer_at_the_limit_of_keys_reads_that_one_must_be_revoked(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"keys_per_organizer": 1})) as service:
+    async with running_events(settings.model_copy(update={"keys_per_organizer": 1})) as service:
         at = await open_scene(service)
 
         answer = await create_key(at, "One more")
@@ -183,7 +183,7 @@ async def test_an_organizer_at_the_limit_of_keys_reads_that_one_must_be_revoked(
 
 
 async def test_keys_made_here_count_among_those_of_the_api(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"keys_per_hour": 2})) as service:
+    async with running_events(settings.model_copy(update={"keys_per_hour": 2})) as service:
         at = await open_scene(service)
         body = {"api_key": {"name": "From a program"}}
         by_api = [(await at.ada.post("/api/keys", body)).status_code for _ in range(2)]

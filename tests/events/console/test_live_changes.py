@@ -9,7 +9,7 @@ from holdfast.events.settings import Settings
 from tests.events.check_in.check_in_scene import Entrance
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import give_back, pay_for_seat
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 from tests.helpers.exchange import Stream, read_stream
 from tests.helpers.form_browser import Browser
 from tests.helpers.payments import PaymentScene, open_dispute
@@ -125,7 +125,7 @@ async def test_a_stream_of_the_console_leads_to_sign_in_without_a_session(servic
 
 
 async def test_one_organizer_has_a_bounded_number_of_streams(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"streams_per_organizer": 2})) as service:
+    async with running_events(settings.model_copy(update={"streams_per_organizer": 2})) as service:
         _, browser = await sign_in_organizer(service)
         _, other = await sign_in_organizer(service, "ben")
         async with (

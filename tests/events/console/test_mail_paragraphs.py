@@ -12,7 +12,7 @@ from holdfast.events.settings import Settings
 from tests.events.console.event_scene import event_form, foreign_event, stored_events
 from tests.events.console.organizer_scene import FOREIGN, hidden_field
 from tests.events.console.organizing import sign_in_organizer
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 from tests.helpers.form_browser import Browser, main_text, token
 
 EMPTY = dict.fromkeys(PARAGRAPH_KINDS, "")
@@ -215,7 +215,7 @@ async def test_a_preview_of_an_unknown_kind_of_mail_is_refused(service: Service,
 
 
 async def test_more_text_than_an_organizer_may_have_is_refused(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"text_per_organizer": 700})) as service:
+    async with running_events(settings.model_copy(update={"text_per_organizer": 700})) as service:
         ada, browser = await sign_in_organizer(service)
         event = await ada.create_event()
         path, fields = await opened(browser, event)

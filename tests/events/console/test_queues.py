@@ -11,7 +11,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_scene
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.form_browser import token
 
 FORM = {
@@ -264,14 +264,14 @@ async def test_the_title_of_a_queue_is_escaped(service: Service) -> None:
 async def test_the_label_of_the_pace_names_the_seconds_that_it_is_for(
     settings: Settings, seconds: int, label: str
 ) -> None:
-    async with running(settings.model_copy(update={"queue_interval": seconds})) as service:
+    async with running_events(settings.model_copy(update={"queue_interval": seconds})) as service:
         at = await open_scene(service)
 
         assert f"People let in {label}</label>" in await at.page("/console/queues/new?site=")
 
 
 async def test_an_organizer_at_the_limit_of_queues_reads_that_one_must_be_deleted(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"queues_per_organizer": 1})) as service:
+    async with running_events(settings.model_copy(update={"queues_per_organizer": 1})) as service:
         at = await open_scene(service)
         await at.ada.create_queue()
 

@@ -15,7 +15,7 @@ from holdfast.kit.webhooks import endpoints
 from holdfast.kit.webhooks.verifying import VERIFYING
 from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_scene
 from tests.events.webhooks.programs import Program, Programs, programs_of
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 from tests.helpers.form_browser import main_text
 from tests.helpers.webhook_receiver import Answer, Received
 
@@ -89,7 +89,7 @@ async def test_an_unknown_signature_is_refused(at: OrganizerScene) -> None:
 async def test_a_secret_for_this_machine_comes_with_the_command_that_listens_there(
     settings: Settings, port: int, option: str
 ) -> None:
-    async with running(settings.model_copy(update={"webhook_test_port": port})) as service:
+    async with running_events(settings.model_copy(update={"webhook_test_port": port})) as service:
         at = await open_scene(service)
         once = hidden_field(await at.browser.get(f"{PAGE}/new"), "once")
         made = await at.browser.send(f"{PAGE}/new", url=f"http://127.0.0.1:{port}/", which="all", once=once)
@@ -121,7 +121,7 @@ async def test_mails_about_a_new_address_have_the_language_of_the_form(service: 
 async def test_a_webhook_form_names_the_address_of_a_trial_only_where_it_may_be_used(
     settings: Settings, port: int, note: str
 ) -> None:
-    async with running(settings.model_copy(update={"webhook_test_port": port})) as service:
+    async with running_events(settings.model_copy(update={"webhook_test_port": port})) as service:
         at = await open_scene(service)
         form = await at.browser.get(f"{PAGE}/new")
         fields = {"url": "http://localhost:8787/", "which": "all", "once": hidden_field(form, "once")}
@@ -174,7 +174,7 @@ async def test_a_test_is_sent_and_stands_in_the_list_with_its_answer(at: Organiz
 
 
 async def test_pages_that_are_looked_at_use_up_no_limit(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"keys_per_hour": 2})) as service:
+    async with running_events(settings.model_copy(update={"keys_per_hour": 2})) as service:
         at = await open_scene(service)
         form = await at.browser.get(f"{PAGE}/new")
         await at.browser.send(f"{PAGE}/new", url="https://shop.example/", which="all", once=hidden_field(form, "once"))

@@ -17,7 +17,7 @@ from holdfast_verify.check import catching_up
 from tests.events.log.log_scene import open_log, seal_logs
 from tests.events.log.verification import rules, verify
 from tests.helpers.event_visitor import Visitor
-from tests.helpers.events_service import running
+from tests.helpers.events_service import running_events
 from tests.helpers.serving import listener, running_already, serve_app, serve_events
 from tests.verify.audit.honest_event import HonestEvent, checkpoint_of, write_head_proof, write_log, write_texts
 
@@ -65,7 +65,7 @@ async def test_counts_that_the_log_does_not_have_yet_are_no_difference(
     at = listener()
     url = at.url
     were_counts_read = asyncio.Event()
-    async with running(settings.model_copy(update={"base_url": url})) as service:
+    async with running_events(settings.model_copy(update={"base_url": url})) as service:
 
         async def watched(scope: Scope, receive: Receive, send: Send) -> None:
             await service.app(scope, receive, send)
@@ -96,7 +96,7 @@ async def test_counts_of_an_event_whose_log_is_always_a_little_behind_are_no_dif
     at = listener()
     url = at.url
     people = 0
-    async with running(settings.model_copy(update={"base_url": url})) as service:
+    async with running_events(settings.model_copy(update={"base_url": url})) as service:
         ada = await service.organizer()
         event = await ada.create_event(capacity=1_000)
         await seal_logs(service)

@@ -10,7 +10,7 @@ from holdfast.events.settings import Settings
 from tests.events.oauth.authorization_server import AuthorizationServer, new_key
 from tests.events.oauth.oauth_scene import OAuthScene, furnish_scene, status_and_code
 from tests.helpers.agents import Agent
-from tests.helpers.events_service import Client, running
+from tests.helpers.events_service import Client, running_events
 
 # What a token may do
 
@@ -116,7 +116,7 @@ async def test_tokens_for_another_resource_are_refused_unless_it_is_the_one_that
     for audience in ("http://events.test", "http://other.test/mcp", "project-7"):
         assert status_and_code(await scene.agent(aud=audience).ask("ping")) == (401, "invalid_api_key")
 
-    async with running(with_issuer.model_copy(update={"oauth_audience": "project-7"})) as other:
+    async with running_events(with_issuer.model_copy(update={"oauth_audience": "project-7"})) as other:
         assert (await Agent(other.app, scene.token(aud=["project-7"])).ask("ping")).status_code == 200
         assert status_and_code(await Agent(other.app, scene.token()).ask("ping")) == (401, "invalid_api_key")
 

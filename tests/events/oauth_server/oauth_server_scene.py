@@ -15,7 +15,7 @@ from holdfast.accounts import sessions
 from holdfast.events.oauth_server.tokens import challenge_of
 from holdfast.events.settings import Settings
 from tests.helpers.agents import Agent
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.form_browser import session_cookie_name, token
 
 VERIFIER = "a-verifier-that-nobody-else-could-know-0123456789"
@@ -147,7 +147,7 @@ async def register_client(service: Service, **metadata: Any) -> App:
 @contextlib.asynccontextmanager
 async def serve_furnished(settings: Settings, **resources: Any) -> AsyncGenerator[OAuthServerScene]:
     """The service with an organizer and a client."""
-    async with running(settings, resources=resources) as service:
+    async with running_events(settings, resources=resources) as service:
         yield await furnish_scene(service)
 
 

@@ -10,7 +10,7 @@ from holdfast.events.oauth_server.model import Connection, Disconnect, ListConne
 from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, issued_tokens, status_and_error
-from tests.helpers.events_service import Client, running
+from tests.helpers.events_service import Client, running_events
 
 
 async def listed(scene: OAuthServerScene, who: Client) -> list[Connection]:
@@ -68,7 +68,7 @@ async def test_a_disconnected_client_cannot_redeem_a_pending_code(scene: OAuthSe
 
 async def test_a_disconnected_token_is_refused_by_other_processes_too(scene: OAuthServerScene) -> None:
     tokens = await scene.connected()
-    async with running(scene.service.database.resources.settings) as other_process:
+    async with running_events(scene.service.database.resources.settings) as other_process:
         here, scene.service = scene.service, other_process
         assert await scene.works(tokens)
         scene.service = here

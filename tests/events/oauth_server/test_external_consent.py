@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from holdfast.events.settings import Settings
 from tests.events.oauth_server.connected_apps import AUDIENCE, CLIENT, PROFILE, REDIRECT, ConnectedApps, connected_apps
 from tests.events.oauth_server.oauth_server_scene import Person, action_in, redirect_parameters, sign_in_person
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.form_browser import token
 
 CHALLENGE = "c" * 43
@@ -41,7 +41,7 @@ class ExternalConsentScene:
 
 @pytest.fixture
 async def scene(settings: Settings) -> AsyncIterator[ExternalConsentScene]:
-    async with connected_apps() as server, running(settings.model_copy(update=server.settings)) as service:
+    async with connected_apps() as server, running_events(settings.model_copy(update=server.settings)) as service:
         ada = await service.organizer(email="ada@example.com")
         yield ExternalConsentScene(service, server, ada, await sign_in_person(service, ada.id))
 

@@ -13,7 +13,7 @@ from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
 from tests.events.pages.reading import readable_text
 from tests.helpers.any_bound import ANY_BOUND
 from tests.helpers.event_visitor import page_state
-from tests.helpers.events_service import Service, eventually, running
+from tests.helpers.events_service import Service, eventually, running_events
 
 
 async def test_an_unchanged_event_page_is_answered_with_304_until_it_changes(service: Service) -> None:
@@ -101,7 +101,7 @@ async def test_the_event_page_says_how_many_registrations_are_numbered_and_links
 
 @pytest.mark.usefixtures("only_notices_end_caches")
 async def test_a_change_is_shown_by_every_process(settings: Settings) -> None:
-    async with running(settings) as one, running(settings) as other:
+    async with running_events(settings) as one, running_events(settings) as other:
         ada = await one.organizer()
         event = await ada.create_event()
         for process in (one, other):

@@ -14,7 +14,7 @@ import pytest
 from holdfast.events.settings import Settings
 from holdfast.kit.http import event_streams
 from tests.helpers.event_visitor import Visitor
-from tests.helpers.events_service import Service, eventually, running
+from tests.helpers.events_service import Service, eventually, running_events
 from tests.helpers.exchange import Event, Stream, parse_event, read_stream
 from tests.helpers.people import sign_up
 from tests.helpers.processes import running_processes
@@ -261,7 +261,7 @@ async def test_the_stream_of_an_event_allows_get_only(service: Service, method: 
 async def test_more_streams_than_may_be_open_are_refused_until_one_ends(
     settings: Settings, limit: dict[str, int], status: int, message: str
 ) -> None:
-    async with running(settings.model_copy(update=limit)) as service:
+    async with running_events(settings.model_copy(update=limit)) as service:
         event = await (await service.organizer()).create_event()
         async with read_stream(service.app, stream(event)):
             async with read_stream(service.app, stream(event)), read_stream(service.app, stream(event)) as refused:
@@ -274,7 +274,10 @@ async def test_more_streams_than_may_be_open_are_refused_until_one_ends(
 
 
 async def test_an_address_with_many_streams_gives_room_to_others(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"max_streams": 4})) as service, contextlib.AsyncExitStack() as stack:
+    async with (
+        running_events(settings.model_copy(update={"max_streams": 4})) as service,
+        contextlib.AsyncExitStack() as stack,
+    ):
         event = await (await service.organizer()).create_event()
 
         async def opened(client: str) -> Stream:

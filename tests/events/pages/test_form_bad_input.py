@@ -10,7 +10,7 @@ import pytest_asyncio
 from tests.events.refusal_scene import LEAKS, STYLE
 from tests.helpers.databases import scratch_database
 from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
-from tests.helpers.events_service import Service, running, unlimited
+from tests.helpers.events_service import Service, running_events, unlimited
 
 SCRIPT = "<script>alert(1)</script>"
 BIDI = "\u202eevil\u2066\u200f"
@@ -43,7 +43,7 @@ class Form:
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def form(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Form]:
     with scratch_database(template_url, "form") as url:
-        async with running(unlimited(url, tmp_path_factory.mktemp("data"))) as service:
+        async with running_events(unlimited(url, tmp_path_factory.mktemp("data"))) as service:
             event = await (await service.organizer()).create_event(title=SCRIPT + BIDI)
             yield Form(service, event["id"])
 

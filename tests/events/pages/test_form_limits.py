@@ -6,14 +6,14 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 from tests.helpers.locked_rows import hold_locks
 
 
 @pytest.fixture
 async def limited(settings: Settings) -> AsyncIterator[Service]:
     limits = {"forms_per_minute": 20, "forms_per_event": 50, "forms_share": 5, "wrong_links_per_minute": 5}
-    async with running(settings.model_copy(update=limits)) as service:
+    async with running_events(settings.model_copy(update=limits)) as service:
         yield service
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.events.photos.site import Site, site_of
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 from tests.helpers.photos import (
     add_photos,
     failing_fields,
@@ -67,7 +67,7 @@ async def test_a_downloaded_photo_has_lost_what_the_camera_noted(service: Servic
 
 
 async def test_photos_are_kept_in_s3_as_on_the_disk(in_s3: Settings) -> None:
-    async with running(in_s3) as service, site_of(service) as site:
+    async with running_events(in_s3) as service, site_of(service) as site:
         ada = await service.organizer()
         added = (await add_photos(ada, await ada.create_event(), url=site.has("/a.jpg", picture()))).json()["data"]
 

@@ -23,7 +23,7 @@ from holdfast.kit.running.slots import TimeBudget
 from tests.events.crowds import Crowd, crowd_of
 from tests.events.photos.gate import Gate, program
 from tests.events.photos.site import Site
-from tests.helpers.events_service import Client, Service, event_fields, eventually, running
+from tests.helpers.events_service import Client, Service, event_fields, eventually, running_events
 from tests.helpers.photos import add_photos, failing_fields, presign, put_upload, stored_files, upload
 from tests.helpers.pictures import encode_image, picture
 
@@ -186,7 +186,7 @@ async def test_requests_that_attach_uploads_count_against_the_limit_of_photos(
     settings: Settings, decoders: Decoders
 ) -> None:
     decoders.open()
-    async with running(settings.model_copy(update={"photos_per_minute": 2})) as service:
+    async with running_events(settings.model_copy(update={"photos_per_minute": 2})) as service:
         ada = await service.organizer()
         event = await ada.create_event()
         keys = [await upload(service, ada) for _ in range(4)]
@@ -240,7 +240,7 @@ async def test_a_file_that_replaces_a_refused_one_is_decoded(service: Service) -
 
 
 async def test_forms_of_the_console_have_the_same_limits(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with running(settings.model_copy(update={"photos_per_minute": 1})) as service:
+    async with running_events(settings.model_copy(update={"photos_per_minute": 1})) as service:
         ada = await service.organizer()
         event = await ada.create_event()
         keys = [await upload(service, ada) for _ in range(2)]

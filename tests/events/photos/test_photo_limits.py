@@ -5,7 +5,7 @@ from typing import Any
 from holdfast.events.photos.model import MAX_IDLE_PHOTOS, MAX_PHOTOS
 from holdfast.events.settings import Settings
 from tests.events.photos.site import Site
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.photos import add_photos, stored_files, upload
 from tests.helpers.pictures import picture
 
@@ -67,7 +67,7 @@ async def test_an_organizer_with_too_many_unused_photos_cannot_add_more(service:
 
 async def test_a_key_adds_a_limited_number_of_photos_a_minute(settings: Settings) -> None:
     few = settings.model_copy(update={"photos_per_minute": 2})
-    async with running(few) as service:
+    async with running_events(few) as service:
         ada, ben = await service.organizer(), await service.organizer()
         event, his = await ada.create_event(), await ben.create_event()
         statuses = [(await add_photos(ada, event, url="nothing")).status_code for _ in range(2)]

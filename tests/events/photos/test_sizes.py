@@ -14,7 +14,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.background import row_work
 from holdfast.kit.running.steps import Steps
 from tests.helpers.background_loops import at_work
-from tests.helpers.events_service import Service, eventually, running
+from tests.helpers.events_service import Service, eventually, running_events
 from tests.helpers.photos import (
     a_day_passes,
     accept_photos,
@@ -33,7 +33,7 @@ MEDIA = "http://events.test/media"
 
 @pytest.fixture
 async def service(anywhere: Settings) -> AsyncIterator[Service]:
-    async with running(anywhere) as service:
+    async with running_events(anywhere) as service:
         yield service
 
 
@@ -162,7 +162,7 @@ async def test_sizes_are_deleted_with_their_photo(service: Service) -> None:
 
 
 async def test_an_organizer_may_have_as_many_photos_with_sizes_as_without(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"photos_per_organizer": 2})) as service:
+    async with running_events(settings.model_copy(update={"photos_per_organizer": 2})) as service:
         ada = await service.organizer()
         event, _ = await with_photo(ada, service)
         await make_sizes(service)

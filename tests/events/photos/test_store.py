@@ -14,7 +14,7 @@ from holdfast.events.settings import Settings
 from holdfast.events.storage.disk import DiskStore
 from holdfast.events.storage.store import CHUNK_BYTES, MissingPackage, Store
 from holdfast.kit.contract.problems import Problem
-from tests.helpers.events_service import Service, eventually, running
+from tests.helpers.events_service import Service, eventually, running_events
 from tests.helpers.photos import JPEG, put_upload, stored_file
 
 NAME = "uploads/7/abcdefghijklmnopqrstuv.jpg"
@@ -24,7 +24,7 @@ PHOTO = "photos/7/abcdefghijklmnopqrstuv.jpg"
 
 @pytest.fixture
 async def service(anywhere: Settings) -> AsyncIterator[Service]:
-    async with running(anywhere) as service:
+    async with running_events(anywhere) as service:
         yield service
 
 

@@ -17,7 +17,7 @@ from holdfast.kit.background.leases import LeasedRow
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
 from tests.events.photos.gate import Gate, program
-from tests.helpers.events_service import Service, eventually, running
+from tests.helpers.events_service import Service, eventually, running_events
 from tests.helpers.photos import (
     JPEG,
     a_day_passes,
@@ -37,7 +37,7 @@ from tests.helpers.row_work import handle_all
 
 @pytest.fixture
 async def service(anywhere: Settings) -> AsyncIterator[Service]:
-    async with running(anywhere) as service:
+    async with running_events(anywhere) as service:
         yield service
 
 
@@ -290,12 +290,12 @@ async def test_a_missing_file_is_reported_and_scaled_once_it_is_back(service: Se
 
 
 async def test_sizes_are_made_once_the_store_is_within_reach_again(in_s3: Settings) -> None:
-    async with running(in_s3) as service:
+    async with running_events(in_s3) as service:
         _, key = await with_photo(await service.organizer(), service)
-    async with running(in_s3.model_copy(update={"s3_endpoint_url": "http://127.0.0.1:1"})) as service:
+    async with running_events(in_s3.model_copy(update={"s3_endpoint_url": "http://127.0.0.1:1"})) as service:
         with pytest.raises(Problem):
             await make_sizes(service)
-    async with running(in_s3) as service:
+    async with running_events(in_s3) as service:
         await a_day_passes(service)
         assert await make_sizes(service) == 1
         assert await has_sizes(service, key)

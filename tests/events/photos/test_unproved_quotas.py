@@ -10,7 +10,7 @@ from holdfast.events.photos.unproved_quotas import MAX_IDLE_BYTES, MAX_IDLE_FILE
 from holdfast.events.settings import Settings
 from holdfast.kit.running.steps import Steps
 from tests.events.photos.site import Site
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.photos import photo_states, presign, put_upload, stored_files, upload
 from tests.helpers.pictures import picture
 
@@ -171,7 +171,7 @@ async def test_an_upload_that_is_no_photo_is_deleted_when_that_is_found(service:
 
 
 async def test_a_key_presigns_a_limited_number_of_uploads_a_minute(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"photos_per_minute": 1})) as service:
+    async with running_events(settings.model_copy(update={"photos_per_minute": 1})) as service:
         ada, ben = await service.organizer(), await service.organizer()
 
         statuses = [(await wish(ada, 1)).status_code for _ in range(5)]

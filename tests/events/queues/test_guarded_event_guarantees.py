@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from holdfast.events.settings import Settings
 from tests.events.queues.guarded import GuardedEvent, GuestBrowser, guard
 from tests.events.queues.queue_scene import log
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 
 
 async def released(guarded: GuardedEvent) -> int:
@@ -19,7 +19,7 @@ async def released(guarded: GuardedEvent) -> int:
 
 async def test_a_crowd_at_two_processes_registers_as_many_as_were_released(settings: Settings) -> None:
     chance = random.Random(7)
-    async with running(settings) as first, running(settings) as second:
+    async with running_events(settings) as first, running_events(settings) as second:
         guarded = await guard(first, capacity=1000)
         guests = [GuestBrowser(guarded) for _ in range(24)]
         for guest in guests:

@@ -6,7 +6,7 @@ from holdfast.events.queues import room
 from holdfast.events.settings import Settings
 from tests.events.queues.browser import Browser, room_position, room_state
 from tests.events.queues.queue_scene import QueueScene, open_queue
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 
 
 async def test_a_browser_lines_up_by_looking_and_watches_its_position_fall(queue: QueueScene) -> None:
@@ -119,7 +119,7 @@ async def test_a_visitor_who_missed_the_turn_takes_a_new_place_with_a_button(que
 
 
 async def test_an_address_gets_a_limited_number_of_places_a_minute(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"room_joins_per_minute": 3})) as service:
+    async with running_events(settings.model_copy(update={"room_joins_per_minute": 3})) as service:
         queue = await open_queue(service)
         browsers = [Browser(queue) for _ in range(4)]
         pages = [await browser.line_up() for browser in browsers]

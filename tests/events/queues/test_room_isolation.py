@@ -9,11 +9,11 @@ from holdfast.events.settings import Settings
 from holdfast.kit.pages.layout import CONSOLE_STYLE
 from tests.events.queues.browser import Browser, room_state
 from tests.events.queues.queue_scene import QueueScene, open_queue
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 
 
 async def test_the_cookie_is_out_of_reach_of_scripts_and_of_other_sites(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"base_url": "https://events.test"})) as service:
+    async with running_events(settings.model_copy(update={"base_url": "https://events.test"})) as service:
         queue = await open_queue(service)
         page = await service.http.get(f"/queues/{queue.id}")
         framed = await service.http.get(f"/queues/{queue.id}/embed")

@@ -10,7 +10,7 @@ import pytest
 from holdfast.events.settings import Settings
 from tests.events.queues.browser import Browser, room_state
 from tests.events.queues.queue_scene import QueueScene, open_queue
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 
 GERMAN = "de-AT,de;q=0.9,en;q=0.5"
 
@@ -116,7 +116,7 @@ async def test_a_german_visitor_is_sent_to_the_target_without_a_language_paramet
 
 
 async def test_a_visitor_without_a_place_reads_the_reason_in_german(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"room_joins_per_minute": 3})) as service:
+    async with running_events(settings.model_copy(update={"room_joins_per_minute": 3})) as service:
         queue = await open_queue(service)
         browser = german(queue)
         arriving = await browser.look()

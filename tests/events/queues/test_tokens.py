@@ -13,7 +13,7 @@ from joserfc.jwk import ECKey, KeySet, RSAKey
 from holdfast.events.queues import release_tokens
 from holdfast.kit.security.signed_tokens import SIGNING_DELAY_SECONDS
 from tests.events.queues.queue_scene import QueueScene, open_queue
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ async def test_a_token_says_who_may_come_in_where_and_until_when(released: Queue
 
 async def test_a_token_fetched_again_is_the_same_and_is_not_prolonged(released: QueueScene, service: Service) -> None:
     token = await released.token("ann")
-    async with running(service.database.resources.settings) as other:
+    async with running_events(service.database.resources.settings) as other:
         other_client = type(released.ada)(other.http, released.ada.key)
         again = (await other_client.get(f"{released.path}/status/ann")).json()["token"]
 

@@ -11,7 +11,7 @@ from holdfast.events.keys.key_retention import forget_keys
 from holdfast.events.keys.operations import KEY_LIMITS
 from holdfast.kit.contract.caller import access_token, system
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 
 
 async def key_of(service: Service, client: Client) -> int:
@@ -187,7 +187,7 @@ async def test_a_daily_limit_of_the_key_of_another_organizer_cannot_be_set(servi
 async def test_the_first_limit_holds_in_every_process_as_soon_as_it_is_answered(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=100)
-    async with running(service.database.resources.settings) as other:
+    async with running_events(service.database.resources.settings) as other:
         at_other = Client(other.http, ada.key)
         assert await attempt(at_other, event["id"], "ann@example.com") == "accepted"
 

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.events.agents.samples import agent
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 
 
 async def notified(service: Service) -> dict[str, bool]:
@@ -50,7 +50,7 @@ async def test_a_service_with_mails_turned_off_mails_only_people_whose_request_s
 @pytest.fixture
 async def silent(settings: Settings) -> AsyncIterator[Service]:
     """The service of an operator who has turned mails off."""
-    async with running(settings.model_copy(update={"notify": False})) as service:
+    async with running_events(settings.model_copy(update={"notify": False})) as service:
         yield service
 
 

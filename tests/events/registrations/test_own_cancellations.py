@@ -19,14 +19,14 @@ from tests.events.pages.own_registration import (
     registration_statuses,
 )
 from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 
 ENTRIES = "select kind, details ->> 'from', details ->> 'to', details ->> 'by' from log_pending where kind = 'change'"
 
 
 @pytest.fixture
 async def limited(settings: Settings) -> AsyncIterator[Service]:
-    async with running(settings.model_copy(update={"forms_per_minute": 3})) as service:
+    async with running_events(settings.model_copy(update={"forms_per_minute": 3})) as service:
         yield service
 
 

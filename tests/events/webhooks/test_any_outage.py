@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from holdfast.kit.webhooks.sending import MAX_CONNECTIONS, RETRY_SECONDS
 from tests.events.webhooks.programs import Program, Programs, programs_of
 from tests.helpers.databases import scratch_database
-from tests.helpers.events_service import Service, running, unlimited
+from tests.helpers.events_service import Service, running_events, unlimited
 from tests.helpers.webhook_receiver import Answer, Received
 
 SOAK = bool(os.environ.get("HOLDFAST_SOAK"))
@@ -72,7 +72,7 @@ def tell(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """Lets a history happen to a new endpoint. Then the endpoint takes everything, and a test is sent."""
     with scratch_database(template_url, "outages") as url, asyncio.Runner() as runner:
         stack = contextlib.AsyncExitStack()
-        service = runner.run(stack.enter_async_context(running(unlimited(url, tmp_path_factory.mktemp("data")))))
+        service = runner.run(stack.enter_async_context(running_events(unlimited(url, tmp_path_factory.mktemp("data")))))
         many = contextlib.asynccontextmanager(programs_of)
         programs: Programs = runner.run(stack.enter_async_context(many(service)))
 

@@ -8,7 +8,7 @@ import httpx2
 from holdfast.inventory.availability.cache import AvailabilityCache
 from holdfast.inventory.settings import Settings
 from tests.helpers.events_service import eventually
-from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running
+from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running_inventory
 from tests.helpers.processes import running_processes
 
 
@@ -95,7 +95,7 @@ async def test_a_change_in_one_process_is_soon_in_the_storefront_answers_of_othe
     shop: Shop, settings: Settings
 ) -> None:
     pool = await shop.golden()
-    async with running(settings) as second:
+    async with running_inventory(settings) as second:
         other_process = shop.through(second)
         assert (await other_process.storefront()).json()["variants"][SINGLE] == 50
 
@@ -109,7 +109,7 @@ async def test_a_change_in_one_process_is_soon_in_the_storefront_answers_of_othe
 
 async def test_an_answer_of_a_storefront_is_never_older_than_an_earlier_one(shop: Shop, settings: Settings) -> None:
     pool = await shop.golden()
-    async with running(settings) as second:
+    async with running_inventory(settings) as second:
         other_process = shop.through(second)
         seen = 50
         for left in range(49, 19, -1):

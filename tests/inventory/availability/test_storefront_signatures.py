@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify import signatures
-from tests.helpers.inventory_service import Inventory, Shop, client_secret, running
+from tests.helpers.inventory_service import Inventory, Shop, client_secret, running_inventory
 
 
 def signed(shop: Shop, *, at: float = 0, secret: bytes | None = None, domain: str | None = None) -> str:
@@ -89,7 +89,7 @@ async def test_a_request_signed_with_the_secret_of_another_app_is_refused(shop: 
 
 async def test_both_secrets_are_accepted_during_a_rotation(settings: Settings) -> None:
     rotated = settings.model_copy(update={"client_secret": "new" * 11, "old_client_secret": "old" * 11})
-    async with running(rotated) as inventory:
+    async with running_inventory(rotated) as inventory:
         shop = await inventory.shop()
 
         for secret in (b"new" * 11, b"old" * 11):

@@ -14,7 +14,7 @@ from holdfast.kit.http import event_streams
 from holdfast.kit.http.event_streams import MAX_RETRY_MS, MIN_RETRY_MS
 from tests.helpers.events_service import eventually
 from tests.helpers.exchange import Event, parse_event, read_stream
-from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running
+from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running_inventory
 from tests.helpers.processes import running_processes
 
 
@@ -226,7 +226,7 @@ async def test_a_storefront_stream_has_variants_of_its_own_shop_only(shop: Shop,
 
 async def test_a_change_made_in_another_instance_arrives(shop: Shop, inventory: Inventory, settings: Settings) -> None:
     pool = await shop.golden()
-    async with running(settings) as second, read_stream(inventory.app, await stream_url(shop)) as reader:
+    async with running_inventory(settings) as second, read_stream(inventory.app, await stream_url(shop)) as reader:
         await reader.next()
         change = await shop.through(second).call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
         event = await reader.next()

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from tests.helpers.exchange import Stream, read_stream
-from tests.helpers.inventory_service import Inventory, Shop, running, unlimited
+from tests.helpers.inventory_service import Inventory, Shop, running_inventory, unlimited
 
 LIMITS = {"streams_per_address": 4, "streams_per_key": 2, "streams_per_shop": 6}
 
@@ -17,7 +17,7 @@ LIMITS = {"streams_per_address": 4, "streams_per_key": 2, "streams_per_shop": 6}
 @pytest.fixture
 async def bounded(inventory_url: str, tmp_path: Path) -> AsyncIterator[Inventory]:
     """The service with room for a few streams."""
-    async with running(unlimited(inventory_url, tmp_path, **LIMITS)) as inventory:
+    async with running_inventory(unlimited(inventory_url, tmp_path, **LIMITS)) as inventory:
         yield inventory
 
 

@@ -12,7 +12,7 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from tests.helpers.events_service import eventually
 from tests.helpers.form_browser import main_text
-from tests.helpers.inventory_service import running
+from tests.helpers.inventory_service import running_inventory
 from tests.helpers.platform_shop import DOMAIN, PlatformSource, open_platform_scene
 from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.console.merchant_scene import FOREIGN, SAME_SITE, Admin, hidden_field, in_the_admin
@@ -110,7 +110,7 @@ def bridge(page: httpx2.Response) -> tuple[list[str], str]:
 
 async def test_answers_at_the_real_platform_may_be_framed_by_both_addresses_of_the_admin(admin: Admin) -> None:
     settings = admin.inventory.settings.model_copy(update={"platform_address": "https://{shop}"})
-    async with running(settings) as inventory:
+    async with running_inventory(settings) as inventory:
         answer = await inventory.http.get(f"/console?shop={DOMAIN}")
 
     assert admin.policy(answer) == f"https://{DOMAIN} https://admin.shopify.com"

@@ -11,7 +11,7 @@ from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.merchants import operations as merchants
 from tests.helpers.events_service import eventually
 from tests.helpers.exchange import read_stream
-from tests.helpers.inventory_service import SINGLE, Shop, running
+from tests.helpers.inventory_service import SINGLE, Shop, running_inventory
 from tests.helpers.platform_shop import DOMAIN, PlatformScene, key_in
 from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.installs.uninstalling import move_uninstall_back, uninstall_app
@@ -29,7 +29,7 @@ async def shop(scene: PlatformScene) -> Shop:
 @pytest.fixture
 async def other_process(scene: PlatformScene, shop: Shop) -> AsyncIterator[Shop]:
     """The shop at another process, which has shown its numbers too."""
-    async with running(scene.inventory.settings) as second:
+    async with running_inventory(scene.inventory.settings) as second:
         other_shop = shop.through(second)
         assert await numbers(other_shop) == 50
         yield other_shop

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.databases import scratch_database
-from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop, ToolRefusal, running, unlimited
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop, ToolRefusal, running_inventory, unlimited
 
 JARS, BOXES = "Jars", "Boxes"
 DRAWS = {SINGLE: {JARS: 1}, SIX_PACK: {JARS: 6, BOXES: 1}, JARS: {JARS: 1}, BOXES: {BOXES: 1}}
@@ -113,7 +113,7 @@ def tell(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> I
     with scratch_database(inventory_template, "sales") as url, asyncio.Runner() as runner:
         stack = contextlib.AsyncExitStack()
         inventory: Inventory = runner.run(
-            stack.enter_async_context(running(unlimited(url, tmp_path_factory.mktemp("data"))))
+            stack.enter_async_context(running_inventory(unlimited(url, tmp_path_factory.mktemp("data"))))
         )
 
         async def story(history: list[Step]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from holdfast.inventory.settings import Settings
-from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop, ToolRefusal, running
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop, ToolRefusal, running_inventory
 
 STOCK: list[tuple[str, dict[str, Any]]] = [
     ("set_pool_quantity", {"pool_id": 1, "quantity": 44}),
@@ -110,7 +110,7 @@ async def test_changes_in_two_processes_that_expect_the_same_version_succeed_onc
     scene: Shop, settings: Settings
 ) -> None:
     seen = await version(scene, 1)
-    async with running(settings) as second:
+    async with running_inventory(settings) as second:
         shops = [scene, scene.through(second)] * 10
         answers = await asyncio.gather(
             *(shop.call("adjust_pool_quantity", pool_id=1, delta=-1, expected_version=seen) for shop in shops),

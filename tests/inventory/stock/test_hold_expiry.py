@@ -11,7 +11,7 @@ from holdfast.inventory.stock import expiry
 from holdfast.inventory.stock.stock_changes import HOLDS_CHANNEL
 from tests.helpers.background_loops import at_work
 from tests.helpers.events_service import eventually
-from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop, running
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop, running_inventory
 
 
 async def held(shop: Shop, pool_id: int) -> int:
@@ -101,7 +101,7 @@ async def test_concurrent_processes_give_an_expired_hold_back_once(
         await shop.call("hold_quantity", pool_id=pool["id"], quantity=2)
     await inventory.sql("update holds set expires_at = now()")
 
-    async with running(settings) as second:
+    async with running_inventory(settings) as second:
         ended = await asyncio.gather(
             *(expiry.expire(process.database) for process in (inventory, second, inventory, second))
         )

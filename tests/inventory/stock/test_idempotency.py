@@ -6,7 +6,16 @@ from typing import Any
 import pytest
 
 from holdfast.inventory.resources import IDEMPOTENCY
-from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TOOLS, Inventory, Shop, ToolRefusal, running
+from tests.helpers.inventory_service import (
+    PACKS,
+    SINGLE,
+    SIX_PACK,
+    TOOLS,
+    Inventory,
+    Shop,
+    ToolRefusal,
+    running_inventory,
+)
 from tests.inventory.stock.conftest import Furnish
 
 OTHERWISE = {"reason": "Another one."}
@@ -102,7 +111,7 @@ async def test_the_same_key_with_other_arguments_is_refused(
 async def test_calls_with_one_key_at_once_from_two_processes_are_one_change(
     scene: Shop, inventory: Inventory, tool: str, arguments: dict[str, Any]
 ) -> None:
-    async with running(inventory.settings) as second:
+    async with running_inventory(inventory.settings) as second:
         other = scene.through(second)
         entries = len(await scene.entries(limit=200))
         answers = await asyncio.gather(

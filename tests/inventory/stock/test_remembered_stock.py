@@ -8,7 +8,15 @@ from holdfast.inventory.stock import sql
 from holdfast.inventory.stock.ledger_rules import Stock
 from holdfast.inventory.stock.remembered_stock import RememberedStock, TouchedRows
 from holdfast.inventory.stock.stock_changes import read_stock
-from tests.helpers.inventory_service import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal, running
+from tests.helpers.inventory_service import (
+    SINGLE,
+    SIX_PACK,
+    TWELVE_PACK,
+    Inventory,
+    Shop,
+    ToolRefusal,
+    running_inventory,
+)
 
 GIDS = [SINGLE, SIX_PACK, TWELVE_PACK]
 
@@ -78,7 +86,7 @@ async def test_stock_that_another_process_changed_is_read_again(settings: Settin
     pool = await shop.pool(50)
     await adjust(shop, pool["id"])
 
-    async with running(settings) as other:
+    async with running_inventory(settings) as other:
         await adjust(shop.through(other), pool["id"])
         await adjust(shop, pool["id"])
         await shop.through(other).call("update_pool", pool_id=pool["id"], buffer=59)

@@ -10,7 +10,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.background.row_work import RetryBackoff
 from holdfast.kit.mail import attempts, outbox, transport
 from tests.helpers.certificates import Authority
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 from tests.helpers.smtp import Server, mail_server
 
 
@@ -24,7 +24,7 @@ def server() -> Generator[Server]:
 @pytest.fixture
 async def service(settings: Settings, server: Server) -> AsyncGenerator[Service]:
     """The service, without background work, which sends by the mail server."""
-    async with running(settings.model_copy(update=server.settings)) as service:
+    async with running_events(settings.model_copy(update=server.settings)) as service:
         yield service
 
 

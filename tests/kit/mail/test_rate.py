@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from holdfast.kit.mail.sender import take_turn
-from tests.helpers.events_service import Service, eventually, running
+from tests.helpers.events_service import Service, eventually, running_events
 from tests.helpers.smtp import Server
 from tests.kit.mail.posting import PEOPLE, has_received, post_mails, run_senders, wait_until_all_ended
 
@@ -31,7 +31,7 @@ async def processes(settings: Settings, server: Server, max_per_second: int) -> 
         }
     )
     async with AsyncExitStack() as stack:
-        yield [await stack.enter_async_context(running(limited)) for _ in range(3)]
+        yield [await stack.enter_async_context(running_events(limited)) for _ in range(3)]
 
 
 async def test_turns_that_processes_take_at_the_same_time_never_overlap(processes: list[Service]) -> None:

@@ -14,7 +14,7 @@ from holdfast.kit.background.row_work import RetryBackoff
 from holdfast.kit.mail import outbox, sender
 from holdfast.kit.postgres.database import Reader
 from tests.helpers.background_loops import at_work
-from tests.helpers.events_service import Service, eventually, running
+from tests.helpers.events_service import Service, eventually, running_events
 from tests.helpers.smtp import BREAK, NEVER, Server
 from tests.kit.mail.posting import PEOPLE, has_received, mail_states, post_mails, run_senders, wait_until_all_ended
 
@@ -194,7 +194,7 @@ async def test_a_mail_at_which_the_server_stalls_is_put_off_at_once(
 
 
 async def test_several_processes_send_each_mail_once(settings: Settings, service: Service, server: Server) -> None:
-    async with running(settings.model_copy(update=server.settings)) as another, run_senders(service, another):
+    async with running_events(settings.model_copy(update=server.settings)) as another, run_senders(service, another):
         await post_mails(service, *PEOPLE)
         await wait_until_all_ended(service)
 

@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import AsyncExitStack
 from typing import Any
 
 import psycopg
@@ -23,7 +22,7 @@ from holdfast.kit.mail.message import Envelope, UnwritableMail
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.mail.shards import ShardLease, ShardLeases, sender_session
 from holdfast.kit.postgres.database import Database
-from tests.helpers.events_service import Service, eventually, running
+from tests.helpers.events_service import Service, eventually, running_events
 from tests.helpers.smtp import NEVER, Server
 from tests.kit.mail import posting
 from tests.kit.mail.posting import PEOPLE, has_received, post_mails, run_senders, wait_until_all_ended
@@ -61,8 +60,9 @@ async def shard_of(service: Service, recipient: str) -> int:
 @pytest.fixture
 async def others(settings: Settings, server: Server) -> AsyncGenerator[list[Service]]:
     """Two more services on the same database, each as in a process of its shard_number."""
-    async with AsyncExitStack() as stack:
-        yield [await stack.enter_async_context(running(settings.model_copy(update=server.settings))) for _ in range(2)]
+    mailing = settings.model_copy(update=server.settings)
+    async with running_events(mailing) as first, running_events(mailing) as second:
+        yield [first, second]
 
 
 LOCALS = st.text("abAB.+-!1", min_size=1, max_size=8)
@@ -336,7 +336,7 @@ async def test_all_processes_together_have_no_more_connections_than_the_setting_
         leased.append(count)
         return await posting.render(database, mails)
 
-    async with running(few) as one, running(few) as another, run_senders(one, another, render=render):
+    async with running_events(few) as one, running_events(few) as another, run_senders(one, another, render=render):
         await post_mails(one, *MANY[:100])
         await wait_until_all_ended(one)
 

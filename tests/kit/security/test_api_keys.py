@@ -18,7 +18,7 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.security import api_keys
 from holdfast.kit.security.api_keys import KeyRing, digest, new_key
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 
 
 class Finder:
@@ -48,7 +48,7 @@ async def code_of(ring: KeyRing, key: str | None) -> str:
 
 @contextlib.asynccontextmanager
 async def two_processes(settings: Settings) -> AsyncGenerator[tuple[Service, Service]]:
-    async with running(settings) as one, running(settings) as other:
+    async with running_events(settings) as one, running_events(settings) as other:
         await one.wait_for_notices()
         await other.wait_for_notices()
         yield one, other
