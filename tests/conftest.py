@@ -32,7 +32,7 @@ from holdfast.kit.postgres.notifications import Receiver
 from tests.helpers.connections import ReusedConnection
 from tests.helpers.data_directories import scratch_directory
 from tests.helpers.databases import clone, drop_ended, scratch_database, shared_or_own, template_database
-from tests.helpers.events_service import Service, make_new, running_events, unlimited
+from tests.helpers.events_service import Service, empty_service, running_events, unlimited
 
 os.environ.setdefault("COLUMNS", "200")
 # Tests start hundreds of processes, each of which would compile every module anew; so would every worker.
@@ -197,7 +197,7 @@ async def module_service(
 @pytest.fixture
 async def emptied_service(module_service: Service, template_url: str) -> Service:
     """The service of a module, with a database as if it were new."""
-    await make_new(module_service, template_url)
+    await empty_service(module_service, template_url)
     return module_service
 
 

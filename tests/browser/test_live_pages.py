@@ -210,7 +210,7 @@ async def test_a_waiting_person_sees_the_seat_that_another_person_gives_back(chr
     await going.goto(f"{links[0]}/cancel")
     await going.locator("main form button").click()
     await going.wait_for_url(links[0])
-    await service.cancel_due()
+    await service.complete_cancellations()
 
     await expect(page.locator("main h2")).to_have_text("You have a seat.")
     await expect(page.locator(".ticket")).to_be_visible()

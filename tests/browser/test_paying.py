@@ -136,7 +136,7 @@ async def test_a_seat_is_paid_from_a_form_in_another_site_and_the_money_goes_bac
             await expect(page.get_by_text("If you cancel now, you get €12.00 back.")).to_be_visible()
             await page.get_by_role("button", name="Cancel my registration").click()
             await expect(page.get_by_role("heading", level=2)).to_have_text("Your registration is being cancelled.")
-            await stage.service.cancel_due()
+            await stage.service.complete_cancellations()
             await expect(page.get_by_role("heading", level=2)).to_have_text("Your seat is free for others now.")
             await expect(of_event.locator("#live .tile").nth(1)).to_contain_text("€12.00 refunded")
             await expect(tab.locator("main[data-state=gone]")).to_be_visible()

@@ -97,7 +97,7 @@ async def test_a_push_message_is_switched_on_and_off_with_one_click_each(
     await going.goto(f"{ann}/cancel")
     await going.locator("main form button").click()
     await going.wait_for_url(ann)
-    await service.cancel_due()
+    await service.complete_cancellations()
     await handle_all(sending.PushWork(service.database))
 
     [message] = browser.messages

@@ -45,7 +45,7 @@ async def test_a_seat_cancelled_by_the_link_in_a_mail_goes_to_the_next_person_wh
                 await ann.get_by_role("button", name="Pass my seat on").click()
                 await expect(ann.get_by_role("heading", level=2)).to_have_text("You are passing your seat on.")
                 await expect(ann.locator(".left")).to_have_text(re.compile("^0:[0-3][0-9]$"))
-                await stage.service.cancel_due()
+                await stage.service.complete_cancellations()
                 thanks = "Somebody who waited has your seat now. Thank you."
                 await expect(ann.get_by_role("heading", level=2)).to_have_text(thanks)
 

@@ -220,7 +220,7 @@ async def test_the_pages_of_the_own_registration_are_accessible_and_fit_small_sc
     await look.fits("registered")
     await look.at(f"{ann}/cancel", "asking")
     await look.page.locator("button").click()
-    await stage.service.cancel_due()
+    await stage.service.complete_cancellations()
     await look.at(ann, "own_cancellation")
     await look.at(ben, "registered")
     await stage.service.run_sql("update events set cancellation_hours = 8760")

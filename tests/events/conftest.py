@@ -11,7 +11,7 @@ import pytest_asyncio
 from holdfast.events.settings import Settings
 from tests.events.refusal_scene import PROCESSOR_KEY, RefusalScene
 from tests.helpers.databases import clone, scratch_database, shared_or_own
-from tests.helpers.events_service import Service, make_new, running_events, unlimited
+from tests.helpers.events_service import Service, empty_service, running_events, unlimited
 
 if TYPE_CHECKING:  # its library takes long to load
     from tests.helpers.payments import PaymentScene, SharedProcessor
@@ -60,7 +60,7 @@ async def shop(processor_source: "Settings | SharedProcessor", template_url: str
     if isinstance(processor_source, Settings):
         scenes = open_payment_scene(processor_source)
     else:
-        await make_new(processor_source.service, template_url)
+        await empty_service(processor_source.service, template_url)
         scenes = processor_source.open_scene()
     async with scenes as scene:
         yield scene

@@ -121,9 +121,9 @@ def shared_or_own(
     return request.getfixturevalue(shared if is_shared else unshared)
 
 
-def empty(url: str, template_url: str) -> None:
+def empty_database(url: str, template_url: str) -> None:
     """Delete the rows of a clone of a template while a service uses it. Ids begin at 1 again."""
-    restore(url, _states[template_url])
+    restore_database(url, _states[template_url])
 
 
 def state_of(url: str) -> "State":
@@ -132,7 +132,7 @@ def state_of(url: str) -> "State":
         return _state(connection)
 
 
-def restore(url: str, state: "State") -> None:
+def restore_database(url: str, state: "State") -> None:
     """Put back the rows of a state into a database, while a service uses it."""
     with _to_renew(url) as connection:
         # A transaction of the service could not end while this waits for it.

@@ -28,7 +28,7 @@ from holdfast.kit.http.application import Application
 from holdfast.kit.postgres.database import Database as AnyDatabase
 from holdfast.kit.security import api_keys
 from tests.helpers.connections import ReusedConnection
-from tests.helpers.databases import State, empty, restore
+from tests.helpers.databases import State, empty_database, restore_database
 from tests.helpers.stored_rows import Rows, read_all_rows
 
 DAILY_LIMIT = 10
@@ -162,11 +162,11 @@ class Inventory:
 
     async def empty(self, template_url: str) -> None:
         """Delete all rows of the database, and drop what this process caches of them. Ids begin at 1 again."""
-        await self._change_all(lambda: empty(self.database.url, template_url))
+        await self._change_all(lambda: empty_database(self.database.url, template_url))
 
     async def restore(self, state: State) -> None:
         """Put back the rows of a state into the database, and drop what this process caches."""
-        await self._change_all(lambda: restore(self.database.url, state))
+        await self._change_all(lambda: restore_database(self.database.url, state))
 
     async def _change_all(self, change: Callable[[], None]) -> None:
         ended = await self.sql("select id || ' ' || domain from shops")

@@ -11,7 +11,7 @@ from tests.events.agents.documents import ISSUER
 from tests.events.agents.samples import PHOTOS, furnish_organizer
 from tests.events.refusal_scene import PROCESSOR_KEY
 from tests.helpers.databases import State, shared_or_own, state_of
-from tests.helpers.events_service import Client, Service, make_new, restore, running_events
+from tests.helpers.events_service import Client, Service, empty_service, restore_service, running_events
 from tests.helpers.photos import write_photos
 
 
@@ -36,7 +36,7 @@ def http(service: Service) -> httpx2.AsyncClient:
 @pytest.fixture(scope="module")
 async def furnished(module_service: Service, template_url: str) -> tuple[Client, State]:
     """The organizer for whom the sample arguments are accepted, and what the database then holds."""
-    await make_new(module_service, template_url)
+    await empty_service(module_service, template_url)
     return await furnish_organizer(module_service), state_of(module_service.database.url)
 
 
@@ -44,7 +44,7 @@ async def furnished(module_service: Service, template_url: str) -> tuple[Client,
 async def restored_ada(furnished: tuple[Client, State], emptied_service: Service) -> Client:
     """The same organizer, as if she were new."""
     ada, state = furnished
-    await restore(emptied_service, state)
+    await restore_service(emptied_service, state)
     await write_photos(emptied_service, *PHOTOS)
     return ada
 

@@ -219,7 +219,7 @@ async def test_heads_of_pages_after_a_form_contain_no_web_address_of_an_unproved
         },
     }
 
-    await scene.service.cancel_due()
+    await scene.service.complete_cancellations()
     answers["cancelled"] = await visitor.http.get(own_page)
 
     assert (page_state(answers["known"]), page_state(answers["cancelled"])) == ("known", "own_cancellation")

@@ -102,7 +102,7 @@ async def cancelled(shop: PaymentScene, ann: Buyer) -> str:
     path = await own_page_path(shop, ann)
     page = await ann.visitor.http.get(f"{path}/cancel")
     await ann.visitor.http.post(f"{path}/cancel", data={"token": field_value(page, "token")})
-    await shop.service.cancel_due()
+    await shop.service.complete_cancellations()
     return page_text(await ann.visitor.http.get(path))
 
 
@@ -310,7 +310,7 @@ async def test_a_person_who_cancels_too_late_for_a_refund_reads_until_when_it_wa
     page = await ann.visitor.http.get(f"{path}/cancel")
 
     await ann.visitor.http.post(f"{path}/cancel", data={"token": field_value(page, "token")})
-    await shop.service.cancel_due()
+    await shop.service.complete_cancellations()
     done = await ann.visitor.http.get(path)
 
     until = " ".join((await refund_moment(shop, 40)).split())

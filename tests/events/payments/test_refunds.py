@@ -34,7 +34,7 @@ async def test_a_person_who_cancels_gets_the_refund_of_the_rule(shop: PaymentSce
     assert ("you get €12.00 back" in page_text(page)) is bool(back)
 
     await ann.visitor.http.post(f"{path}/cancel", data={"token": field_value(page, "token")})
-    await shop.service.cancel_due()
+    await shop.service.complete_cancellations()
     await shop.work()
 
     done = await ann.visitor.http.get(path)

@@ -71,7 +71,7 @@ async def test_a_seat_that_has_to_be_paid_counts_when_it_is_paid(shop: PaymentSc
     ben = await shop.register(event_id, "ben@example.com")
     [address] = await own_pages(shop, "ann@example.com")
     await ask_to_cancel(shop.service, address)
-    await shop.service.cancel_due()
+    await shop.service.complete_cancellations()
     await shop.work()
 
     assert "Somebody who waited has your seat now." in page_text(await Visitor(shop.service).http.get(address))
@@ -91,7 +91,7 @@ async def test_a_person_who_pays_for_a_seat_that_is_being_cancelled_keeps_it(sho
     await ann.pay()
     await shop.deliver()
 
-    assert await shop.service.cancel_due() == 0
+    assert await shop.service.complete_cancellations() == 0
     assert await ann.status() == "registered"
 
 
