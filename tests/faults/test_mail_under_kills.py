@@ -83,7 +83,7 @@ async def test_a_stopped_sender_does_not_send_again_what_others_sent_meanwhile(
             await register_all(processes, key, people, connections=8)
             await arrived(server, 20)
             for process in processes:
-                process.halt()
+                process.suspend()
             # Leases of a process that does not go on end, but only after what it has read of them is too old to be
             # used. Its session ends too, since it is idle for too long.
             with psycopg.connect(database_url, autocommit=True) as connection:
@@ -94,9 +94,9 @@ async def test_a_stopped_sender_does_not_send_again_what_others_sent_meanwhile(
                     " where relname = 'mail_sender' and granted and mode = 'RowShareLock'"
                     " and database = (select oid from pg_database where datname = current_database())"
                 )
-            processes[1].go_on()
+            processes[1].resume()
             await arrived(server, 120)
-            processes[0].go_on()
+            processes[0].resume()
             await arrived(server, 200)
 
     assert len(server.copies) == 200
@@ -113,10 +113,10 @@ async def test_a_process_stopped_while_another_sent_its_shares_sends_nothing_aga
         async with in_time(database_url):
             await register_all(processes, key, people, connections=8)
             await arrived(server, 20)
-            processes[0].halt()
+            processes[0].suspend()
             # The other process sends everything, also the shares of the one that was stopped: its leases end.
             await arrived(server, 200)
-            processes[0].go_on()
+            processes[0].resume()
             await eventually(lambda: all_stored(database_url))
 
     assert len(server.copies) == 200
@@ -139,11 +139,11 @@ async def test_a_mailbox_gets_no_more_mails_of_new_organizers_than_its_limit_whi
         async with in_time(database_url):
             await register_all(processes, key, people, connections=8)
             await arrived(server, 40)
-            processes[0].halt()
+            processes[0].suspend()
             processes[1].kill()
             await asyncio.to_thread(processes[1].start)
             await arrived(server, 20 * MAILS_PER_HOUR)
-            processes[0].go_on()
+            processes[0].resume()
             await eventually(lambda: all_stored(database_url))
 
     mailboxes = Counter(mailbox(copies[0].recipient) for copies in server.copies.values())

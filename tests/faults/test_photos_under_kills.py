@@ -44,7 +44,7 @@ class Organizer:
         async with organizer_at(self.process.url, **named) as ada:
             self.key, self.event = ada.key or "", (await ada.create_event())["id"]
 
-    async def go_on(self) -> None:
+    async def change_photos(self) -> None:
         """Add one photo, and perhaps take it off."""
         content = picture("image/png", 20 + self.number, 20)
         photos = f"/api/events/{self.event}/photos"
@@ -79,7 +79,7 @@ async def test_no_photo_is_lost_and_no_file_forgotten_whatever_is_killed(databas
         async def keep_on(organizer: Organizer) -> None:
             while not over.is_set() and len(organizer.added - organizer.removed) < 40:
                 with contextlib.suppress(httpx2.TransportError):
-                    await organizer.go_on()
+                    await organizer.change_photos()
 
         async def kill_now_and_then() -> None:
             for _ in range(KILLS):

@@ -115,10 +115,10 @@ async def test_every_registration_is_logged_once_even_if_the_sealing_process_is_
                 await scene.register(3)
                 await holder.is_waited_for()
                 await eventually(scene.has_settled)
-                process.halt()
+                process.suspend()
             async with at_work(sealing.LOOP.run(service.database)):  # this process seals and signs too
                 await scene.all_is_logged_once()
-                process.go_on()
+                process.resume()
                 await scene.register(3)
                 await eventually(scene.has_settled)
                 await scene.all_is_logged_once()

@@ -123,13 +123,13 @@ async def insist(http: httpx2.AsyncClient, path: str, body: Any) -> httpx2.Respo
 @asynccontextmanager
 async def stopped(process: Process) -> AsyncGenerator[float]:
     """Stop a process until the block has ended and `STALL` seconds have gone by. Yields when it was stopped."""
-    process.halt()
+    process.suspend()
     began = time.time()
     try:
         yield began
         await asyncio.sleep(max(0.0, began + STALL - time.time()))
     finally:
-        process.go_on()
+        process.resume()
 
 
 async def open_queue(process: Process, key: str) -> str:

@@ -117,11 +117,11 @@ class Process:
         self._process.kill()
         self.wait()
 
-    def halt(self) -> None:
+    def suspend(self) -> None:
         """SIGSTOP: everything stays open, and nothing goes on."""
         self._process.send_signal(signal.SIGSTOP)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """SIGCONT."""
         self._process.send_signal(signal.SIGCONT)
 

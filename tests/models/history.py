@@ -129,9 +129,9 @@ class History:
                     await asyncio.to_thread(process.kill)
                     await asyncio.to_thread(process.start)
                 elif fault == "stop":
-                    process.halt()
+                    process.suspend()
                     await asyncio.sleep(STOPPED)
-                    process.go_on()
+                    process.resume()
                 else:
                     await asyncio.to_thread(crash, self.database_url)
             await self._progress()

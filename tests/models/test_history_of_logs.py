@@ -119,9 +119,9 @@ class Guests:
                     await asyncio.to_thread(crash, history.database_url)
                 elif fault == "stop":
                     process = history.chance.choice(history.processes)
-                    process.halt()
+                    process.suspend()
                     await asyncio.sleep(STOPPED_SECONDS)
-                    process.go_on()
+                    process.resume()
                 else:
                     process = history.processes[int(fault)]
                     await asyncio.to_thread(process.kill)

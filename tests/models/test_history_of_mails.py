@@ -93,14 +93,14 @@ class Mailboxes:
         Leases are ended by hand, but only after what was read of them is too old to be used.
         """
         self.stalls += 1
-        process.halt()
-        other.halt()
+        process.suspend()
+        other.suspend()
         with psycopg.connect(self._database_url, autocommit=True) as connection:
             connection.execute("select pg_sleep(%s)", [MAX_READ_SECONDS])
             connection.execute("update mail_shares set due_at = now() where due_at > now()")
-        other.go_on()
+        other.resume()
         await self.ended(min(len(self._server.copies) + MAILS // 8, MAILS))
-        process.go_on()
+        process.resume()
 
     async def ended(self, count: int) -> None:
         """Wait until so many mails have ended. Those that the mail server has deferred are due at once."""

@@ -212,12 +212,12 @@ async def test_a_moving_price_is_shown_with_its_bounds_and_its_history(service: 
 
 async def test_a_page_is_rendered_once_for_all_waiting_requests() -> None:
     pages, rendered = PageCache(ANY_BOUND), 0
-    go_on = asyncio.Event()
+    resume = asyncio.Event()
 
     async def render() -> CachedPage:
         nonlocal rendered
         rendered += 1
-        await go_on.wait()
+        await resume.wait()
         return cached_page("<p>", [])
 
     waiting = [asyncio.create_task(pages.get("key", render)) for _ in range(100)]
@@ -225,7 +225,7 @@ async def test_a_page_is_rendered_once_for_all_waiting_requests() -> None:
     # The first of them goes away.
     waiting[0].cancel()
     await asyncio.sleep(0)
-    go_on.set()
+    resume.set()
     page_results = await asyncio.gather(*waiting[1:])
 
     assert rendered == 1

@@ -22,13 +22,13 @@ class Shelf:
             ANY_BOUND, service.database, CHANNEL, int, self._look_up, lambda value: value < 100, max_results
         )
         self.looking = asyncio.Event()
-        self.go_on = asyncio.Event()
-        self.go_on.set()
+        self.resume = asyncio.Event()
+        self.resume.set()
 
     async def _look_up(self, number: int) -> int:
         self.lookups.append(number)
         self.looking.set()
-        await self.go_on.wait()
+        await self.resume.wait()
         if number < 0:
             raise LookupError
         return number
@@ -68,14 +68,14 @@ async def test_a_wait_for_a_look_up_counts_as_work_in_progress(service: Service)
 
 
 async def test_a_crowd_waits_for_one_look_up_which_began_after_every_announced_change(shelf: Shelf) -> None:
-    shelf.go_on.clear()
+    shelf.resume.clear()
     crowd = [asyncio.create_task(shelf.cache.get(key)) for key in (1, 1, 1, -1, -1)]
     await shelf.looking.wait()
     crowd[0].cancel()
     shelf.cache.forget("1")
     later = [asyncio.create_task(shelf.cache.get(1)) for _ in range(2)]
     await asyncio.sleep(0)
-    shelf.go_on.set()
+    shelf.resume.set()
     answers = await asyncio.gather(*crowd, *later, return_exceptions=True)
 
     assert [answer if isinstance(answer, int) else type(answer) for answer in answers] == [
@@ -130,12 +130,12 @@ async def test_an_announcement_without_a_name_ends_all_results(service: Service,
 
 
 async def test_a_result_is_not_kept_when_a_change_was_announced_meanwhile(service: Service, shelf: Shelf) -> None:
-    shelf.go_on.clear()
+    shelf.resume.clear()
     with shelf.cache.forgetting():
         during = asyncio.create_task(shelf.cache.get(1))
         await shelf.looking.wait()
         await announce(service, "1")
-        shelf.go_on.set()
+        shelf.resume.set()
 
         assert (await during, await shelf.cache.get(1)) == (1, 1)
 
