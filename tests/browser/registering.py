@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from holdfast.events.settings import Settings
 from tests.helpers.events_service import Client, Service, eventually
-from tests.helpers.serving import listener, serve_app, serve_events
+from tests.helpers.serving import bind_port, serve_app, serve_events
 from tests.helpers.smtp import Server
 
 MOVING_PRICE = {"pricing_mode": "dynamic", "price": 1000, "min_price": 1000, "max_price": 2000, "currency": "EUR"}
@@ -49,7 +49,7 @@ class Stage:
 @asynccontextmanager
 async def serve_stage(settings: Settings, **fields: Any) -> AsyncGenerator[Stage]:
     """The service with an event of these fields."""
-    others = listener()
+    port = bind_port()
     async with serve_events(settings) as service:
         ada = await service.organizer()
         event = await ada.create_event(**fields)
@@ -67,8 +67,8 @@ async def serve_stage(settings: Settings, **fields: Any) -> AsyncGenerator[Stage
             return HTMLResponse(HEAD + example.replace(address, event["embed_url"]))
 
         site = Starlette(routes=[Route("/pasted", pasted), Route("/alone", alone), Route("/fitted", fitted)])
-        async with serve_app(site, others):
-            addresses = (f"{others.url}/{name}" for name in ("pasted", "alone", "fitted"))
+        async with serve_app(site, port):
+            addresses = (f"{port.url}/{name}" for name in ("pasted", "alone", "fitted"))
             yield Stage(service, ada, event, service.base_url, *addresses)
 
 

@@ -9,7 +9,7 @@ from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.helpers.databases import scratch_database
 from tests.helpers.inventory_service import unlimited
 from tests.helpers.platform_shop import DOMAIN, open_platform_scene
-from tests.helpers.serving import listener, running_already, serve_app
+from tests.helpers.serving import bind_port, running_already, serve_app
 
 CONNECTED = {"en": "Your shop is connected", "de": "Ihr Shop ist verbunden"}
 NOT_CONNECTED = {"en": "Your shop is not connected", "de": "Ihr Shop ist nicht verbunden"}
@@ -19,12 +19,12 @@ NOT_CONNECTED = {"en": "Your shop is not connected", "de": "Ihr Shop ist nicht v
 async def test_a_shop_is_connected_from_the_link_to_its_key(
     chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
-    here = listener()
-    base_url = here.url
+    port = bind_port()
+    base_url = port.url
     with scratch_database(inventory_template, "connecting") as url:
         async with (
             open_platform_scene(unlimited(url, tmp_path), base_url) as scene,
-            serve_app(running_already(scene.inventory.app), here),
+            serve_app(running_already(scene.inventory.app), port),
         ):
             context = await open_context(chromium, scheme, width, language)
             page = await context.new_page()

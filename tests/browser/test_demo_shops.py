@@ -12,7 +12,7 @@ from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.platform_state import App
 from tests.browser.looking import SMALL, looks, open_context, submit, too_wide, violations
 from tests.demo.shopify.stage import CLIENT, DOMAIN, SCOPES, SECRET
-from tests.helpers.serving import listener, serve_app
+from tests.helpers.serving import bind_port, serve_app
 
 SOON = 30_000
 """Milliseconds for what a page asks for now and then: less often where answers take long."""
@@ -30,14 +30,14 @@ FLIGHTS = """
 async def test_a_merchant_installs_the_app_in_a_demo_shop_and_sells_a_pack(
     chromium: Browser, scheme: Any, width: int, language: str
 ) -> None:
-    here = listener()
-    address = here.url
+    port = bind_port()
+    address = port.url
     # Nobody needs the app itself here: people come back to the list of shops.
     double = ShopifyDouble(address, App(CLIENT, SECRET, address, redirects=(f"{address}/",)))
     double.begin(DOMAIN)
     parameters = {"client_id": CLIENT, "scope": SCOPES, "state": "state", "redirect_uri": f"{address}/"}
     with contextlib.closing(double):
-        async with serve_app(double.app, here):
+        async with serve_app(double.app, port):
             context = await open_context(chromium, scheme, width, "en")
             page = await context.new_page()
             faults: list[str] = []
@@ -197,12 +197,12 @@ async def stage_page(
     chromium: Browser, scheme: Any, width: int, language: str = "en", *, moves: bool = False
 ) -> AsyncGenerator[Page]:
     """The stock of a new demo shop above its pages, without the app. `moves`: for a person who likes things to move."""
-    here = listener()
-    address = here.url
+    port = bind_port()
+    address = port.url
     double = ShopifyDouble(address, App(CLIENT, SECRET, address, redirects=(f"{address}/",)))
     double.begin(DOMAIN, with_more=True)
     with contextlib.closing(double):
-        async with serve_app(double.app, here):
+        async with serve_app(double.app, port):
             context = await open_context(chromium, scheme, width, language)
             page = await context.new_page()
             if moves:

@@ -22,7 +22,7 @@ from tests.browser.looking import looks, open_context, session_cookie, too_wide,
 from tests.browser.registering import Stage, Watch, register_in_frame, registration_link, serve_stage, wait_for_mail
 from tests.helpers.background_loops import at_work
 from tests.helpers.people import handle_of
-from tests.helpers.serving import listener, serve_app
+from tests.helpers.serving import bind_port, serve_app
 from tests.helpers.smtp import Server, mail_server
 
 SECRET = "whsec_of_the_tests"
@@ -31,14 +31,14 @@ SECRET = "whsec_of_the_tests"
 @contextlib.asynccontextmanager
 async def open_for_payment(settings: Settings, **fields: Any) -> AsyncGenerator[tuple[Stage, StripeDouble]]:
     """A paid event whose organizer is paid out, its form in another site, and the payment processor, all at work."""
-    here = listener()
-    address = here.url
+    port = bind_port()
+    address = port.url
     processor = StripeDouble(address)
     paid = settings.model_copy(
         update={"stripe_key": processor.key, "stripe_api": address, "stripe_webhook_secret": SECRET}
     )
     async with (
-        serve_app(processor.app, here),
+        serve_app(processor.app, port),
         serve_stage(paid, pricing_mode="fixed", price=1200, currency="EUR", **fields) as stage,
     ):
         processor.webhooks.endpoints.append(Endpoint(f"{stage.base_url}/stripe/webhook", SECRET))

@@ -14,7 +14,7 @@ from tests.browser.person import at_task
 from tests.browser.registering import Stage, Watch, serve_stage
 from tests.helpers.events_service import Client
 from tests.helpers.pictures import picture
-from tests.helpers.serving import listener, serve_app
+from tests.helpers.serving import bind_port, serve_app
 
 MAX_SECONDS = 60
 MAX_FIELDS = 8
@@ -74,11 +74,11 @@ async def test_an_event_with_a_photo_is_published_from_one_screen_in_a_minute(ch
 async def test_a_paid_event_is_published_from_an_empty_console_in_fourteen_clicks(
     chromium: Browser, settings: Settings
 ) -> None:
-    with listener() as here:
-        address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    with bind_port() as port:
+        address = port.url
         processor = StripeDouble(address)
         paid = settings.model_copy(update={"stripe_key": processor.key, "stripe_api": address})
-        async with serve_app(processor.app, here), serve_stage(paid) as stage:
+        async with serve_app(processor.app, port), serve_stage(paid) as stage:
             grace = await stage.service.organizer("Grace Events", email="grace@example.com")
             context = await owner(chromium, stage, grace)
             page = await context.new_page()

@@ -16,7 +16,7 @@ from tests.browser.looking import looks, open_context, too_wide, violations, wit
 from tests.events.queues.guarded import GuardedEvent, guard
 from tests.helpers.background_loops import at_work
 from tests.helpers.events_service import running_events
-from tests.helpers.serving import listener, running_already, serve_app
+from tests.helpers.serving import bind_port, running_already, serve_app
 
 
 @dataclass
@@ -30,8 +30,8 @@ class Entrance:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def entrance(settings: Settings) -> AsyncIterator[Entrance]:
-    pages, others = listener(), listener()
-    base_url, site = (f"http://127.0.0.1:{listener.getsockname()[1]}" for listener in (pages, others))
+    service_port, site_port = bind_port(), bind_port()
+    base_url, site = service_port.url, site_port.url
     async with running_events(settings.model_copy(update={"base_url": base_url})) as service:
         guarded = await guard(service)
 
@@ -39,8 +39,8 @@ async def entrance(settings: Settings) -> AsyncIterator[Entrance]:
             return HTMLResponse(f"<h1>My site</h1>{(await guarded.event())['embed_code']}")
 
         async with (
-            serve_app(running_already(service.app), pages),
-            serve_app(Starlette(routes=[Route("/", host)]), others),
+            serve_app(running_already(service.app), service_port),
+            serve_app(Starlette(routes=[Route("/", host)]), site_port),
             at_work(release.LOOP.run(service.database)),
         ):
             yield Entrance(guarded, (await guarded.event())["public_url"], site)

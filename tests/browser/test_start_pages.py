@@ -10,7 +10,7 @@ from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.helpers.databases import scratch_database
 from tests.helpers.inventory_service import unlimited
 from tests.helpers.platform_shop import open_platform_scene
-from tests.helpers.serving import listener, running_already, serve_app
+from tests.helpers.serving import bind_port, running_already, serve_app
 
 JARS = 42
 
@@ -19,12 +19,12 @@ JARS = 42
 async def test_a_sale_on_the_shelf_changes_what_is_left_of_every_pack(
     chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
-    here = listener()
-    address = here.url
+    port = bind_port()
+    address = port.url
     with scratch_database(inventory_template, "start") as url:
         async with (
             open_platform_scene(unlimited(url, tmp_path), address) as scene,
-            serve_app(running_already(scene.inventory.app), here),
+            serve_app(running_already(scene.inventory.app), port),
         ):
             context = await open_context(chromium, scheme, width, language)
             page = await context.new_page()

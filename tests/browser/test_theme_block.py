@@ -17,7 +17,7 @@ from tests.helpers.events_service import eventually
 from tests.helpers.inventory_service import Shop, client_secret, running_inventory, unlimited
 from tests.helpers.processes import Process, port_that_stays_free
 from tests.helpers.processes import running_processes as processes
-from tests.helpers.serving import listener, serve_app
+from tests.helpers.serving import bind_port, serve_app
 
 SHIFTS = """
   window.moved = 0;
@@ -87,18 +87,17 @@ class Stand:
 @contextlib.asynccontextmanager
 async def shopping(database_url: str, tmp_path: Path) -> AsyncGenerator[Stand]:
     """A shop with a pool of 50 and a storefront, for as long as the block lasts."""
-    here, port = listener(), str(port_that_stays_free())
-    address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    port, service_port = bind_port(), str(port_that_stays_free())
     async with running_inventory(unlimited(database_url, tmp_path)) as inventory:
         shop = await inventory.shop()
         pool = await shop.golden()
-        with processes(database_url, tmp_path, 1, "--port", port, service="inventory") as [service]:
+        with processes(database_url, tmp_path, 1, "--port", service_port, service="inventory") as [service]:
             secret = client_secret(inventory.settings).decode()
-            double = ShopifyDouble(address, App("client-tests", secret, service.url))
+            double = ShopifyDouble(port.url, App("client-tests", secret, service.url))
             double.begin(shop.domain)
             double.install(shop.domain)
             with contextlib.closing(double):
-                async with serve_app(double.app, here):
+                async with serve_app(double.app, port):
                     yield Stand(double, shop, pool["id"], service)
 
 

@@ -23,7 +23,7 @@ from tests.docs.connectors import load_python_connector
 from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.helpers.background_loops import at_work
 from tests.helpers.events_service import running_events
-from tests.helpers.serving import listener, running_already, serve_app
+from tests.helpers.serving import bind_port, running_already, serve_app
 
 
 @dataclass
@@ -39,8 +39,8 @@ class Shop:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def shop(settings: Settings) -> AsyncIterator[Shop]:
-    rooms, shops = listener(), listener()
-    base_url, shop_url = (f"http://127.0.0.1:{listener.getsockname()[1]}" for listener in (rooms, shops))
+    service_port, site_port = bind_port(), bind_port()
+    base_url, shop_url = service_port.url, site_port.url
     settings = settings.model_copy(update={"base_url": base_url, "queue_interval": 2})
     async with running_events(settings) as service:
         queue = await open_queue(service, release_rate=1, target_url=f"{shop_url}/sale?item=7")
@@ -63,8 +63,8 @@ async def shop(settings: Settings) -> AsyncIterator[Shop]:
 
         front_of_shop = Starlette(routes=[Route("/sale", sale), Route("/", front)])
         async with (
-            serve_app(running_already(service.app), rooms),
-            serve_app(front_of_shop, shops),
+            serve_app(running_already(service.app), service_port),
+            serve_app(front_of_shop, site_port),
             at_work(release.LOOP.run(service.database)),
         ):
             yield shop

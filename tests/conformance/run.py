@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.conformance import authorization
 from tests.conformance.targets import TARGETS
 from tests.helpers import node as packages
-from tests.helpers.serving import listener, serve_app
+from tests.helpers.serving import bind_port, serve_app
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -67,7 +67,7 @@ def install() -> None:
 
 async def held(target: str, revisions: Sequence[str], scenario: str | None) -> bool:
     """Whether a service answers as the protocol wants in these revisions."""
-    port = listener()
+    port = bind_port()
     # The suite tries out origins of localhost, and calls by that name.
     url = f"http://localhost:{port.getsockname()[1]}"
     async with TARGETS[target](url) as (app, key), serve_app(Authorized(app, key), port):

@@ -13,7 +13,7 @@ from holdfast.events.settings import Settings
 from holdfast_demo.data import inventory as demo
 from tests.helpers import inventory_service as inventory
 from tests.helpers.background_loops import at_work
-from tests.helpers.serving import listener, running_already, serve_app, serve_events
+from tests.helpers.serving import bind_port, running_already, serve_app, serve_events
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -39,10 +39,10 @@ class Agent:
 async def test_an_agent_sells_by_sku_and_says_what_is_left_once_for_an_order(
     inventory_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    agent, at = Agent("inventory/agents.md"), listener()
-    url = at.url
+    agent, port = Agent("inventory/agents.md"), bind_port()
+    url = port.url
     settings = inventory.unlimited(inventory_url, tmp_path).model_copy(update={"base_url": url})
-    async with inventory.running_inventory(settings) as service, serve_app(running_already(service.app), at):
+    async with inventory.running_inventory(settings) as service, serve_app(running_already(service.app), port):
         key = await service.database.transact(demo.create_demo_shop)
         assert key
         await agent.run(monkeypatch, INVENTORY=url, SHOP_KEY=key)

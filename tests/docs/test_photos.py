@@ -13,7 +13,7 @@ from holdfast.events.settings import Settings
 from tests.events.photos.site import site_of
 from tests.helpers.events_service import running_events
 from tests.helpers.pictures import picture
-from tests.helpers.serving import listener, serve_app
+from tests.helpers.serving import bind_port, serve_app
 
 ROOT = Path(__file__).parents[2]
 FROM_THE_WEB = "https://www.python.org/static/img/python-logo.png"
@@ -28,12 +28,12 @@ def commands(page: str, heading: str = "") -> str:
 
 @pytest.mark.skipif(shutil.which("curl") is None and "CI" not in os.environ, reason="needs curl")
 async def test_a_photo_comes_both_ways_by_the_pages_own_lines(settings: Settings, tmp_path: Path) -> None:
-    at = listener()
-    served = f"127.0.0.1:{at.getsockname()[1]}"
+    port = bind_port()
+    served = f"127.0.0.1:{port.getsockname()[1]}"
     async with (
         running_events(settings.model_copy(update={"base_url": f"http://{served}"})) as service,
         site_of(service) as site,
-        serve_app(service.app, at),
+        serve_app(service.app, port),
     ):
         begin = commands("docs/first-requests.md", "A first registration").split('curl -s "$EVENTS/api/registrations"')[
             0

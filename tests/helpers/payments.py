@@ -28,7 +28,7 @@ from tests.events.pages.own_registration import own_path
 from tests.helpers.event_visitor import Visitor, page_state
 from tests.helpers.events_service import Client, Service, eventually, running_events
 from tests.helpers.row_work import handle_all
-from tests.helpers.serving import PresentApp, listener, running_already, serve_app
+from tests.helpers.serving import PresentApp, bind_port, running_already, serve_app
 
 ANN = "ann@example.com"
 
@@ -192,23 +192,23 @@ class SharedProcessor:
 @contextlib.asynccontextmanager
 async def open_shared_processor(settings: Settings) -> AsyncGenerator[SharedProcessor]:
     """A service and a processor to share, for as long as the block lasts."""
-    listening = listener()
-    address = listening.url
+    port = bind_port()
+    address = port.url
     key = new_secrets().api
     async with running_events(payable(settings, address, key)) as service:
         shared = SharedProcessor(service, address, key)
-        async with serve_app(running_already(shared.app), listening):
+        async with serve_app(running_already(shared.app), port):
             yield shared
 
 
 @contextlib.asynccontextmanager
 async def open_payment_scene(settings: Settings, **options: Any) -> AsyncGenerator[PaymentScene]:
     """A service with a processor, for as long as the block lasts."""
-    listening = listener()
-    address = listening.url
+    port = bind_port()
+    address = port.url
     with contextlib.closing(processor_at(address, heard := [], **options)) as processor:
         async with (
-            serve_app(processor.app, listening),
+            serve_app(processor.app, port),
             running_events(payable(settings, address, processor.key)) as service,
         ):
             yield PaymentScene(service, processor, heard)

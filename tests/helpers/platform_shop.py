@@ -16,7 +16,7 @@ from holdfast_demo.shopify import seed
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.platform_state import App
 from tests.helpers.inventory_service import Inventory, Shop, running_inventory
-from tests.helpers.serving import PLAIN, PresentApp, listener, running_already, serve_app
+from tests.helpers.serving import PLAIN, PresentApp, bind_port, running_already, serve_app
 
 KEY_PATTERN = re.compile(r"hf_[A-Za-z0-9_-]{43}")
 
@@ -115,14 +115,14 @@ async def open_shared_platform(settings: Settings, template_url: str) -> AsyncGe
 
     template_url    the template whose clone is the database of the settings
     """
-    listening = listener()
-    address = listening.url
+    port = bind_port()
+    address = port.url
     async with (
         running_inventory(app_settings(settings, address, BASE_URL)) as inventory,
         httpx2.AsyncClient(base_url=address, verify=PLAIN, trust_env=False) as browser,
     ):
         shared = SharedPlatform(inventory, template_url, address, browser)
-        async with serve_app(running_already(shared.app), listening):
+        async with serve_app(running_already(shared.app), port):
             yield shared
 
 
@@ -133,11 +133,11 @@ async def open_platform_scene(source: PlatformSource, base_url: str = BASE_URL) 
         async with source.open_scene() as scene:
             yield scene
         return
-    listening = listener()
-    address = listening.url
+    port = bind_port()
+    address = port.url
     with contextlib.closing(platform_at(address, base_url)) as platform:
         async with (
-            serve_app(platform.app, listening),
+            serve_app(platform.app, port),
             httpx2.AsyncClient(base_url=address, verify=PLAIN, trust_env=False) as browser,
             running_inventory(app_settings(source, address, base_url)) as inventory,
         ):

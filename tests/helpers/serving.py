@@ -29,19 +29,19 @@ def application(*routes: Route) -> Application:
     return Application(routes, contextlib.nullcontext, envelope(Problem.body))
 
 
-class Listener(socket.socket):
-    """A port of this machine."""
+class BoundPort(socket.socket):
+    """A port of this machine, which this process has taken."""
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.getsockname()[1]}"
 
 
-def listener() -> Listener:
-    """A free port, already taken."""
-    listening = Listener()
-    listening.bind(("127.0.0.1", 0))
-    return listening
+def bind_port() -> BoundPort:
+    """Take a free port."""
+    port = BoundPort()
+    port.bind(("127.0.0.1", 0))
+    return port
 
 
 @contextlib.asynccontextmanager
@@ -127,9 +127,9 @@ async def serve_events(
     settings: Settings, *, resources: Mapping[str, Any] | None = None, **changes: Any
 ) -> AsyncGenerator[Service]:
     """The events service behind a real port, to which its links lead. `changes` are those of the settings."""
-    at = listener()
-    changed = settings.model_copy(update={"base_url": at.url, **changes})
-    async with running_events(changed, resources=resources) as service, serve_app(running_already(service.app), at):
+    port = bind_port()
+    changed = settings.model_copy(update={"base_url": port.url, **changes})
+    async with running_events(changed, resources=resources) as service, serve_app(running_already(service.app), port):
         yield service
 
 

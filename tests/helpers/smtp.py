@@ -12,7 +12,7 @@ from typing import Any
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, Session
 
-from tests.helpers.serving import listener
+from tests.helpers.serving import bind_port
 
 NEVER = "never"
 """The server takes the command, and never answers."""
@@ -61,7 +61,7 @@ class Server:
     """
 
     def __init__(self, port: int | None = None, **options: Any) -> None:
-        with listener() as free:
+        with bind_port() as free:
             self.port: int = port or free.getsockname()[1]
         self.offers = ["PIPELINING"]
         self.answers: dict[str, list[str]] = {}

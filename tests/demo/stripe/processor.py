@@ -14,7 +14,7 @@ from starlette.routing import Route
 from holdfast_demo.stripe.processor import StripeDouble
 from holdfast_demo.stripe.webhooks import Endpoint
 from tests.demo.listener import Listener
-from tests.helpers.serving import PLAIN, listener, serve_app
+from tests.helpers.serving import PLAIN, bind_port, serve_app
 
 T = TypeVar("T")
 
@@ -106,14 +106,14 @@ ACCOUNT_V1: Any = {
 @contextlib.asynccontextmanager
 async def run_processor(path: Path | None = None, **options: Any) -> AsyncGenerator[ProcessorScene]:
     """A processor that runs, with a receiver of its webhooks, for as long as the block lasts."""
-    here, hooks = listener(), Listener()
-    address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    port, hooks = bind_port(), Listener()
+    address = port.url
     processor = StripeDouble(address, path=path, endpoints=[Endpoint(f"{address}/hook", SECRET)], **options)
     processor.app.router.routes.insert(0, Route("/hook", hooks.receive, methods=["POST"]))
     processor.webhooks.first_pause = 0.01
     try:
         async with (
-            serve_app(processor.app, here),
+            serve_app(processor.app, port),
             httpx2.AsyncClient(base_url=address, verify=PLAIN, trust_env=False) as http,
         ):
             yield ProcessorScene(processor, hooks, http)

@@ -23,7 +23,7 @@ from tests.events.log.verification import verify
 from tests.events.pages.own_registration import own_path
 from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.sealing import seal_once
-from tests.helpers.serving import listener, running_already, serve_app
+from tests.helpers.serving import bind_port, running_already, serve_app
 from tests.verify.audit.honest_event import Entry, compact_json
 
 TABLES = ("logs", "log_pending", "log_heads", "log_tiles", "log_entries", "registrations")
@@ -184,8 +184,8 @@ class Forger:
 @asynccontextmanager
 async def run_forger(settings: Settings, directory: Path, **fields: Any) -> AsyncGenerator[Forger]:
     """A service with a cheating operator, and an event."""
-    at = listener()
-    url = at.url
+    port = bind_port()
+    url = port.url
     async with running_events(settings.model_copy(update={"base_url": url})) as service:
         ada = await service.organizer()
         event = await ada.create_event(**{"capacity": 2, "waitinglist_capacity": 2, **fields})
@@ -197,5 +197,5 @@ async def run_forger(settings: Settings, directory: Path, **fields: Any) -> Asyn
             else:
                 await service.app(scope, receive, send)
 
-        async with serve_app(running_already(answer), at):
+        async with serve_app(running_already(answer), port):
             yield forger

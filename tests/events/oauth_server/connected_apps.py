@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tests.helpers.serving import listener, serve_app
+from tests.helpers.serving import bind_port, serve_app
 
 PROJECT, SECRET, PROFILE, AUDIENCE = "project-test-1", "correct horse", "trusted-auth-token-profile-1", "project-1"
 CLIENT, REDIRECT = "connected-app-1", "https://app.example/done"
@@ -90,8 +90,8 @@ def _refused(status: int, message: str) -> Response:
 
 @contextlib.asynccontextmanager
 async def connected_apps() -> AsyncGenerator[ConnectedApps]:
-    at = listener()
-    server = ConnectedApps(at.url)
+    port = bind_port()
+    server = ConnectedApps(port.url)
 
     async def failed(request: Request, error: Exception) -> Response:
         return Response("sorry", 503)
@@ -104,5 +104,5 @@ async def connected_apps() -> AsyncGenerator[ConnectedApps]:
         ],
         exception_handlers={RuntimeError: failed},
     )
-    async with serve_app(app, at):
+    async with serve_app(app, port):
         yield server

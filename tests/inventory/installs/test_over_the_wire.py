@@ -11,7 +11,7 @@ from holdfast_demo.shopify.orders import SaleLine
 from tests.helpers.events_service import eventually
 from tests.helpers.platform_shop import DOMAIN, PlatformScene, key_in, open_platform_scene
 from tests.helpers.platform_webhooks import handle
-from tests.helpers.serving import listener, running_already, serve_app
+from tests.helpers.serving import bind_port, running_already, serve_app
 
 
 async def arrived(scene: PlatformScene, topic: str) -> bytes | None:
@@ -29,9 +29,9 @@ async def arrived(scene: PlatformScene, topic: str) -> bytes | None:
 async def test_an_app_is_installed_used_uninstalled_and_its_data_deleted_over_real_connections(
     settings: Settings,
 ) -> None:
-    here = listener()
-    base_url = here.url
-    async with open_platform_scene(settings, base_url) as scene, serve_app(running_already(scene.inventory.app), here):
+    port = bind_port()
+    base_url = port.url
+    async with open_platform_scene(settings, base_url) as scene, serve_app(running_already(scene.inventory.app), port):
         shop = await scene.shop(key_in((await scene.install(base_url)).text))
         await orders.subscribe(scene.steps_of(shop), ShopTask(shop.id), HANDLERS.keys())
 

@@ -23,7 +23,7 @@ from holdfast.kit.background.subprocess_call import (
 )
 from holdfast.kit.background.subprocess_main import MAX_MESSAGE_BYTES, NICENESS
 from tests.helpers.events_service import eventually
-from tests.helpers.serving import listener
+from tests.helpers.serving import bind_port
 from tests.kit import import_failure, subprocess_functions
 from tests.kit.subprocess_functions import Sum
 
@@ -56,9 +56,9 @@ def test_a_subprocess_keeps_no_listening_socket_of_the_service() -> None:
             _, process = await add(Sum(1, 1))
             return psutil.Process(process).net_connections("inet")
 
-    with listener() as listening, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        listening.listen()
-        listening.set_inheritable(True)  # as that of a worker is, which got it from its parent
+    with bind_port() as port, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        port.listen()
+        port.set_inheritable(True)  # as that of a worker is, which got it from its parent
         assert runner.run(call()) == []
 
 
