@@ -13,15 +13,15 @@ NIGHT = event_fields(title="Jazz night")
 
 async def asking_scene(service: Service) -> tuple[OrganizerScene, Agent]:
     """Ada in the console, and an agent with a key of hers that asks her first."""
-    at = await open_scene(service)
-    made = (await at.ada.post("/api/keys", {"api_key": {"name": "Claude"}})).json()["data"]
+    scene = await open_scene(service)
+    made = (await scene.ada.post("/api/keys", {"api_key": {"name": "Claude"}})).json()["data"]
     command = SetLimit(key_id=made["id"], asks_first=True)
-    await service.database.transact(lambda tx: keys.KEY_LIMITS.store(tx, system(at.ada.id), command))
-    return at, Agent(service.app, made["key"], "2025-11-25")
+    await service.database.transact(lambda tx: keys.KEY_LIMITS.store(tx, system(scene.ada.id), command))
+    return scene, Agent(service.app, made["key"], "2025-11-25")
 
 
-async def decide(at: OrganizerScene, path: str, do: str, seen: str | None = None) -> int:
+async def decide(scene: OrganizerScene, path: str, do: str, seen: str | None = None) -> int:
     """The status of the answer to Approve or Decline, on the page as it is now."""
-    page = await at.browser.get(path)
+    page = await scene.browser.get(path)
     seen = hidden_field(page, "seen") if seen is None else seen
-    return (await at.post(path, do=do, seen=seen)).status_code
+    return (await scene.post(path, do=do, seen=seen)).status_code

@@ -26,8 +26,8 @@ async def written(service: Service) -> list[str]:
 
 
 async def test_an_organizer_is_mailed_what_an_agent_asks_for_with_its_name(service: Service) -> None:
-    at, agent = await asking_scene(service)
-    event = await at.ada.create_event(title="Jazz night")
+    scene, agent = await asking_scene(service)
+    event = await scene.ada.create_event(title="Jazz night")
     await agent.call("create_registration", event_id=event["id"], email="ben@example.com")
     waiting = problem_of(await agent.call("update_event", event_id=event["id"], capacity=30))
 
@@ -50,10 +50,10 @@ async def test_a_text_that_an_agent_writes_brings_no_web_address_into_the_mail(s
 
 @pytest.mark.parametrize("decision", ["approve", "decline"])
 async def test_a_request_that_was_decided_meanwhile_is_not_mailed(service: Service, decision: str) -> None:
-    at, agent = await asking_scene(service)
+    scene, agent = await asking_scene(service)
     waiting = problem_of(await agent.call("create_event", **NIGHT))
 
-    assert await decide(at, f"/console/agents/requests/{waiting['request_id']}", decision) == 303
+    assert await decide(scene, f"/console/agents/requests/{waiting['request_id']}", decision) == 303
 
     assert await written(service) == []
 
@@ -67,14 +67,14 @@ async def test_an_organizer_whose_address_changed_since_gets_the_mail_nowhere(se
 
 
 async def test_an_organizer_turns_the_mails_about_a_key_off_on_its_page(service: Service) -> None:
-    at, agent = await asking_scene(service)
+    scene, agent = await asking_scene(service)
     [(key_id,)] = await service.run_sql("select max(id) from api_keys where name = 'Claude'")
     path = f"/console/agents/limit?key={key_id}"
-    form = await at.browser.get(path)
+    form = await scene.browser.get(path)
 
-    await at.post(path, daily_limit="", asks_first="yes")
+    await scene.post(path, daily_limit="", asks_first="yes")
     await agent.call("create_event", **NIGHT)
 
     assert 'name="mails_requests" value="yes" checked' in form.text
-    assert 'name="mails_requests" value="yes" checked' not in (await at.browser.get(path)).text
+    assert 'name="mails_requests" value="yes" checked' not in (await scene.browser.get(path)).text
     assert await service.run_sql("select from mails where kind = 'agent_requests'") == []

@@ -16,15 +16,15 @@ async def opened(
     service: Service, *people: str, language: str = "en", **fields: object
 ) -> tuple[OrganizerScene, str, int]:
     """An organizer at the check-in of a new event: the scene, the path, and the event."""
-    table = await open_scene(service, language=language)
-    event = await table.ada.create_event(**fields)
+    scene = await open_scene(service, language=language)
+    event = await scene.ada.create_event(**fields)
     await sign_up(service, event, *people)
-    return table, f"/console/events/{event['id']}/check-in", event["id"]
+    return scene, f"/console/events/{event['id']}/check-in", event["id"]
 
 
-async def scan(table: OrganizerScene, path: str, text: str, device: str = "Door 1", **fields: str) -> str:
+async def scan(scene: OrganizerScene, path: str, text: str, device: str = "Door 1", **fields: str) -> str:
     fields = {"id": str(uuid.uuid4()), "device": device, **fields}
-    answer = await table.post(path, do="scan", text=text, **fields)
+    answer = await scene.post(path, do="scan", text=text, **fields)
     assert answer.status_code == 200, answer.text
     return main_text(answer)
 
@@ -132,26 +132,26 @@ async def test_check_in_forms_of_other_sites_or_without_a_task_change_nothing(se
 
 
 async def test_a_check_in_of_another_organizer_is_not_shown_or_changed(service: Service) -> None:
-    table = await open_scene(service)
-    event = await table.bob.create_event(title="Secret meeting")
-    others_event = await table.ada.create_event()
+    scene = await open_scene(service)
+    event = await scene.bob.create_event(title="Secret meeting")
+    others_event = await scene.ada.create_event()
     await sign_up(service, event, "zoe")
     path, code = f"/console/events/{event['id']}/check-in", await code_of(service, event["id"], "zoe")
 
     for answer in (
-        await table.browser.get(path),
-        await table.browser.get(f"{path}?q=zoe"),
-        await table.post(path, do="scan", id=str(uuid.uuid4()), device="Door 1", text=code),
-        await table.post(path, do="take back", scan=str(uuid.uuid4())),
+        await scene.browser.get(path),
+        await scene.browser.get(f"{path}?q=zoe"),
+        await scene.post(path, do="scan", id=str(uuid.uuid4()), device="Door 1", text=code),
+        await scene.post(path, do="take back", scan=str(uuid.uuid4())),
     ):
         assert answer.status_code == 403
         assert "Secret" not in answer.text
         assert "Zoe" not in answer.text
-    text = await scan(table, f"/console/events/{others_event['id']}/check-in", code)
+    text = await scan(scene, f"/console/events/{others_event['id']}/check-in", code)
     assert "This code is unknown." in text
     assert "Zoe" not in text
     assert await service.run_sql("select id from check_in_scans") == []
-    assert (await table.browser.get("/console/events/999999/check-in")).status_code == 404
+    assert (await scene.browser.get("/console/events/999999/check-in")).status_code == 404
 
 
 async def test_texts_of_strangers_are_escaped_on_the_check_in_page(service: Service) -> None:

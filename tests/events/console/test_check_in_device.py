@@ -14,10 +14,10 @@ from tests.helpers.people import end_event, sign_up
 
 
 async def opened(service: Service, *people: str, **fields: object) -> tuple[OrganizerScene, str, int]:
-    table = await open_scene(service)
-    event = await table.ada.create_event(**fields)
+    scene = await open_scene(service)
+    event = await scene.ada.create_event(**fields)
     await sign_up(service, event, *people)
-    return table, f"/console/events/{event['id']}/check-in", event["id"]
+    return scene, f"/console/events/{event['id']}/check-in", event["id"]
 
 
 def scan(text: str, **fields: Any) -> dict[str, Any]:
@@ -139,22 +139,22 @@ async def test_a_scan_from_another_site_or_session_is_refused(service: Service) 
 
 
 async def test_a_device_gets_and_changes_no_check_in_data_of_another_organizer(service: Service) -> None:
-    table = await open_scene(service)
-    event = await table.bob.create_event(title="Secret meeting")
+    scene = await open_scene(service)
+    event = await scene.bob.create_event(title="Secret meeting")
     await sign_up(service, event, "zoe")
     path, code = f"/console/events/{event['id']}/check-in", await code_of(service, event["id"], "zoe")
 
     for answer in (
-        await table.browser.get(f"{path}/list"),
-        await table.browser.get(f"{path}/news"),
-        await table.browser.get(f"{path}/shell"),
-        await table.post(f"{path}/scans", device="Door 1", scans=json.dumps([scan(code)])),
+        await scene.browser.get(f"{path}/list"),
+        await scene.browser.get(f"{path}/news"),
+        await scene.browser.get(f"{path}/shell"),
+        await scene.post(f"{path}/scans", device="Door 1", scans=json.dumps([scan(code)])),
     ):
         assert answer.status_code == 403
         assert "Secret" not in answer.text
         assert "Zoe" not in answer.text
     for address in ("list?after=x", "list?after=-1", "news?before=1"):
-        assert (await table.browser.get(f"{path}/{address}")).status_code == 422
+        assert (await scene.browser.get(f"{path}/{address}")).status_code == 422
     assert await service.run_sql("select id from check_in_scans") == []
 
 

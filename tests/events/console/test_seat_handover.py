@@ -15,11 +15,11 @@ from tests.helpers.people import sign_up
 
 async def begun(service: Service, *, language: str = "en") -> tuple[OrganizerScene, str]:
     """An event with one seat that has begun: Ann has the seat, Bob waits. The scene of its organizer, and the path."""
-    table = await open_scene(service, language=language)
-    event = await table.ada.create_event(capacity=1, waitinglist_capacity=5)
+    scene = await open_scene(service, language=language)
+    event = await scene.ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob")
     await service.run_sql("update events set datetime = now() where id = %(id)s", id=event["id"])
-    return table, f"/console/events/{event['id']}/check-in/no-shows"
+    return scene, f"/console/events/{event['id']}/check-in/no-shows"
 
 
 async def test_the_page_of_no_shows_names_who_gets_a_seat_and_gives_it_with_one_click(service: Service) -> None:
@@ -75,17 +75,17 @@ async def test_a_form_without_a_valid_number_gives_no_seats(service: Service, at
 
 
 async def test_seats_of_another_organizer_are_neither_shown_nor_given(service: Service) -> None:
-    table = await open_scene(service)
-    event = await table.bob.create_event(capacity=1, waitinglist_capacity=5)
+    scene = await open_scene(service)
+    event = await scene.bob.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "zoe", "yan")
     await service.run_sql("update events set datetime = now()")
     path = f"/console/events/{event['id']}/check-in/no-shows"
 
-    for answer in (await table.browser.get(path), await table.post(path, at_most="1")):
+    for answer in (await scene.browser.get(path), await scene.post(path, at_most="1")):
         assert answer.status_code == 403
         assert "Yan" not in answer.text
     assert await service.run_sql("select count(*) from registrations where status = 'waitlisted'") == [(1,)]
-    assert (await table.browser.get("/console/events/999999/check-in/no-shows")).status_code == 404
+    assert (await scene.browser.get("/console/events/999999/check-in/no-shows")).status_code == 404
 
 
 async def test_lists_and_files_show_who_is_checked_in(service: Service) -> None:
