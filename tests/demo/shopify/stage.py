@@ -15,7 +15,7 @@ from holdfast_demo.shopify.admin_api.cost import VERSION
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.model import Variant, gid
 from holdfast_demo.shopify.platform_state import App
-from tests.demo.listener import Listener
+from tests.demo.webhook_recorder import WebhookRecorder
 
 DOMAIN = "first.myshopify.com"
 SECRET = "shpss_0123456789abcdef0123456789abcdef"
@@ -44,9 +44,9 @@ mutation Adjust($input: InventoryAdjustQuantitiesInput!, $key: String!) {{
 class Stage:
     """A platform, and what an app does with it. `live`: how many of each variant the app says can be sold."""
 
-    def __init__(self, double: ShopifyDouble, listener: Listener, http: httpx2.AsyncClient) -> None:
+    def __init__(self, double: ShopifyDouble, recorder: WebhookRecorder, http: httpx2.AsyncClient) -> None:
         self.double = double
-        self.listener = listener
+        self.recorder = recorder
         self.http = http
         self.visits: list[Request] = []
         self.live: dict[str, int] = {}
@@ -123,11 +123,11 @@ async def run_platform(path: Path | None = None) -> AsyncGenerator[Stage]:
         stage.visits.append(request)
         return JSONResponse({"variants": stage.live}, headers={"set-cookie": "a=b", "etag": '"7"'})
 
-    listener = Listener()
+    recorder = WebhookRecorder()
     double = ShopifyDouble(ADDRESS, App(CLIENT, SECRET, f"{ADDRESS}/-app"), path=path)
     double.app.router.routes[:0] = [
-        Route("/hook", listener.receive, methods=["POST"]),
-        Route("/-app/webhooks/shopify", listener.receive, methods=["POST"]),
+        Route("/hook", recorder.receive, methods=["POST"]),
+        Route("/-app/webhooks/shopify", recorder.receive, methods=["POST"]),
         Route("/-app/storefront/{path:path}", visit),
     ]
     double.webhooks.haste = 100_000
@@ -137,7 +137,7 @@ async def run_platform(path: Path | None = None) -> AsyncGenerator[Stage]:
             double.app.router.lifespan_context(double.app),
             httpx2.AsyncClient(base_url=ADDRESS, transport=double.state.transport) as http,
         ):
-            stage = Stage(double, listener, http)
+            stage = Stage(double, recorder, http)
             yield stage
     finally:
         double.close()

@@ -76,7 +76,7 @@ async def test_every_node_is_in_the_bulk_file_and_children_name_their_parents(st
     assert variants[0]["inventoryItem"] == {"id": stage.item()}
     assert levels[stage.variants[1].gid] == [{"quantity": 8}]
     assert int(operation["fileSize"]) == len((await stage.http.get(operation["url"])).content)
-    message = await stage.listener.wait_for("bulk_operations/finish")
+    message = await stage.recorder.wait_for("bulk_operations/finish")
     assert (message.body["admin_graphql_api_id"], message.body["status"]) == (id, "completed")
 
 

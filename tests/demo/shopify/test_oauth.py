@@ -193,7 +193,7 @@ async def test_an_uninstall_ends_tokens_and_subscriptions_and_sends_a_webhook(st
 
     stage.double.uninstall(DOMAIN)
 
-    assert (await stage.listener.wait_for("app/uninstalled")).body["myshopify_domain"] == DOMAIN
+    assert (await stage.recorder.wait_for("app/uninstalled")).body["myshopify_domain"] == DOMAIN
     assert not await is_accepted(stage, pair["access_token"])
     assert (
         await token_refusal(stage, grant_type="refresh_token", refresh_token=pair["refresh_token"]) == "invalid_grant"

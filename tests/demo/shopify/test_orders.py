@@ -50,8 +50,8 @@ async def test_a_sale_commits_units_and_sends_webhooks(stage: Stage) -> None:
 
     order = sell(stage)
     message, level = (
-        await stage.listener.wait_for("orders/create"),
-        await stage.listener.wait_for("inventory_levels/update"),
+        await stage.recorder.wait_for("orders/create"),
+        await stage.recorder.wait_for("inventory_levels/update"),
     )
 
     assert available_and_committed(stage) == (6, 2)
@@ -66,7 +66,7 @@ async def test_a_webhook_of_an_order_has_data_of_the_customer(stage: Stage) -> N
     await stage.subscribe("ORDERS_CREATE")
 
     sell(stage)
-    message = await stage.listener.wait_for("orders/create")
+    message = await stage.recorder.wait_for("orders/create")
 
     assert message.body["customer"]["email"] == "ada@example.com"
     assert b"Lovelace" in message.raw
@@ -140,9 +140,9 @@ async def test_a_cancelled_order_is_restocked_or_not(stage: Stage) -> None:
     assert order_data["cancelledAt"]
     assert order_data["cancelReason"] == "CUSTOMER"
     assert order_data["currentSubtotalLineItemsQuantity"] == 0
-    message = await stage.listener.wait_for("orders/cancelled", 2)
+    message = await stage.recorder.wait_for("orders/cancelled", 2)
     assert message.body["line_items"][0]["current_quantity"] == 0
-    await stage.listener.wait_for("refunds/create", 2)
+    await stage.recorder.wait_for("refunds/create", 2)
 
 
 async def test_a_part_of_an_order_is_refunded_before_and_after_it_is_sent_with_and_without_restocking(
@@ -190,10 +190,10 @@ async def test_an_order_is_edited_up_and_down_and_gets_a_further_variant(stage: 
     lines = [(line_node["quantity"], line_node["currentQuantity"]) for line_node in order_data["lineItems"]["nodes"]]
     assert lines == [(5, 1), (4, 4)]
     assert order_data["edited"]
-    message = await stage.listener.wait_for("orders/edited", 2)
+    message = await stage.recorder.wait_for("orders/edited", 2)
     assert message.body["order_edit"]["order_id"] == order.id
     assert message.body["order_edit"]["line_items"]["removals"] == [{"id": line, "delta": 4}]
-    await stage.listener.wait_for("orders/updated", 2)
+    await stage.recorder.wait_for("orders/updated", 2)
 
 
 async def test_a_sent_or_cancelled_order_cannot_be_changed(stage: Stage) -> None:
@@ -223,7 +223,7 @@ async def test_an_order_that_was_cancelled_can_be_deleted(stage: Stage) -> None:
     stage.double.delete_order(DOMAIN, order.id)
 
     assert await read_order(stage, order) is None
-    assert (await stage.listener.wait_for("orders/delete")).body == {"id": order.id}
+    assert (await stage.recorder.wait_for("orders/delete")).body == {"id": order.id}
 
 
 async def test_an_order_outlives_its_variant(stage: Stage) -> None:

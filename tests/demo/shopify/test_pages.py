@@ -63,7 +63,7 @@ async def test_a_pack_is_sold_and_the_page_shows_the_rest_and_the_sent_webhooks(
     await stage.subscribe("ORDERS_CREATE")
 
     sold = await press(stage, "sell", variant=stage.variants[1].id)
-    await stage.listener.wait_for("orders/create")
+    await stage.recorder.wait_for("orders/create")
     page = await stage.http.get(SHOP)
     orders = await stage.http.get(ORDERS)
     messages = await stage.http.get(f"{SHOP}?tab=developers")
@@ -179,11 +179,11 @@ def frame_address(page: httpx2.Response) -> SplitResult:
 async def test_a_message_is_sent_again_by_a_button(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CREATE")
     await press(stage, "sell", variant=stage.variants[0].id)
-    heard = await stage.listener.wait_for("orders/create")
+    heard = await stage.recorder.wait_for("orders/create")
 
     await press(stage, "again", webhook=heard.headers["x-shopify-webhook-id"])
 
-    again = await stage.listener.wait_for("orders/create", 2)
+    again = await stage.recorder.wait_for("orders/create", 2)
     assert again.body == heard.body
 
 

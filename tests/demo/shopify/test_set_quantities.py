@@ -158,7 +158,7 @@ async def test_the_app_gets_webhooks_about_its_own_changes(stage: Stage) -> None
     await stage.subscribe("INVENTORY_LEVELS_UPDATE")
 
     await stage.set(44, key="one", before=50)
-    heard = await stage.listener.wait_for("inventory_levels/update")
+    heard = await stage.recorder.wait_for("inventory_levels/update")
 
     assert heard.body["available"] == 44
     assert heard.body["inventory_item_id"] == stage.variants[0].item

@@ -18,7 +18,7 @@ def sell(stage: Stage, times: int = 1) -> list[int]:
 
 
 def order_ids(stage: Stage) -> list[int]:
-    return [message.body["id"] for message in stage.listener.named("orders/create")]
+    return [message.body["id"] for message in stage.recorder.named("orders/create")]
 
 
 async def wait_until_sent(stage: Stage) -> None:
@@ -29,7 +29,7 @@ async def wait_until_sent(stage: Stage) -> None:
 async def test_a_webhook_is_signed_as_the_platform_signs(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CREATE")
     [order] = sell(stage)
-    heard = await stage.listener.wait_for("orders/create")
+    heard = await stage.recorder.wait_for("orders/create")
 
     official = ShopifyApp(client_id=CLIENT, client_secret=SECRET)
     request = {"method": "POST", "url": "/hook", "headers": heard.headers, "body": heard.raw.decode()}
@@ -44,7 +44,7 @@ async def test_webhooks_are_signed_with_the_old_secret_for_a_while_after_a_rotat
     stage.double.state.app.client_secret, stage.double.state.app.webhook_secret = "new", SECRET
     sell(stage)
 
-    heard = await stage.listener.wait_for("orders/create")
+    heard = await stage.recorder.wait_for("orders/create")
 
     expected = base64.b64encode(hmac.digest(SECRET.encode(), heard.raw, "sha256")).decode()
     assert heard.headers["x-shopify-hmac-sha256"] == expected
@@ -60,13 +60,13 @@ async def test_a_topic_without_a_subscription_sends_no_webhook(stage: Stage) -> 
 
 async def test_a_webhook_that_is_not_accepted_is_sent_again_unchanged(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CREATE")
-    stage.listener.answers = [500, 401, 302]
+    stage.recorder.answers = [500, 401, 302]
 
     sell(stage)
-    await stage.listener.wait_for("orders/create", 4)
+    await stage.recorder.wait_for("orders/create", 4)
     await wait_until_sent(stage)
 
-    heard = stage.listener.named("orders/create")
+    heard = stage.recorder.named("orders/create")
     assert len(heard) == 4
     assert len({message.headers["x-shopify-webhook-id"] for message in heard}) == 1
     assert len({message.raw for message in heard}) == 1
@@ -74,10 +74,10 @@ async def test_a_webhook_that_is_not_accepted_is_sent_again_unchanged(stage: Sta
 
 async def test_a_subscription_ends_after_nine_attempts_in_four_hours(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CREATE", "ORDERS_CANCELLED")
-    stage.listener.answers = [500] * 9
+    stage.recorder.answers = [500] * 9
 
     sell(stage)
-    await stage.listener.wait_for("orders/create", 9)
+    await stage.recorder.wait_for("orders/create", 9)
     await wait_until_sent(stage)
 
     left = stage.double.state.store.select(Subscription, DOMAIN)
@@ -87,14 +87,14 @@ async def test_a_subscription_ends_after_nine_attempts_in_four_hours(stage: Stag
 async def test_pauses_between_attempts_follow_the_clock_of_the_demo(stage: Stage) -> None:
     stage.double.webhooks.haste = 1
     await stage.subscribe("ORDERS_CREATE")
-    stage.listener.answers = [500]
+    stage.recorder.answers = [500]
 
     sell(stage)
-    await stage.listener.wait_for("orders/create")
+    await stage.recorder.wait_for("orders/create")
     await eventually(lambda: stage.double.webhooks.on_their_way() == 0)
     assert stage.double.webhooks.waiting() == 1
     stage.double.clock.advance(11)
-    await stage.listener.wait_for("orders/create", 2)
+    await stage.recorder.wait_for("orders/create", 2)
 
 
 async def test_webhooks_can_be_held_back_turned_round_and_doubled(stage: Stage) -> None:
@@ -105,7 +105,7 @@ async def test_webhooks_can_be_held_back_turned_round_and_doubled(stage: Stage) 
 
     assert order_ids(stage) == []
     stage.double.webhooks.hold = False
-    await stage.listener.wait_for("orders/create", 4)
+    await stage.recorder.wait_for("orders/create", 4)
 
     assert order_ids(stage) == [two, two, one, one]
 
@@ -128,25 +128,25 @@ async def test_a_webhook_can_be_a_week_late(stage: Stage) -> None:
     delays = iter((7 * 86_400, 0))
     stage.double.webhooks.delays_of = lambda _: (next(delays),)
     late, prompt = sell(stage, 2)
-    await stage.listener.wait_for("orders/create")
+    await stage.recorder.wait_for("orders/create")
     assert order_ids(stage) == [prompt]
 
     stage.double.clock.advance(7 * 86_400 + 1)
 
-    await stage.listener.wait_for("orders/create", 2)
+    await stage.recorder.wait_for("orders/create", 2)
     assert order_ids(stage) == [prompt, late]
 
 
 async def test_a_webhook_can_be_sent_again(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CREATE")
     sell(stage)
-    await stage.listener.wait_for("orders/create")
+    await stage.recorder.wait_for("orders/create")
     await wait_until_sent(stage)
 
     [delivery] = stage.double.webhooks.newest(DOMAIN)
     stage.double.webhooks.send_again(DOMAIN, delivery.webhook)
 
-    await stage.listener.wait_for("orders/create", 2)
+    await stage.recorder.wait_for("orders/create", 2)
     assert (delivery.answer, delivery.attempts) == ("200", 1)
 
 
@@ -157,7 +157,7 @@ async def test_a_webhook_has_only_the_fields_of_its_subscription(stage: Stage) -
         to={"uri": f"{ADDRESS}/hook", "includeFields": ["id", "updated_at", "line_items"], "name": "orders"},
     )
     sell(stage)
-    heard = await stage.listener.wait_for("orders/create")
+    heard = await stage.recorder.wait_for("orders/create")
 
     assert made["webhookSubscriptionCreate"]["userErrors"] == []
     assert set(heard.body) == {"id", "updated_at", "line_items"}
@@ -210,7 +210,7 @@ async def test_the_three_privacy_webhooks_need_no_subscription(stage: Stage) -> 
     stage.double.uninstall(DOMAIN)
     for topic in ("customers/data_request", "customers/redact", "shop/redact"):
         stage.double.comply(DOMAIN, topic)
-        heard = await stage.listener.wait_for(topic)
+        heard = await stage.recorder.wait_for(topic)
         assert heard.body["shop_domain"] == DOMAIN
         assert ("customer" in heard.body) == (topic != "shop/redact")
 
@@ -223,7 +223,7 @@ async def test_products_locations_and_items_have_webhooks_too(stage: Stage) -> N
     stage.double.add_location(DOMAIN, "Shop")
     stage.double.remove_variant(DOMAIN, stage.variants[2].id)
 
-    assert (await stage.listener.wait_for("locations/create")).body["name"] == "Shop"
-    assert len((await stage.listener.wait_for("products/update")).body["variants"]) == 2
-    assert (await stage.listener.wait_for("inventory_items/delete")).body == {"id": stage.variants[2].item}
-    assert json.loads((await stage.listener.wait_for("inventory_levels/disconnect")).raw)["inventory_item_id"]
+    assert (await stage.recorder.wait_for("locations/create")).body["name"] == "Shop"
+    assert len((await stage.recorder.wait_for("products/update")).body["variants"]) == 2
+    assert (await stage.recorder.wait_for("inventory_items/delete")).body == {"id": stage.variants[2].item}
+    assert json.loads((await stage.recorder.wait_for("inventory_levels/disconnect")).raw)["inventory_item_id"]
