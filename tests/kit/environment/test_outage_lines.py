@@ -11,23 +11,17 @@ import structlog
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
 from holdfast.kit.environment import logs
 from holdfast.kit.environment.logs import INTERVAL_SECONDS, OutageFilter
+from tests.helpers.manual_clock import ManualClock
 from tests.isolation import restored_logs
 
 
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(0)
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def written(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
+def written(clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
     """What the log gets."""
     text = io.StringIO()
     with restored_logs():
@@ -55,7 +49,9 @@ def lines(written: io.StringIO) -> list[str]:
     return written.getvalue().splitlines()
 
 
-def test_a_kind_of_failure_is_logged_once_a_minute_without_a_traceback(written: io.StringIO, clock: Clock) -> None:
+def test_a_kind_of_failure_is_logged_once_a_minute_without_a_traceback(
+    written: io.StringIO, clock: ManualClock
+) -> None:
     ours, library = structlog.get_logger(), logging.getLogger("some.library")
     for _ in range(100):
         for loop in ("mails", "queues"):

@@ -20,6 +20,7 @@ from holdfast.kit.http.connection_limits import (
     Pace,
 )
 from tests.helpers.events_service import eventually
+from tests.helpers.manual_clock import ManualClock
 from tests.kit.sockets import REQUEST, Site, serve_site
 
 HEALTH = REQUEST.replace(b"GET / ", b"GET /healthz ")
@@ -30,22 +31,13 @@ MANY = 2 * REQUESTS_IN_A_TURN + 10
 """More requests than two turns begin."""
 
 
-class Clock:
-    """A clock that stands still unless requests move it."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 class Numbered:
     """A request that notes its number when it is begun. It takes so many seconds."""
 
-    def __init__(self, number: int, begun: list[int], clock: Clock | None = None, seconds: float = 0) -> None:
+    def __init__(self, number: int, begun: list[int], clock: ManualClock | None = None, seconds: float = 0) -> None:
         self._number = number
         self._begun = begun
-        self._clock = clock or Clock()
+        self._clock = clock or ManualClock(0)
         self._seconds = seconds
 
     def begin(self) -> None:
@@ -54,7 +46,7 @@ class Numbered:
 
 
 async def test_a_turn_begins_a_limited_number_and_the_others_follow_in_their_order() -> None:
-    pace, begun, turns = Pace(Clock()), list[int](), list[int]()
+    pace, begun, turns = Pace(ManualClock(0)), list[int](), list[int]()
     for number in range(MANY):
         request = Numbered(number, begun)
         if pace.begins(asyncio.get_running_loop(), REQUEST, ADDRESS):
@@ -71,7 +63,7 @@ async def test_a_turn_begins_a_limited_number_and_the_others_follow_in_their_ord
 
 
 async def test_a_turn_begins_fewer_while_turns_take_long() -> None:
-    clock, begun = Clock(), list[int]()
+    clock, begun = ManualClock(0), list[int]()
     pace, loop = Pace(clock), asyncio.get_running_loop()
     while pace.begins(loop, REQUEST, ADDRESS):
         pass
@@ -89,7 +81,7 @@ async def test_a_turn_begins_fewer_while_turns_take_long() -> None:
 
 
 async def test_a_later_request_does_not_overtake_a_waiting_one() -> None:
-    pace, begun, loop = Pace(Clock()), list[int](), asyncio.get_running_loop()
+    pace, begun, loop = Pace(ManualClock(0)), list[int](), asyncio.get_running_loop()
     for _ in range(REQUESTS_IN_A_TURN):
         assert pace.begins(loop, REQUEST, ADDRESS)
     for number in range(REQUESTS_IN_A_TURN):
@@ -103,7 +95,7 @@ async def test_a_later_request_does_not_overtake_a_waiting_one() -> None:
 
 @pytest.mark.parametrize("urgent", URGENT)
 async def test_urgent_requests_do_not_wait(urgent: bytes) -> None:
-    pace, loop = Pace(Clock()), asyncio.get_running_loop()
+    pace, loop = Pace(ManualClock(0)), asyncio.get_running_loop()
     while pace.begins(loop, REQUEST, ADDRESS):
         pass
 
@@ -111,7 +103,7 @@ async def test_urgent_requests_do_not_wait(urgent: bytes) -> None:
 
 
 async def test_one_request_does_not_wait_for_all_of_another_address() -> None:
-    pace, begun, loop = Pace(Clock()), list[int](), asyncio.get_running_loop()
+    pace, begun, loop = Pace(ManualClock(0)), list[int](), asyncio.get_running_loop()
     while pace.begins(loop, REQUEST, ADDRESS):
         pass
     for number in range(1, MANY):
@@ -123,7 +115,7 @@ async def test_one_request_does_not_wait_for_all_of_another_address() -> None:
 
 
 async def test_networks_of_one_wide_network_take_turns_as_one_address() -> None:
-    pace, begun, loop = Pace(Clock()), list[int](), asyncio.get_running_loop()
+    pace, begun, loop = Pace(ManualClock(0)), list[int](), asyncio.get_running_loop()
     while pace.begins(loop, REQUEST, ADDRESS):
         pass
     for number in range(1, MANY):
@@ -135,7 +127,7 @@ async def test_networks_of_one_wide_network_take_turns_as_one_address() -> None:
 
 
 async def test_urgent_requests_of_one_address_are_few_in_a_turn() -> None:
-    pace, loop = Pace(Clock()), asyncio.get_running_loop()
+    pace, loop = Pace(ManualClock(0)), asyncio.get_running_loop()
     while pace.begins(loop, REQUEST, ADDRESS):
         pass
 
@@ -150,7 +142,7 @@ async def test_urgent_requests_of_one_address_are_few_in_a_turn() -> None:
 
 
 async def test_urgent_requests_of_many_addresses_leave_most_of_a_turn_to_others() -> None:
-    pace, loop = Pace(Clock()), asyncio.get_running_loop()
+    pace, loop = Pace(ManualClock(0)), asyncio.get_running_loop()
     while pace.begins(loop, REQUEST, ADDRESS):
         pass
 

@@ -28,14 +28,15 @@ from holdfast.kit.process.checks.inspection import Inspection
 from holdfast.kit.process.checks.partners import check_rate_limits
 from holdfast.kit.running.rate_limits import Limits, SharedLimit
 from tests.helpers.events_service import Client, Service, running_events
-from tests.kit.running.rate_limits import LIMITS, ManualClock, count_admitted, refusal_of
+from tests.helpers.manual_clock import ManualClock
+from tests.kit.running.rate_limits import LIMITS, count_admitted, refusal_of
 
 NOWHERE = "redis://127.0.0.1:1"
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
-    clock = ManualClock()
+    clock = ManualClock(time.monotonic())
     monkeypatch.setattr(time, "monotonic", clock)
     return clock
 
