@@ -21,7 +21,7 @@ from tests.browser.demonstration import Demonstration, run_demonstration
 from tests.browser.host_shots import hosts
 from tests.browser.page_costs import measure
 from tests.browser.shop_shots import shops
-from tests.browser.visitors import DESKTOP, PHONE, Shot, Visitor, pages_of, signed_in, visitors
+from tests.browser.visitors import DESKTOP, PHONE, SheetVisitor, Shot, pages_of, signed_in, visitors
 
 LOOKS = [("light", DESKTOP, "en"), ("dark", DESKTOP, "de"), ("light", PHONE, "de"), ("dark", PHONE, "en")]
 
@@ -67,7 +67,7 @@ async def draw(place: Demonstration, directory: Path, name: str, only: str) -> t
 
 
 async def draw_visitor(
-    chromium: Browser, visitor: Visitor, directory: Path, only: str, drawn: set[str], stopped: list[str]
+    chromium: Browser, visitor: SheetVisitor, directory: Path, only: str, drawn: set[str], stopped: list[str]
 ) -> list[str]:
     """Draw the pages of a visitor. Returns their figures."""
     linked = [Shot(urlsplit(url).path, (url,)) for url in await pages_of(chromium, visitor, drawn)]
@@ -87,7 +87,9 @@ async def draw_visitor(
     return figures
 
 
-async def photograph(chromium: Browser, visitor: Visitor, shots: list[Shot], stopped: list[str]) -> list[Image.Image]:
+async def photograph(
+    chromium: Browser, visitor: SheetVisitor, shots: list[Shot], stopped: list[str]
+) -> list[Image.Image]:
     """The pictures of each page in all looks, beside each other."""
     rows: list[list[Image.Image]] = [[] for _ in shots]
     for look, (scheme, width, language) in enumerate(LOOKS):

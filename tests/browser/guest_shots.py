@@ -9,10 +9,12 @@ from tests.browser.demonstration import Demonstration
 from tests.browser.looking import submit
 from tests.browser.mail_shots import payment_of
 from tests.browser.sheet_people import LANGUAGES, SheetOrganizer, in_days, per_look
-from tests.browser.visitors import DESKTOP, Shot, Visitor, remember, signed_in
+from tests.browser.visitors import DESKTOP, SheetVisitor, Shot, remember, signed_in
 
 
-async def open_guest(chromium: Browser, place: Demonstration, organizer: SheetOrganizer, mails: list[Shot]) -> Visitor:
+async def open_guest(
+    chromium: Browser, place: Demonstration, organizer: SheetOrganizer, mails: list[Shot]
+) -> SheetVisitor:
     """The visitor whose pages these are."""
     shots = [
         Shot("sign in, signed out", (f"{place.events}/sign-in",)),
@@ -22,7 +24,7 @@ async def open_guest(chromium: Browser, place: Demonstration, organizer: SheetOr
         *await event_shots(organizer),
         *await registration_shots(chromium, organizer),
     ]
-    guest = Visitor("guest", [])
+    guest = SheetVisitor("guest", [])
     return guest._replace(shots=(*shots, *await room_shots(chromium, organizer, place, guest), *mails))
 
 
@@ -94,7 +96,9 @@ async def registration_shots(chromium: Browser, organizer: SheetOrganizer) -> li
     ]
 
 
-async def room_shots(chromium: Browser, organizer: SheetOrganizer, place: Demonstration, guest: Visitor) -> list[Shot]:
+async def room_shots(
+    chromium: Browser, organizer: SheetOrganizer, place: Demonstration, guest: SheetVisitor
+) -> list[Shot]:
     """Waiting rooms, which know the visitor by a cookie."""
     rush = await organizer.event("Ticket rush", 50)
     other = await organizer.event("Early birds", 51)

@@ -14,12 +14,12 @@ from tests.browser.guest_shots import open_guest
 from tests.browser.looking import submit
 from tests.browser.mail_shots import mail_shots, pay
 from tests.browser.sheet_people import SheetOrganizer, store_mail
-from tests.browser.visitors import DESKTOP, Shot, Visitor, ask_for_link, remember, signed_in
+from tests.browser.visitors import DESKTOP, SheetVisitor, Shot, ask_for_link, remember, signed_in
 
 EMAIL = "harbour@example.com"
 
 
-async def hosts(chromium: Browser, place: Demonstration, directory: Path) -> list[Visitor]:
+async def hosts(chromium: Browser, place: Demonstration, directory: Path) -> list[SheetVisitor]:
     """The organizer, a visitor without an account, and a newcomer."""
     async with httpx2.AsyncClient(base_url=place.events, timeout=60, trust_env=False) as http:
         organizer = SheetOrganizer(http, SentMails(place.mails))
@@ -33,14 +33,14 @@ async def hosts(chromium: Browser, place: Demonstration, directory: Path) -> lis
         return [guest, await open_newcomer(chromium, place), seller._replace(shots=tuple(shots))]
 
 
-async def open_newcomer(chromium: Browser, place: Demonstration) -> Visitor:
+async def open_newcomer(chromium: Browser, place: Demonstration) -> SheetVisitor:
     """A person who has signed in, and is no organizer yet."""
     form = f"{place.events}/console/start"
     shots = (
         Shot("become an organizer", (form,)),
         Shot("become an organizer, without a name", (form,), send_empty_form),
     )
-    newcomer = Visitor("newcomer", [], shots=shots)
+    newcomer = SheetVisitor("newcomer", [], shots=shots)
     async with await chromium.new_context() as context:
         page = await context.new_page()
         await page.goto(await ask_for_link(page, f"{place.events}/sign-in", place.mails, "newcomer@example.com"))
@@ -49,10 +49,10 @@ async def open_newcomer(chromium: Browser, place: Demonstration) -> Visitor:
     return newcomer
 
 
-async def open_seller(chromium: Browser, place: Demonstration, organizer: SheetOrganizer) -> Visitor:
+async def open_seller(chromium: Browser, place: Demonstration, organizer: SheetOrganizer) -> SheetVisitor:
     """An organizer who has confirmed the address, and is paid out."""
     await organizer.register("Harbour hall", EMAIL, "harbour")
-    seller = Visitor("seller", [f"{place.events}/account"], (f"{place.events}/sign-in", place.mails, EMAIL))
+    seller = SheetVisitor("seller", [f"{place.events}/account"], (f"{place.events}/sign-in", place.mails, EMAIL))
     async with await signed_in(chromium, seller, "light", DESKTOP, "en") as context:
         page = await context.new_page()
         await page.goto(f"{place.events}/console/payouts")
@@ -99,7 +99,7 @@ async def seller_shots(chromium: Browser, organizer: SheetOrganizer, place: Demo
 
 
 async def request_shots(
-    chromium: Browser, organizer: SheetOrganizer, place: Demonstration, seller: Visitor, directory: Path
+    chromium: Browser, organizer: SheetOrganizer, place: Demonstration, seller: SheetVisitor, directory: Path
 ) -> list[Shot]:
     """What an agent wants to do, which the organizer has to approve."""
     key = await organizer.ask("POST", "/api/keys", {"api_key": {"name": "Claude"}})

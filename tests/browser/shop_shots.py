@@ -17,7 +17,7 @@ from holdfast.kit.webhooks import LISTEN_PORT
 from tests.browser.demonstration import Demonstration, SentMails
 from tests.browser.looking import LOCALES, open_boxes, submit
 from tests.browser.sheet_people import LANGUAGES, per_look, store_mail, subject_has
-from tests.browser.visitors import DESKTOP, Shot, Visitor, signed_in
+from tests.browser.visitors import DESKTOP, SheetVisitor, Shot, signed_in
 from tests.helpers.command_line import run_holdfast
 from tests.helpers.events_service import eventually
 
@@ -38,7 +38,7 @@ STOCK = (
 """Pools of the merchant who has sold for a while: name, unit, quantity, and the limit below which it is low."""
 
 
-async def shops(chromium: Browser, place: Demonstration, directory: Path) -> list[Visitor]:
+async def shops(chromium: Browser, place: Demonstration, directory: Path) -> list[SheetVisitor]:
     """The merchants, and a customer of the shop of one of them."""
     new, demo, busy, calm = "bees.myshopify.com", "demo.myshopify.com", "hives.myshopify.com", "meadow.myshopify.com"
     for domain in (new, busy, calm):
@@ -72,11 +72,11 @@ async def install(chromium: Browser, place: Demonstration, domain: str) -> None:
         await page.frame_locator("iframe").locator("h1").wait_for()
 
 
-async def merchant_of(place: Demonstration, domain: str, name: str) -> Visitor:
+async def merchant_of(place: Demonstration, domain: str, name: str) -> SheetVisitor:
     """The owner of a shop, whom the operator has named."""
     await run(place, "shop", "owner", domain, f"{name.partition(' ')[0]}@example.com")
     [link] = re.findall(r"http://\S+/sign-in/\S+", await run(place, "console-link", domain))
-    return Visitor(name, [], links=(link,))
+    return SheetVisitor(name, [], links=(link,))
 
 
 async def run(place: Demonstration, *words: str) -> str:
@@ -123,7 +123,7 @@ async def honey_packs(call: Call) -> list[dict[str, Any]]:
     ]
 
 
-async def new_merchant(place: Demonstration, domain: str) -> Visitor:
+async def new_merchant(place: Demonstration, domain: str) -> SheetVisitor:
     """A merchant whose shop has just installed the app."""
     merchant = await merchant_of(place, domain, "new merchant")
     console = f"{place.inventory}/console"
@@ -139,7 +139,7 @@ async def new_merchant(place: Demonstration, domain: str) -> Visitor:
     )
 
 
-async def trying_merchant(chromium: Browser, place: Demonstration, domain: str) -> Visitor:
+async def trying_merchant(chromium: Browser, place: Demonstration, domain: str) -> SheetVisitor:
     """A merchant who sees what the last 30 days would have been."""
     merchant = await merchant_of(place, domain, "trying merchant")
     console = f"{place.inventory}/console"
@@ -160,7 +160,7 @@ async def trying_merchant(chromium: Browser, place: Demonstration, domain: str) 
     )
 
 
-async def busy_merchant(chromium: Browser, place: Demonstration, domain: str, directory: Path) -> Visitor:
+async def busy_merchant(chromium: Browser, place: Demonstration, domain: str, directory: Path) -> SheetVisitor:
     """A merchant with pools, sales, holds, differences, an agent that asks, and a webhook that fails."""
     merchant = await merchant_of(place, domain, "busy merchant")
     console = f"{place.inventory}/console"
@@ -282,7 +282,7 @@ async def send_sheet(page: Page) -> None:
     await page.wait_for_load_state()
 
 
-async def customer(chromium: Browser, place: Demonstration, domain: str) -> Visitor:
+async def customer(chromium: Browser, place: Demonstration, domain: str) -> SheetVisitor:
     """A merchant at the platform: the admin with the app in its frame, and the shop after sales."""
     shop = f"{place.shops}/{domain}"
     async with agent_of(place, domain) as call:
@@ -292,7 +292,7 @@ async def customer(chromium: Browser, place: Demonstration, domain: str) -> Visi
         page = await context.new_page()
         await page.goto(shop)
         await submit(page.locator("form[action$='/sell'] button").nth(1))
-    return Visitor(
+    return SheetVisitor(
         "customer",
         [],
         shots=(

@@ -19,7 +19,7 @@ from tests.browser.conftest import launch_chromium
 from tests.browser.demonstration import Demonstration, SentMails, run_demonstration
 from tests.browser.person import Person
 from tests.browser.sheet_people import SheetOrganizer
-from tests.browser.visitors import DESKTOP, PHONE, Visitor, signed_in
+from tests.browser.visitors import DESKTOP, PHONE, SheetVisitor, signed_in
 from tests.helpers.outside_servers import outside_server, raw_answer
 from tests.helpers.pictures import picture
 
@@ -46,14 +46,14 @@ class TaskScene(NamedTuple):
     async def organizer(self, width: int = DESKTOP) -> BrowserContext:
         """The browser of the demo's organizer."""
         return await signed_in(
-            self.chromium, Visitor("demo", [], links=(self.place.links["organizer"],)), "light", width, "en"
+            self.chromium, SheetVisitor("demo", [], links=(self.place.links["organizer"],)), "light", width, "en"
         )
 
     async def newcomer(self, name: str) -> BrowserContext:
         """The browser of an organizer who has just come, and has nothing yet."""
         mailed = (f"{self.place.events}/sign-in", self.place.mails, f"{name}@example.com")
         return await signed_in(
-            self.chromium, Visitor(name, [f"{self.place.events}/account"], mailed), "light", DESKTOP, "en"
+            self.chromium, SheetVisitor(name, [f"{self.place.events}/account"], mailed), "light", DESKTOP, "en"
         )
 
     async def home(self, context: BrowserContext) -> Page:
@@ -183,7 +183,7 @@ async def connect_agent(scene: TaskScene, person: Person) -> None:
     )
     async with outside_server(back) as program:
         # The agent opens its pages beside the page that the person reads.
-        agent = Agent(await context.new_page(), address, f"http://localhost:{program.port}/callback")
+        agent = TaskAgent(await context.new_page(), address, f"http://localhost:{program.port}/callback")
         agent.person = person
         await agent.call("list_events", {})
     await person.click(page.get_by_role("link", name="Check again"))
@@ -191,7 +191,7 @@ async def connect_agent(scene: TaskScene, person: Person) -> None:
     await person.see(page)
 
 
-class Agent(AgentProgram):
+class TaskAgent(AgentProgram):
     """The official client, for which a person allows what it asks for."""
 
     person: Person

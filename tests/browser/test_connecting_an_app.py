@@ -19,7 +19,7 @@ from tests.helpers.agents import Agent
 from tests.helpers.certificates import Authority
 from tests.helpers.events_service import Service
 from tests.helpers.form_browser import session_cookie_name
-from tests.helpers.outside_servers import Server, outside_server, raw_answer, redirecting_script
+from tests.helpers.outside_servers import OutsideServer, outside_server, raw_answer, redirecting_script
 from tests.helpers.serving import serve_events
 
 
@@ -32,8 +32,8 @@ class AppScene:
 
     service: Service
     base_url: str
-    program: Server
-    web: Server
+    program: OutsideServer
+    web: OutsideServer
 
     async def app(self, address: str, **metadata: Any) -> App:
         """The app, with this redirect address."""

@@ -21,7 +21,7 @@ LONG = "W" * 60 + " \u0627\u0644\u062a\u0637\u0628\u064a\u0642"
 
 
 @dataclass
-class Office:
+class ConsoleScene:
     """The service behind a port, and an organizer with a key, an app, queues and mails."""
 
     service: Service
@@ -38,7 +38,7 @@ class Office:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def office(settings: Settings) -> AsyncIterator[Office]:
+async def office(settings: Settings) -> AsyncIterator[ConsoleScene]:
     async with serve_events(settings, oauth_builtin=True, stripe_key="sk_test") as service:
         ada = await service.organizer()
         person = await sign_in_person(service, ada.id)
@@ -70,7 +70,7 @@ async def office(settings: Settings) -> AsyncIterator[Office]:
             """,
             id=queue["id"],
         )
-        yield Office(service, service.base_url, ada, queue["id"], app.id)
+        yield ConsoleScene(service, service.base_url, ada, queue["id"], app.id)
 
 
 PAID = """
@@ -92,7 +92,7 @@ PAID = """
 
 @looks
 async def test_the_question_whose_an_organizer_is_is_accessible_and_fits(
-    chromium: Browser, office: Office, scheme: Any, width: int, language: str
+    chromium: Browser, office: ConsoleScene, scheme: Any, width: int, language: str
 ) -> None:
     await office.service.run_sql("update users set proved_at = null where id = %(id)s", id=office.ada.id)
     context = await open_context(chromium, scheme, width, language)
@@ -108,7 +108,7 @@ async def test_the_question_whose_an_organizer_is_is_accessible_and_fits(
 
 @looks
 async def test_pages_of_keys_apps_queues_and_mails_are_accessible_and_fit(
-    chromium: Browser, office: Office, scheme: Any, width: int, language: str
+    chromium: Browser, office: ConsoleScene, scheme: Any, width: int, language: str
 ) -> None:
     context = await open_context(chromium, scheme, width, language)
     await office.enter(context)
@@ -176,7 +176,7 @@ async def test_pages_of_keys_apps_queues_and_mails_are_accessible_and_fit(
     assert watch.hosts == {office.base_url.partition("://")[2]}
 
 
-async def test_keys_and_queues_are_managed_without_scripts(chromium: Browser, office: Office) -> None:
+async def test_keys_and_queues_are_managed_without_scripts(chromium: Browser, office: ConsoleScene) -> None:
     context = await chromium.new_context(java_script_enabled=False, locale="en-US")
     await office.enter(context)
     watch = Watch(context)
@@ -216,7 +216,9 @@ async def test_keys_and_queues_are_managed_without_scripts(chromium: Browser, of
     assert watch.failures == []
 
 
-async def test_the_chart_of_a_queue_follows_visitors_who_join_and_leave(chromium: Browser, office: Office) -> None:
+async def test_the_chart_of_a_queue_follows_visitors_who_join_and_leave(
+    chromium: Browser, office: ConsoleScene
+) -> None:
     context = await chromium.new_context(locale="en-US")
     await office.enter(context)
     watch = Watch(context)
@@ -235,7 +237,7 @@ async def test_the_chart_of_a_queue_follows_visitors_who_join_and_leave(chromium
 
 
 async def test_pages_of_the_console_move_little_while_they_load_on_a_slow_phone(
-    chromium: Browser, office: Office
+    chromium: Browser, office: ConsoleScene
 ) -> None:
     context = await chromium.new_context(viewport={"width": PHONE, "height": 900})
     await office.enter(context)

@@ -22,10 +22,10 @@ from tests.browser.console import drop_files, fill_event_form
 from tests.browser.registering import Watch, serve_stage, wait_for_mail
 from tests.helpers.background_loops import at_work
 from tests.helpers.pictures import picture
-from tests.helpers.smtp import Server, mail_server
+from tests.helpers.smtp import MailServer, mail_server
 
 
-def code(server: Server, email: str) -> Image.Image:
+def code(server: MailServer, email: str) -> Image.Image:
     """The picture in the mail that a guest has got about a seat."""
     [pictures] = [
         [part for part in message.mail.walk() if part.get_content_type() == "image/png"]

@@ -19,17 +19,17 @@ from holdfast_demo.stripe.processor import StripeDouble
 from holdfast_demo.stripe.webhooks import Endpoint
 from tests.browser.link_following import open_live
 from tests.browser.looking import looks, open_context, session_cookie, too_wide, violations
-from tests.browser.registering import Stage, Watch, register_in_frame, registration_link, serve_stage, wait_for_mail
+from tests.browser.registering import FormStage, Watch, register_in_frame, registration_link, serve_stage, wait_for_mail
 from tests.helpers.background_loops import at_work
 from tests.helpers.people import handle_of
 from tests.helpers.serving import bind_port, serve_app
-from tests.helpers.smtp import Server, mail_server
+from tests.helpers.smtp import MailServer, mail_server
 
 SECRET = "whsec_of_the_tests"
 
 
 @contextlib.asynccontextmanager
-async def open_for_payment(settings: Settings, **fields: Any) -> AsyncGenerator[tuple[Stage, StripeDouble]]:
+async def open_for_payment(settings: Settings, **fields: Any) -> AsyncGenerator[tuple[FormStage, StripeDouble]]:
     """A paid event whose organizer is paid out, its form in another site, and the payment processor, all at work."""
     port = bind_port()
     address = port.url
@@ -64,7 +64,7 @@ async def pay(page: Page) -> None:
     await page.get_by_role("button", name="Pay").click()
 
 
-async def signed_in(chromium: Browser, stage: Stage) -> BrowserContext:
+async def signed_in(chromium: Browser, stage: FormStage) -> BrowserContext:
     """The browser of the organizer, who has signed in by a link."""
     context = await chromium.new_context()
     await stage.service.run_sql("update users set proved_at = now() where id = %(id)s", id=stage.ada.id)
@@ -230,7 +230,7 @@ async def test_the_button_to_pay_leaves_an_open_page_when_the_time_is_over(
         await expect(button).to_have_count(0)
 
 
-async def _due(server: Server) -> str:
+async def _due(server: MailServer) -> str:
     text = await wait_for_mail(server, "ben@example.com", "Please pay €12.00 for your seat")
     assert "Pay €12.00 before " in text
     return text

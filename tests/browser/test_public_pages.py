@@ -12,7 +12,7 @@ from playwright.async_api import Browser, BrowserContext, Page, expect
 from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.browser.page_costs import OBSERVER, SLOW_NETWORK, measure
-from tests.browser.visitors import PHONE, Visitor
+from tests.browser.visitors import PHONE, SheetVisitor
 from tests.helpers.events_service import Client, Service
 from tests.helpers.photos import accept_photos, key_of
 from tests.helpers.serving import serve_events
@@ -175,7 +175,7 @@ async def test_public_pages_cost_a_slow_phone_less_than_60_kilobytes_and_move_no
     form = f"{town.address}/events/{event.rpartition('/')[2]}/embed"
     addresses = [*town.pages.values(), form]
 
-    costs = await measure(chromium, Visitor("anonymous", []), addresses)
+    costs = await measure(chromium, SheetVisitor("anonymous", []), addresses)
 
     # The two links of the foot may come in two packets, of which the second moves the first: 0.0012.
     assert [

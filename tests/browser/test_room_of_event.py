@@ -20,7 +20,7 @@ from tests.helpers.serving import bind_port, running_already, serve_app
 
 
 @dataclass
-class Entrance:
+class RoomScene:
     """An event behind a port, with a waiting room that lets in one guest each second, and a page around its form."""
 
     guarded: GuardedEvent
@@ -29,7 +29,7 @@ class Entrance:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def entrance(settings: Settings) -> AsyncIterator[Entrance]:
+async def entrance(settings: Settings) -> AsyncIterator[RoomScene]:
     service_port, site_port = bind_port(), bind_port()
     base_url, site = service_port.url, site_port.url
     async with running_events(settings.model_copy(update={"base_url": base_url})) as service:
@@ -43,7 +43,7 @@ async def entrance(settings: Settings) -> AsyncIterator[Entrance]:
             serve_app(Starlette(routes=[Route("/", host)]), site_port),
             at_work(release.LOOP.run(service.database)),
         ):
-            yield Entrance(guarded, (await guarded.event())["public_url"], site)
+            yield RoomScene(guarded, (await guarded.event())["public_url"], site)
 
 
 async def register(page: Page | FrameLocator, email: str) -> None:
@@ -52,7 +52,7 @@ async def register(page: Page | FrameLocator, email: str) -> None:
 
 
 @with_and_without_scripts
-async def test_a_guest_waits_is_let_in_and_registers(chromium: Browser, entrance: Entrance, scripts: bool) -> None:
+async def test_a_guest_waits_is_let_in_and_registers(chromium: Browser, entrance: RoomScene, scripts: bool) -> None:
     context = await chromium.new_context(java_script_enabled=scripts, locale="en-US", reduced_motion="reduce")
     page = await context.new_page()
     await page.goto(entrance.event)
@@ -70,7 +70,7 @@ async def test_a_guest_waits_is_let_in_and_registers(chromium: Browser, entrance
     await context.close()
 
 
-async def test_a_guest_in_a_frame_stays_in_the_frame(chromium: Browser, entrance: Entrance) -> None:
+async def test_a_guest_in_a_frame_stays_in_the_frame(chromium: Browser, entrance: RoomScene) -> None:
     page = await (await chromium.new_context(locale="en-US", reduced_motion="reduce")).new_page()
     await page.goto(entrance.site)
     frame = page.frame_locator("iframe")
@@ -84,7 +84,7 @@ async def test_a_guest_in_a_frame_stays_in_the_frame(chromium: Browser, entrance
     assert await entrance.guarded.registered() == {"ben@example.com"}
 
 
-async def test_an_open_page_follows_the_room(chromium: Browser, entrance: Entrance) -> None:
+async def test_an_open_page_follows_the_room(chromium: Browser, entrance: RoomScene) -> None:
     page = await (await chromium.new_context(locale="en-US", reduced_motion="reduce")).new_page()
     await page.goto(entrance.event)
     room = page.locator("#waiting_room")
@@ -98,7 +98,7 @@ async def test_an_open_page_follows_the_room(chromium: Browser, entrance: Entran
 
 @looks
 async def test_pages_of_a_guarded_event_are_accessible_and_fit(
-    chromium: Browser, entrance: Entrance, scheme: str, width: int, language: str
+    chromium: Browser, entrance: RoomScene, scheme: str, width: int, language: str
 ) -> None:
     context = await open_context(chromium, scheme, width, language)
     page = await context.new_page()

@@ -68,7 +68,7 @@ WATCHED = """
 """Says what became of the streams of a page: whether the last one tells, and how many have failed."""
 
 
-class Service:
+class AvailabilityDouble:
     """What the page asks.
 
     numbers     what can be sold, by variant
@@ -158,7 +158,7 @@ def _event(name: str, body: Any) -> bytes:
 class Theme(StockPage):
     """A buyer's view of the page."""
 
-    def __init__(self, page: Page, service: Service, address: str) -> None:
+    def __init__(self, page: Page, service: AvailabilityDouble, address: str) -> None:
         super().__init__(page, page.locator("[data-variant]").first)
         self.service = service
         self.address = address
@@ -224,7 +224,7 @@ class Theme(StockPage):
 @contextlib.asynccontextmanager
 async def theme(chromium: Browser) -> AsyncGenerator[Theme]:
     """A page that nobody has opened yet; at the end, nothing went wrong on it."""
-    port, service = bind_port(), Service()
+    port, service = bind_port(), AvailabilityDouble()
     async with serve_app(service.app, port):
         context = await chromium.new_context()
         page = await context.new_page()

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 import httpx2
 
 from holdfast.events.service import EVENTS
-from tests.events.oauth_server.oauth_server_scene import Person, register_client, sign_in_person
+from tests.events.oauth_server.oauth_server_scene import ConsentingPerson, register_client, sign_in_person
 from tests.helpers.data_directories import migrated_database, scratch_directory
 from tests.helpers.events_service import Service, running_events, unlimited
 from tests.helpers.processes import port_that_stays_free
@@ -29,7 +29,7 @@ class AuthorizationScene:
 
     service: Service
     base_url: str
-    person: Person
+    person: ConsentingPerson
 
     async def run(
         self, program: Path, *arguments: str, environment: Mapping[str, str] | None = None

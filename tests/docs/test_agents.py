@@ -18,7 +18,7 @@ from tests.helpers.serving import bind_port, running_already, serve_app, serve_e
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-class Agent:
+class DocumentedAgent:
     """The program beside a page, and what the page says that it prints."""
 
     def __init__(self, page: str) -> None:
@@ -39,7 +39,7 @@ class Agent:
 async def test_an_agent_sells_by_sku_and_says_what_is_left_once_for_an_order(
     inventory_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    agent, port = Agent("inventory/agents.md"), bind_port()
+    agent, port = DocumentedAgent("inventory/agents.md"), bind_port()
     url = port.url
     settings = inventory.unlimited(inventory_url, tmp_path).model_copy(update={"base_url": url})
     async with inventory.running_inventory(settings) as service, serve_app(running_already(service.app), port):
@@ -57,7 +57,7 @@ async def test_an_agent_sells_by_sku_and_says_what_is_left_once_for_an_order(
 async def test_an_agent_registers_a_person_and_says_the_outcome(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    agent = Agent("events/agents.md")
+    agent = DocumentedAgent("events/agents.md")
     async with serve_events(settings) as service, at_work(settlement.LOOP.run(service.database)):
         ada = await service.organizer()
         assert ada.key

@@ -204,7 +204,7 @@ def test_the_image_runs_everything_in_one_container_and_ends_on_a_signal(image: 
         host.close()
 
 
-class Tour(NamedTuple):
+class ContainerTour(NamedTuple):
     """The containers of `compose.yaml`, which were started in their order.
 
     secrets     the files of secrets, as they were made
@@ -235,7 +235,9 @@ def start_database(host: Host, service: Mapping[str, Any]) -> None:
 
 
 @pytest.fixture(scope="module")
-def tour(image: Image, services: dict[str, dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tour]:
+def tour(
+    image: Image, services: dict[str, dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ContainerTour]:
     caddy, directory = Path(program("caddy")), tmp_path_factory.mktemp("compose")
     host = Host(image, directory, [*services])
     try:
@@ -262,19 +264,19 @@ def tour(image: Image, services: dict[str, dict[str, Any]], tmp_path_factory: py
                 address = f"https://{name}.localhost:8443/robots.txt"
                 wait_until(lambda address=address: is_answered(host, address, *trusting), TIMEOUT_SECONDS)
             output = succeeded(host, services["tour"])
-            yield Tour(host, services, events, secrets, output, trusting, mails)
+            yield ContainerTour(host, services, events, secrets, output, trusting, mails)
     finally:
         host.close()
 
 
-def test_secrets_are_made_once(tour: Tour) -> None:
+def test_secrets_are_made_once(tour: ContainerTour) -> None:
     succeeded(tour.host, tour.services["settings"])
 
     assert len(tour.secrets) == 7
     assert {path: path.read_text() for path in tour.secrets} == tour.secrets
 
 
-def test_every_address_that_the_tour_prints_is_answered_through_the_proxy(tour: Tour) -> None:
+def test_every_address_that_the_tour_prints_is_answered_through_the_proxy(tour: ContainerTour) -> None:
     addresses = re.findall(r"^  [a-z ]+ (https://\S+)$", tour.output, re.MULTILINE)
     pages = [address for address in addresses if not address.endswith("/mcp")]
 
@@ -282,7 +284,7 @@ def test_every_address_that_the_tour_prints_is_answered_through_the_proxy(tour: 
     assert [page for page in pages if not is_answered(tour.host, page, "--location", *tour.trusting)] == []
 
 
-def test_photos_are_shown_and_mails_are_sent(tour: Tour) -> None:
+def test_photos_are_shown_and_mails_are_sent(tour: ContainerTour) -> None:
     [event] = re.findall(r"^  event page +(\S+)$", tour.output, re.MULTILINE)
     [key] = re.findall(r"^  organizer key +(\S+)$", tour.output, re.MULTILINE)
 
@@ -298,13 +300,13 @@ def test_photos_are_shown_and_mails_are_sent(tour: Tour) -> None:
 
 
 @pytest.mark.parametrize("command", ["status", "config check", "check --point schema"])
-def test_the_command_line_has_the_settings_of_both_services(tour: Tour, command: str) -> None:
+def test_the_command_line_has_the_settings_of_both_services(tour: ContainerTour, command: str) -> None:
     output = succeeded(tour.host, {**tour.services["tools"], "command": command.split()})
 
     assert "Traceback" not in output
 
 
-def test_the_health_check_tells_whether_a_service_is_alive(tour: Tour, image: Image, tmp_path: Path) -> None:
+def test_the_health_check_tells_whether_a_service_is_alive(tour: ContainerTour, image: Image, tmp_path: Path) -> None:
     check = tour.services["events"]["healthcheck"]["test"]
     other_host = Host(image, tmp_path, [])
     try:
@@ -316,7 +318,9 @@ def test_the_health_check_tells_whether_a_service_is_alive(tour: Tour, image: Im
     assert is_answered(tour.host, tour.services["proxy"]["healthcheck"]["test"][-1])
 
 
-def test_a_service_that_gets_a_signal_to_end_answers_begun_requests_and_can_be_started_again(tour: Tour) -> None:
+def test_a_service_that_gets_a_signal_to_end_answers_begun_requests_and_can_be_started_again(
+    tour: ContainerTour,
+) -> None:
     log = tour.host.directory / "events.log"
     command = tour.host.entering(sys.executable, "-c", IN_FLIGHT)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as client:
@@ -332,7 +336,7 @@ def test_a_service_that_gets_a_signal_to_end_answers_begun_requests_and_can_be_s
     started(tour.host, tour.services["events"], "events", 8002)
 
 
-def test_a_container_can_write_to_its_volumes_only(tour: Tour) -> None:
+def test_a_container_can_write_to_its_volumes_only(tour: ContainerTour) -> None:
     touch = {"entrypoint": ["touch", "/opt/holdfast/x", "/etc/holdfast/x", "/x", "/tmp/x", "/var/lib/holdfast/x"]}
     status, refusals = tour.host.run({**tour.services["events"], **touch, "command": []})
 

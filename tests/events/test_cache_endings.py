@@ -17,7 +17,12 @@ from holdfast.kit.contract.caller import system
 from tests.events.console.organizing import OWNER_EMAIL, register_stranger
 from tests.events.oauth.authorization_server import authorization_server
 from tests.events.oauth.oauth_scene import OAuthScene
-from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, Person, serve_furnished, sign_in_person
+from tests.events.oauth_server.oauth_server_scene import (
+    ConsentingPerson,
+    OAuthServerScene,
+    serve_furnished,
+    sign_in_person,
+)
 from tests.helpers.agents import Agent
 from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.form_browser import Browser
@@ -85,7 +90,7 @@ async def test_keys_apps_and_sessions_of_an_ended_organizer_are_refused_by_every
     await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=stranger.id)
     owner = Browser(scene.service)
     await owner.sign_in(OWNER_EMAIL)
-    thief_there = Person(other_process, thief.http.cookies["session"])
+    thief_there = ConsentingPerson(other_process, thief.http.cookies["session"])
     assert await status(other_process, stranger.key) == 200
     assert await accepts(other_process, token) == 200
     assert (await thief_there.http.get("/account")).status_code == 200

@@ -35,7 +35,7 @@ class Known:
 
 
 @dataclass
-class Served:
+class ServedEvents:
     """The service in a process of its own, as operators run it."""
 
     url: str
@@ -45,7 +45,7 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedEvents]:
     """The service for all tests of the module; fails at their end if the service has logged a failure."""
     with scratch_database(template_url, "generated") as url:
         environment = {
@@ -75,7 +75,7 @@ def served(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
             reader.start()
             try:
                 document = schemathesis.openapi.from_url(f"{address}/openapi.json")
-                yield Served(address, key, document, furnish(address, key))
+                yield ServedEvents(address, key, document, furnish(address, key))
             finally:
                 process.terminate()
                 reader.join()
@@ -124,7 +124,7 @@ UNHURRIED: list[Any] = list(hypothesis.HealthCheck)
 @pytest.mark.parametrize("operation", ROUTED, ids=lambda operation: operation.name)
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 def test_a_request_generated_from_the_document_is_answered_as_documented(
-    served: Served, operation: Operation, mode: GenerationMode
+    served: ServedEvents, operation: Operation, mode: GenerationMode
 ) -> None:
     known = served.known[operation.name]
     documented = served.document[operation.path][operation.method]

@@ -27,7 +27,7 @@ from tests.helpers.form_browser import Browser
 from tests.helpers.payments import PaymentScene, open_payment_scene
 from tests.helpers.photos import JPEG, stored_sizes, upload, with_photo
 from tests.helpers.pictures import picture
-from tests.helpers.smtp import Server, mail_server
+from tests.helpers.smtp import MailServer, mail_server
 from tests.kit.background.letters import POST_LETTER, Letter, run_letter_jobs
 from tests.kit.mail.posting import run_senders, wait_until_all_ended
 
@@ -65,7 +65,7 @@ def through(other: Service, client: Client) -> Client:
 
 
 @contextlib.asynccontextmanager
-async def mailing(settings: Settings) -> AsyncGenerator[tuple[Service, Server]]:
+async def mailing(settings: Settings) -> AsyncGenerator[tuple[Service, MailServer]]:
     """The service, and the mail server that it sends by."""
     with mail_server() as server:
         async with running_events(settings.model_copy(update=server.settings)) as service:

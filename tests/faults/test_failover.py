@@ -25,7 +25,7 @@ from tests.faults.stored_order import (
 from tests.helpers.data_directories import wait_until
 from tests.helpers.events_service import event_fields, eventually, running_events
 from tests.helpers.inventory_service import unlimited
-from tests.helpers.processes import Accepted, Process, outcomes, running_processes
+from tests.helpers.processes import AcceptedRegistration, Process, outcomes, running_processes
 from tests.helpers.serving import PLAIN
 from tests.inventory.ledger_agent import POOL_COUNT, LedgerAgent
 
@@ -49,7 +49,7 @@ def servers() -> Iterator[Pair]:
         yield servers
 
 
-class Crowd:
+class PersistentCrowd:
     """People who register from many connections, and ask again until they are accepted or there is no place."""
 
     def __init__(self, process: Process, key: str, event_id: int) -> None:
@@ -57,7 +57,7 @@ class Crowd:
         self._key = key
         self._event_id = event_id
         self._number = count()
-        self.accepted: list[Accepted] = []
+        self.accepted: list[AcceptedRegistration] = []
         self.ended = False
 
     async def come(self, connections: int = 32) -> None:
@@ -72,7 +72,7 @@ class Crowd:
                 while not self.ended:
                     answer = await http.post(f"{self._process.url}/api/registrations", json={"registration": person})
                     if answer.status_code == 202:
-                        self.accepted.append(Accepted(sent, loop.time(), answer.json()["next"]["url"]))
+                        self.accepted.append(AcceptedRegistration(sent, loop.time(), answer.json()["next"]["url"]))
                         break
                     assert answer.status_code == 503, answer.text
                     await asyncio.sleep(RETRY_SECONDS)
@@ -89,7 +89,7 @@ async def test_every_202_has_its_outcome_after_the_failover_and_the_first_new_on
     EVENTS.migrate(servers.primary_url)
     with running_processes(servers.url, tmp_path, 1) as [process]:
         key, event_id = await register_organizer_with_event(process, capacity=SEATS, waitinglist_capacity=WAITING)
-        crowd = Crowd(process, key, event_id)
+        crowd = PersistentCrowd(process, key, event_id)
         coming = asyncio.create_task(crowd.come())
         await crowd.has(100)
         before = await outcomes(process, key, [request.poll for request in crowd.accepted[:50]])

@@ -22,7 +22,7 @@ from holdfast.kit.mail.shards import MAX_READ_SECONDS
 from tests.faults.mail_senders import arrived, mail_senders, publish
 from tests.helpers.events_service import eventually, running_events, unlimited
 from tests.helpers.processes import Process, establish_organizers, register_all
-from tests.helpers.smtp import Server
+from tests.helpers.smtp import MailServer
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 KILLS = 200 if SOAK else 3
@@ -174,7 +174,7 @@ async def in_time(database_url: str) -> AsyncGenerator[None]:
         pytest.fail(f"After {TIMEOUT_SECONDS} s {pending} registrations are pending, and these mails wait: {waiting}")
 
 
-async def kill_now_and_then(processes: list[Process], server: Server) -> list[psutil.Process]:
+async def kill_now_and_then(processes: list[Process], server: MailServer) -> list[psutil.Process]:
     """Kill one process, and what writes the mails of the other, whenever some more mails have arrived.
 
     Returns what wrote mails for these processes.

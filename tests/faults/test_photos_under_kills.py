@@ -27,7 +27,7 @@ BETWEEN = 12
 """Answers from one kill to the next, on average."""
 
 
-class Organizer:
+class PhotoOrganizer:
     """An organizer who adds photos to its own event, and takes some of them off again."""
 
     def __init__(self, process: Process, number: int) -> None:
@@ -68,7 +68,7 @@ class Organizer:
 
 async def test_no_photo_is_lost_and_no_file_forgotten_whatever_is_killed(database_url: str, tmp_path: Path) -> None:
     with running_processes(database_url, tmp_path, 1) as (process,):
-        organizers = [Organizer(process, number) for number in range(6)]
+        organizers = [PhotoOrganizer(process, number) for number in range(6)]
         for organizer in organizers:
             await organizer.begin()
         over = asyncio.Event()
@@ -76,7 +76,7 @@ async def test_no_photo_is_lost_and_no_file_forgotten_whatever_is_killed(databas
         def added() -> int:
             return sum(len(organizer.added) for organizer in organizers)
 
-        async def keep_on(organizer: Organizer) -> None:
+        async def keep_on(organizer: PhotoOrganizer) -> None:
             while not over.is_set() and len(organizer.added - organizer.removed) < 40:
                 with contextlib.suppress(httpx2.TransportError):
                     await organizer.change_photos()

@@ -32,7 +32,7 @@ from tests.faults.stored_order import (
 from tests.helpers.events_service import eventually, queue_fields
 from tests.helpers.inventory_service import unlimited
 from tests.helpers.processes import (
-    Accepted,
+    AcceptedRegistration,
     Process,
     establish_organizers,
     outcomes,
@@ -60,7 +60,7 @@ CLIENTS = 8
 """How many connections each process has for registering, and as many for joining the queue."""
 
 
-class Crowd:
+class MixedCrowd:
     """People who register and visitors who join a queue, each by one process, until the crowd has ended.
 
     accepted    those who were answered with 202, by the process that answered
@@ -68,7 +68,7 @@ class Crowd:
     """
 
     def __init__(self, processes: list[Process], key: str, event_id: int, queue: str) -> None:
-        self.accepted: list[list[Accepted]] = [[] for _ in processes]
+        self.accepted: list[list[AcceptedRegistration]] = [[] for _ in processes]
         self.joined: list[str] = []
         self.mails_expected = 0
         self.ended = False
@@ -92,7 +92,7 @@ class Crowd:
                 sent = time.time()
                 answer = await insist(http, "/api/registrations", {"registration": person})
                 assert answer.status_code == 202, answer.text
-                self.accepted[process].append(Accepted(sent, time.time(), answer.json()["next"]["url"]))
+                self.accepted[process].append(AcceptedRegistration(sent, time.time(), answer.json()["next"]["url"]))
                 self.mails_expected += notify
                 await asyncio.sleep(PAUSE)
 
@@ -151,7 +151,7 @@ async def test_registrations_a_queue_and_mails_go_on_and_are_right_when_the_proc
             )
             establish_organizers(database_url)
             queue = await open_queue(processes[1], key)
-            crowd = Crowd(processes, key, event_id, queue)
+            crowd = MixedCrowd(processes, key, event_id, queue)
             coming = asyncio.create_task(crowd.come())
             await eventually(lambda: has(len(crowd.joined) > 100 and server.received))
             # The first has been there longest, and leads.
@@ -185,12 +185,12 @@ async def has(condition: object) -> bool:
     return bool(condition)
 
 
-async def answered(accepted: list[Accepted], since: float) -> bool:
+async def answered(accepted: list[AcceptedRegistration], since: float) -> bool:
     """Whether a client was answered who asked after that moment."""
     return any(request.sent > since for request in accepted)
 
 
-async def others_go_on(crowd: Crowd, number: int, began: float) -> None:
+async def others_go_on(crowd: MixedCrowd, number: int, began: float) -> None:
     """When the other processes have answered a client who asked since."""
     others = [requests for other, requests in enumerate(crowd.accepted) if other != number]
     visitors = len(crowd.joined)
@@ -199,7 +199,7 @@ async def others_go_on(crowd: Crowd, number: int, began: float) -> None:
     await eventually(lambda: has(len(crowd.joined) > visitors))
 
 
-def assert_the_queue_is_right(database_url: str, crowd: Crowd) -> None:
+def assert_the_queue_is_right(database_url: str, crowd: MixedCrowd) -> None:
     """Everybody has one place, the first came first, and in no second more were let in than may be."""
     tickets, released = stored_tickets(database_url)
     assert set(crowd.joined) <= tickets.keys()

@@ -19,7 +19,7 @@ from holdfast.kit.security.http_client import HttpClient
 from tests.helpers.background_loops import at_work
 from tests.helpers.events_service import eventually
 from tests.helpers.processes import Process, organizer_at, port_that_stays_free, register_all, running_processes
-from tests.helpers.webhook_receiver import Answer, Received, receiving
+from tests.helpers.webhook_receiver import ReceivedMessage, ReceiverAnswer, receiving
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 KILLS = 150 if SOAK else 4
@@ -51,7 +51,7 @@ class Deliveries:
         self.is_calm = False
         self._chance = random.Random(7)
 
-    def answer(self, message: Received) -> Answer:
+    def answer(self, message: ReceivedMessage) -> ReceiverAnswer:
         """What a receiver answers."""
         endpoint = message.path.removeprefix("/")
         key = (endpoint, message.id)
@@ -64,19 +64,19 @@ class Deliveries:
         self.copies[key] += 1
         chance = 1.0 if self.is_calm else self._chance.random()
         if chance < 0.01:
-            return Answer(500)
+            return ReceiverAnswer(500)
         if chance < 0.02:
-            return Answer(0)
+            return ReceiverAnswer(0)
         if chance < 0.022:
-            return Answer(-1)
+            return ReceiverAnswer(-1)
         if chance < 0.03:
-            return Answer(429, {"Retry-After": "1"})
+            return ReceiverAnswer(429, {"Retry-After": "1"})
         content = message.content
         subject, number = content["subject"], content["number"]
         if endpoint == "ordered" and message.id not in self.acknowledged[endpoint]:
             self.order[subject].append(number)
         self.acknowledged[endpoint][message.id] = subject, number
-        return Answer(closes=chance < 0.1)
+        return ReceiverAnswer(closes=chance < 0.1)
 
 
 async def test_webhooks_are_acknowledged_under_kills_and_their_numbers_have_no_gaps(

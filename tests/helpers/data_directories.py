@@ -39,7 +39,7 @@ sys.stdin.read()
 """
 
 
-class User:
+class DatabaseUser:
     """A process that uses databases of a data directory until it is told to end."""
 
     def __init__(self, data_dir: Path, *names: str) -> None:
@@ -66,7 +66,7 @@ class User:
         return self.urls[0]
 
     @staticmethod
-    def start(*users: "User") -> None:
+    def start(*users: "DatabaseUser") -> None:
         """Let them start the server, all at the same time."""
         for user in users:
             user.go()
@@ -74,7 +74,7 @@ class User:
             user.urls = [user._line() for _ in user.names]
 
     @staticmethod
-    def end(*users: "User") -> None:
+    def end(*users: "DatabaseUser") -> None:
         """Let them end by themselves, all at the same time."""
         for user in users:
             assert user.process.stdin
@@ -95,14 +95,14 @@ class User:
 
 
 @contextlib.contextmanager
-def start_users(data_dir: Path, *names: str) -> Generator[list[User]]:
+def start_users(data_dir: Path, *names: str) -> Generator[list[DatabaseUser]]:
     """Processes that started together, each with one database."""
     with contextlib.ExitStack() as stack:
-        users: list[User] = []
+        users: list[DatabaseUser] = []
         for name in names:
-            users.append(User(data_dir, name))
+            users.append(DatabaseUser(data_dir, name))
             stack.callback(users[-1].close)
-        User.start(*users)
+        DatabaseUser.start(*users)
         yield users
 
 

@@ -40,7 +40,7 @@ def known(schema: Schema) -> st.SearchStrategy[str] | None:
     return None
 
 
-class Served(NamedTuple):
+class ServedInventory(NamedTuple):
     """The service in a process of its own, and what it says of its tools."""
 
     http: httpx2.Client
@@ -54,7 +54,7 @@ def rpc(http: httpx2.Client, method: str, **params: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def served(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedInventory]:
     """A furnished shop, asked by its agent. What has happened to its books by the end is right."""
     data: Path = tmp_path_factory.mktemp("data")
     with scratch_database(inventory_template, "generated_inventory") as url:
@@ -69,7 +69,7 @@ def served(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) ->
             httpx2.Client(base_url=process.url, headers={"authorization": f"Bearer {key}"}, timeout=30) as http,
         ):
             tools = {tool["name"]: tool for tool in rpc(http, "tools/list")["result"]["tools"]}
-            yield Served(http, tools)
+            yield ServedInventory(http, tools)
 
         async def differences() -> list[str]:
             async with running_inventory(unlimited(url, data)) as inventory:
@@ -79,14 +79,16 @@ def served(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_input_and_output_schemas_of_tools_are_valid_json_schemas(served: Served, tool: str) -> None:
+def test_input_and_output_schemas_of_tools_are_valid_json_schemas(served: ServedInventory, tool: str) -> None:
     for name in ("inputSchema", "outputSchema"):
         Draft202012Validator.check_schema(served.tools[tool][name])
         assert served.tools[tool][name]["type"] == "object"
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_arguments_that_fit_the_schema_are_answered_as_promised_or_refused_in_words(served: Served, tool: str) -> None:
+def test_arguments_that_fit_the_schema_are_answered_as_promised_or_refused_in_words(
+    served: ServedInventory, tool: str
+) -> None:
     about = served.tools[tool]
 
     @settings(

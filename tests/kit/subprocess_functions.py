@@ -11,14 +11,14 @@ PATH = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPA
 """Where the other process finds this module: the `PYTHONPATH` to be set."""
 
 
-class Sum(Struct):
+class Addends(Struct):
     """Two numbers to be added."""
 
     left: int
     right: int
 
 
-def added(sum: Sum) -> tuple[int, int]:
+def added(sum: Addends) -> tuple[int, int]:
     """The sum, and the process that made it."""
     print("this is no answer")
     return sum.left + sum.right, os.getpid()

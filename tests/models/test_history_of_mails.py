@@ -17,7 +17,7 @@ from holdfast.kit.mail.shards import MAX_READ_SECONDS
 from tests.faults.mail_senders import arrived, mail_senders, publish
 from tests.helpers.events_service import eventually
 from tests.helpers.processes import Process, establish_organizers, register_all
-from tests.helpers.smtp import BREAK, NEVER, Server
+from tests.helpers.smtp import BREAK, NEVER, MailServer
 from tests.models.history import agree
 from tests.models.machine import SOAK
 
@@ -39,7 +39,7 @@ AWAY_SECONDS = 600 if SOAK else 2
 class Mailboxes:
     """The mails of all people, the processes that send them, and the mail server that takes some of them late."""
 
-    def __init__(self, database_url: str, processes: list[Process], server: Server) -> None:
+    def __init__(self, database_url: str, processes: list[Process], server: MailServer) -> None:
         self._database_url = database_url
         self._processes = processes
         self._server = server
@@ -144,7 +144,7 @@ async def test_mails_arrive_in_order_while_processes_and_the_mail_server_fail(
     explain(database_url, server, mailboxes)
 
 
-def explain(database_url: str, server: Server, mailboxes: Mailboxes) -> None:
+def explain(database_url: str, server: MailServer, mailboxes: Mailboxes) -> None:
     """Fail unless what has arrived agrees with what was stored, and with what has failed."""
     with psycopg.connect(database_url) as connection:
         rows = connection.execute("select id, recipient, outcome from mails order by id").fetchall()

@@ -25,7 +25,7 @@ from holdfast_demo.stripe.errors import Fault, StripeRefusal
 from tests.helpers.event_visitor import Visitor
 from tests.helpers.events_service import unlimited
 from tests.helpers.payments import PaymentScene, open_payment_scene
-from tests.models.machine import SOAK, Machine, Stage, explore, open_stage
+from tests.models.machine import SOAK, Machine, MachineStage, explore, open_stage
 
 OPERATIONS = 20_000 if SOAK else 400
 
@@ -60,7 +60,7 @@ that was never paid, or that the money was given back for; who paid in time, and
 class Market(Machine):
     """A paid event, five people, a payment processor, and everything that can go wrong between them."""
 
-    def __init__(self, stage: Stage[PaymentScene]) -> None:
+    def __init__(self, stage: MachineStage[PaymentScene]) -> None:
         super().__init__()
         self.stage = stage
         self.scene = stage.service

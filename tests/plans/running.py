@@ -38,7 +38,7 @@ SMALL = {
 """Tables without many rows in either service, and why."""
 
 
-class Work(ABC):
+class PlanWork(ABC):
     """A service on connections that have statements explained, and a person in whose browser its pages are opened."""
 
     def __init__(

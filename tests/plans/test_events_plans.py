@@ -175,7 +175,7 @@ async def furnish(scene: PaymentScene) -> tuple[Client, Browser]:
     return ada, browser
 
 
-class Work(running.Work):
+class EventsWork(running.PlanWork):
     """The service, and an organizer who has its pages open.
 
     ann    the numbers in the links that Ann has
@@ -275,7 +275,7 @@ def few_first() -> Iterator[None]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def work(url: str, few_first: None, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Work]:
+async def work(url: str, few_first: None, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[EventsWork]:
     """The service in a database that was filled after everything had run once, while there was little in it."""
     async with open_payment_scene(unlimited(url, tmp_path_factory.mktemp("data"))) as scene:
         ada, browser = await furnish(scene)
@@ -286,25 +286,25 @@ async def work(url: str, few_first: None, tmp_path_factory: pytest.TempPathFacto
             """
         )
         settings, ann = scene.service.database.resources.settings, {"arrival": arrival, "issued": issued}
-        async with Work(settings, ada, browser.http.cookies, ann).filled(fill) as work:
+        async with EventsWork(settings, ada, browser.http.cookies, ann).filled(fill) as work:
             yield work
 
 
-async def test_every_table_of_the_plans_has_thousands_of_rows(work: Work, url: str) -> None:
+async def test_every_table_of_the_plans_has_thousands_of_rows(work: EventsWork, url: str) -> None:
     assert not_filled(url, SMALL) == ""
 
 
-async def test_every_statement_reads_few_rows_right_after_a_load(work: Work) -> None:
+async def test_every_statement_reads_few_rows_right_after_a_load(work: EventsWork) -> None:
     assert await work.wrong(EXCEPTIONS | UNTIL_ANALYZED) == ""
 
 
-async def test_every_statement_reads_few_rows(work: Work, url: str) -> None:
+async def test_every_statement_reads_few_rows(work: EventsWork, url: str) -> None:
     await asyncio.to_thread(analyze, url)  # loops go on meanwhile
 
     assert await work.wrong(EXCEPTIONS) == ""
 
 
-async def test_a_missing_index_is_found_by_the_plans(work: Work, url: str) -> None:
+async def test_a_missing_index_is_found_by_the_plans(work: EventsWork, url: str) -> None:
     [listing] = (operation for operation in service.ALL_OPERATIONS if operation.name == "search_registrations")
     with filling(url) as connection:
         connection.execute("drop index registrations_of_event")

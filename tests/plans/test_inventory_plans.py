@@ -137,7 +137,7 @@ async def _replay_ids(reader: Reader) -> list[tuple[int]]:
     return await reader.tuples("select replay_id from replays where result is null and error is null")
 
 
-class Work(running.Work):
+class InventoryWork(running.PlanWork):
     """The service, and a merchant who has its pages open."""
 
     def __init__(self, scene: SyncScene, cookies: httpx2.Cookies) -> None:
@@ -232,7 +232,7 @@ def url(inventory_template: str) -> Iterator[str]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def work(url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Work]:
+async def work(url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InventoryWork]:
     """The service in a database that was filled after everything had run once, while there was little in it."""
     async with open_pooled_shop(unlimited(url, tmp_path_factory.mktemp("data"))) as scene:
         merchant = MerchantAtPlatform(scene)
@@ -251,25 +251,25 @@ async def work(url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncItera
         await run_sql(scene.inventory.database, DELIVERED)
         await run_sql(scene.inventory.database, LIMITED)
         await run_sql(scene.inventory.database, OWNER, shop_id=scene.shop.id)
-        async with Work(scene, merchant.http.cookies).filled(fill) as work:
+        async with InventoryWork(scene, merchant.http.cookies).filled(fill) as work:
             yield work
 
 
-async def test_every_table_of_the_plans_has_thousands_of_rows(work: Work, url: str) -> None:
+async def test_every_table_of_the_plans_has_thousands_of_rows(work: InventoryWork, url: str) -> None:
     assert not_filled(url, SMALL) == ""
 
 
-async def test_every_statement_reads_few_rows_right_after_a_load(work: Work) -> None:
+async def test_every_statement_reads_few_rows_right_after_a_load(work: InventoryWork) -> None:
     assert await work.wrong(EXCEPTIONS | UNTIL_ANALYZED) == ""
 
 
-async def test_every_statement_reads_few_rows(work: Work, url: str) -> None:
+async def test_every_statement_reads_few_rows(work: InventoryWork, url: str) -> None:
     await asyncio.to_thread(analyze, url)  # loops go on meanwhile
 
     assert await work.wrong(EXCEPTIONS) == ""
 
 
-async def test_a_missing_index_is_found_by_the_plans(work: Work, url: str) -> None:
+async def test_a_missing_index_is_found_by_the_plans(work: InventoryWork, url: str) -> None:
     [adjust] = (operation for operation in api.OPERATIONS if operation.name == "adjust_pool_quantity")
     with filling(url) as connection:
         connection.execute("drop index members_of_pool; alter table members drop constraint members_pkey")

@@ -41,7 +41,7 @@ mutation Adjust($input: InventoryAdjustQuantitiesInput!, $key: String!) {{
 """
 
 
-class Stage:
+class PlatformStage:
     """A platform, and what an app does with it. `live`: how many of each variant the app says can be sold."""
 
     def __init__(self, double: ShopifyDouble, recorder: WebhookRecorder, http: httpx2.AsyncClient) -> None:
@@ -116,7 +116,7 @@ class Stage:
 
 
 @contextlib.asynccontextmanager
-async def run_platform(path: Path | None = None) -> AsyncGenerator[Stage]:
+async def run_platform(path: Path | None = None) -> AsyncGenerator[PlatformStage]:
     """A platform that runs, for as long as the block lasts; its shop has no app yet. Nothing goes over the network."""
 
     async def visit(request: Request) -> Response:
@@ -137,14 +137,14 @@ async def run_platform(path: Path | None = None) -> AsyncGenerator[Stage]:
             double.app.router.lifespan_context(double.app),
             httpx2.AsyncClient(base_url=ADDRESS, transport=double.state.transport) as http,
         ):
-            stage = Stage(double, recorder, http)
+            stage = PlatformStage(double, recorder, http)
             yield stage
     finally:
         double.close()
 
 
 @contextlib.asynccontextmanager
-async def run_platform_with_app(path: Path | None = None) -> AsyncGenerator[Stage]:
+async def run_platform_with_app(path: Path | None = None) -> AsyncGenerator[PlatformStage]:
     """A platform that runs, with a shop that sells honey and has the app."""
     async with run_platform(path) as stage:
         stage.double.open(DOMAIN)

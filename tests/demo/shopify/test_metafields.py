@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.demo.shopify.stage import DOMAIN, Stage
+from tests.demo.shopify.stage import DOMAIN, PlatformStage
 
 WRITE = (
     "mutation($metafields: [MetafieldsSetInput!]!) { metafieldsSet(metafields: $metafields) {"
@@ -11,18 +11,18 @@ WRITE = (
 READ = '{ productVariant(id: "%s") { metafield(namespace: "$app:stock", key: "pools") { value compareDigest } } }'
 
 
-def written(stage: Stage, **fields: Any) -> dict[str, Any]:
+def written(stage: PlatformStage, **fields: Any) -> dict[str, Any]:
     usual = {"ownerId": stage.variants[0].gid, "namespace": "$app:stock", "key": "pools", "type": "json", "value": "{}"}
     return usual | fields
 
 
-def allow(stage: Stage, *scopes: str) -> None:
+def allow(stage: PlatformStage, *scopes: str) -> None:
     shop = stage.double.shop(DOMAIN)
     shop.scopes = [*shop.scopes, *scopes]
     stage.double.state.store.put(DOMAIN, shop)
 
 
-async def test_a_variant_is_written_only_with_the_scope_for_products(stage: Stage) -> None:
+async def test_a_variant_is_written_only_with_the_scope_for_products(stage: PlatformStage) -> None:
     code, message = await stage.refuses(WRITE, metafields=[written(stage)])
     assert (code, "`write_products`" in message) == ("ACCESS_DENIED", True)
     assert (await stage.data(READ % stage.variants[0].gid))["productVariant"]["metafield"] is None
@@ -36,7 +36,7 @@ async def test_a_variant_is_written_only_with_the_scope_for_products(stage: Stag
     assert stored == {"value": "{}", "compareDigest": metafield["compareDigest"]}
 
 
-async def test_values_and_names_that_are_wrong_are_refused_and_nothing_is_written(stage: Stage) -> None:
+async def test_values_and_names_that_are_wrong_are_refused_and_nothing_is_written(stage: PlatformStage) -> None:
     allow(stage, "write_products")
     wrong: dict[str, dict[str, Any]] = {
         "INVALID_VALUE value": {"value": "{"},

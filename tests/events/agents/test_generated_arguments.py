@@ -58,7 +58,7 @@ ANYTHING = st.recursive(
 )
 
 
-class Served:
+class ServedAgents:
     """The service in a process of its own, without background work, and all that it stores."""
 
     def __init__(self, http: httpx2.Client, connection: psycopg.Connection) -> None:
@@ -98,7 +98,7 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(template_url: str, processor_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(template_url: str, processor_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedAgents]:
     """The service for all tests of the module; fails at their end if the service has logged a failure."""
     data = tmp_path_factory.mktemp("data")
     with scratch_database(template_url, "generated_arguments") as url:
@@ -118,7 +118,7 @@ def served(template_url: str, processor_url: str, tmp_path_factory: pytest.TempP
             httpx2.Client(base_url=process.url, headers={"authorization": f"Bearer {key}"}, timeout=30) as http,
             psycopg.connect(url, autocommit=True) as connection,
         ):
-            yield Served(http, connection)
+            yield ServedAgents(http, connection)
             (log,) = data.glob("server-*.log")
             assert failures_in(log.read_text().splitlines()) == []
 
@@ -155,7 +155,9 @@ def refused(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 @every_tool
-def test_arguments_that_fit_the_schema_are_answered_as_promised_or_refused_in_words(served: Served, tool: str) -> None:
+def test_arguments_that_fit_the_schema_are_answered_as_promised_or_refused_in_words(
+    served: ServedAgents, tool: str
+) -> None:
     about = served.tools[tool]
 
     @generated(50)
@@ -172,7 +174,7 @@ def test_arguments_that_fit_the_schema_are_answered_as_promised_or_refused_in_wo
 
 
 @every_tool
-def test_an_argument_that_does_not_fit_the_schema_is_refused_by_name(served: Served, tool: str) -> None:
+def test_an_argument_that_does_not_fit_the_schema_is_refused_by_name(served: ServedAgents, tool: str) -> None:
     schema = served.tools[tool]["inputSchema"]
     names = st.sampled_from([*schema["properties"]]) | st.text(max_size=20) if schema["properties"] else st.text()
 
@@ -192,7 +194,7 @@ def test_an_argument_that_does_not_fit_the_schema_is_refused_by_name(served: Ser
 
 
 @every_tool
-def test_a_missing_argument_is_refused_by_name(served: Served, tool: str) -> None:
+def test_a_missing_argument_is_refused_by_name(served: ServedAgents, tool: str) -> None:
     schema = served.tools[tool]["inputSchema"]
 
     @generated(20)
@@ -209,7 +211,7 @@ def test_a_missing_argument_is_refused_by_name(served: Served, tool: str) -> Non
 
 
 @every_tool
-def test_arguments_that_are_no_object_are_a_protocol_error(served: Served, tool: str) -> None:
+def test_arguments_that_are_no_object_are_a_protocol_error(served: ServedAgents, tool: str) -> None:
     @generated(20)
     @given(ANYTHING.filter(lambda value: not isinstance(value, dict | None)))
     def is_protocol_error(arguments: Any) -> None:

@@ -31,7 +31,7 @@ def base_url(database_url: str, tmp_path: Path) -> Iterator[str]:
         yield process.url
 
 
-class Agent:
+class ReadingAgent:
     """An agent that has read the text, and follows it."""
 
     def __init__(self, client: Client, handbook: Handbook) -> None:
@@ -89,7 +89,7 @@ def refusal(result: CallToolResult) -> dict[str, Any]:
 
 
 @contextlib.asynccontextmanager
-async def arrived(base_url: str, mode: ConnectMode, version: str) -> AsyncGenerator[Agent]:
+async def arrived(base_url: str, mode: ConnectMode, version: str) -> AsyncGenerator[ReadingAgent]:
     """An agent who knew an address, and has got itself a key and a connection from what is written there."""
     async with httpx2.AsyncClient() as http:
         handbook = Handbook((await http.get(f"{base_url}/agents.md")).text)
@@ -106,7 +106,7 @@ async def arrived(base_url: str, mode: ConnectMode, version: str) -> AsyncGenera
         Client(streamable_http_client(server["url"], http_client=http), mode=mode) as client,
     ):
         assert client.protocol_version == version
-        yield Agent(client, handbook)
+        yield ReadingAgent(client, handbook)
 
 
 @eras

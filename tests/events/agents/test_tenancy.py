@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from holdfast.events.settings import Settings
 from tests.events.agents.samples import TOOLS, agent, both_eras
-from tests.events.agents.two_organizers import LISTS, UPLOAD, Organizer, TwoOrganizers, content_text
+from tests.events.agents.two_organizers import LISTS, UPLOAD, ProbedOrganizer, TwoOrganizers, content_text
 from tests.events.oauth.authorization_server import authorization_server
 from tests.events.refusal_scene import in_one_loop
 from tests.helpers.agents import problem_of
@@ -32,7 +32,7 @@ async def met(settings: Settings, credential: str) -> AsyncGenerator[TwoOrganize
         authorization_server() as server,
         running_events(settings.model_copy(update={"oauth_issuer": server.issuer})) as service,
     ):
-        eve = Organizer(await service.organizer("Eve Events", email="eve@example.com"))
+        eve = ProbedOrganizer(await service.organizer("Eve Events", email="eve@example.com"))
         await eve.furnish(service, "ann")
         await service.settle()
         token = server.token(sub="eve", email="eve@example.com", email_verified=True)

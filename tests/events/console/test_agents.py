@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.accounts.agents.agents_page import ConnectionDetails
 from holdfast.events.settings import Settings
-from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, Person, serve_furnished
+from tests.events.oauth_server.oauth_server_scene import ConsentingPerson, OAuthServerScene, serve_furnished
 from tests.helpers.agents import Agent
 from tests.helpers.events_service import event_fields, queue_fields, running_events
 
@@ -29,7 +29,7 @@ def text(page: httpx2.Response) -> str:
     return " ".join(unescape(re.sub(r"<[^>]*>", "", f"<main{main}")).split())
 
 
-async def agents_page(person: Person, path: str = "") -> httpx2.Response:
+async def agents_page(person: ConsentingPerson, path: str = "") -> httpx2.Response:
     page = await person.http.get(f"/console/agents{path}")
     assert page.status_code == 200, page.text
     return page

@@ -8,7 +8,12 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.events.console.organizer_scene import FOREIGN
-from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, Person, issued_tokens, serve_furnished
+from tests.events.oauth_server.oauth_server_scene import (
+    ConsentingPerson,
+    OAuthServerScene,
+    issued_tokens,
+    serve_furnished,
+)
 from tests.helpers.form_browser import token
 
 
@@ -18,11 +23,11 @@ async def scene(settings: Settings) -> AsyncIterator[OAuthServerScene]:
         yield scene
 
 
-async def apps(person: Person) -> str:
+async def apps(person: ConsentingPerson) -> str:
     return (await person.http.get("/console/agents")).text
 
 
-async def disconnect(person: Person, app: str, **headers: str) -> httpx2.Response:
+async def disconnect(person: ConsentingPerson, app: str, **headers: str) -> httpx2.Response:
     """Send the form, with the token of another one."""
     page = await person.http.get("/console/agents")
     form = {"token": token(page), "app": app}

@@ -14,10 +14,10 @@ from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.webhooks import endpoints
 from holdfast.kit.webhooks.verifying import VERIFYING
 from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_scene
-from tests.events.webhooks.programs import Program, Programs, programs_of
+from tests.events.webhooks.programs import OrganizerProgram, OrganizerPrograms, programs_of
 from tests.helpers.events_service import Service, running_events
 from tests.helpers.form_browser import main_text
-from tests.helpers.webhook_receiver import Answer, Received
+from tests.helpers.webhook_receiver import ReceivedMessage, ReceiverAnswer
 
 SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]+")
 PAGE = "/console/webhooks"
@@ -32,11 +32,11 @@ async def scene(service: Service) -> OrganizerScene:
 
 
 @pytest.fixture
-async def program(scene: OrganizerScene, programs: Programs) -> Program:
+async def program(scene: OrganizerScene, programs: OrganizerPrograms) -> OrganizerProgram:
     return await programs.add(scene.ada, types=["event.created", "event.cancelled"])
 
 
-def path_of(program: Program) -> str:
+def path_of(program: OrganizerProgram) -> str:
     return f"{PAGE}/{program.endpoint['id']}"
 
 
@@ -158,7 +158,9 @@ async def test_a_form_that_is_refused_says_what_to_enter_and_keeps_what_was_type
     assert f'value="{fields["url"]}"' in refused.text
 
 
-async def test_a_test_is_sent_and_stands_in_the_list_with_its_answer(scene: OrganizerScene, program: Program) -> None:
+async def test_a_test_is_sent_and_stands_in_the_list_with_its_answer(
+    scene: OrganizerScene, program: OrganizerProgram
+) -> None:
     sent = await scene.browser.send(path_of(program), do="test")
     await program.deliver()
 
@@ -188,9 +190,11 @@ async def test_pages_that_are_looked_at_use_up_no_limit(settings: Settings) -> N
     assert tests == [303, 429]
 
 
-async def test_a_message_is_shown_with_each_attempt_and_sent_again(scene: OrganizerScene, program: Program) -> None:
+async def test_a_message_is_shown_with_each_attempt_and_sent_again(
+    scene: OrganizerScene, program: OrganizerProgram
+) -> None:
     statuses = [500, 0, 204, 204]
-    program.receiver.answer = lambda _: Answer(statuses.pop(0))
+    program.receiver.answer = lambda _: ReceiverAnswer(statuses.pop(0))
     await scene.ada.create_event(title="<i>Jazz</i>")
     for _ in range(3):
         await program.deliver()
@@ -211,11 +215,11 @@ async def test_a_message_is_shown_with_each_attempt_and_sent_again(scene: Organi
     assert [received.id for received in program.receiver.received] == [message.id] * 4
 
 
-async def test_a_message_says_what_it_waits_for(scene: OrganizerScene, program: Program) -> None:
-    async def page_of(message: Received) -> str:
+async def test_a_message_says_what_it_waits_for(scene: OrganizerScene, program: OrganizerProgram) -> None:
+    async def page_of(message: ReceivedMessage) -> str:
         return main_text(await scene.browser.get(f"{path_of(program)}/messages/{message.id}"))
 
-    program.receiver.answer = lambda _: Answer(500)
+    program.receiver.answer = lambda _: ReceiverAnswer(500)
     await scene.ada.create_event()
     await program.deliver()
     [message] = program.receiver.received
@@ -250,7 +254,9 @@ async def test_the_manual_of_webhooks_has_the_program_that_verifies_and_every_ty
     ]
 
 
-async def test_an_address_is_changed_paused_activated_and_deleted(scene: OrganizerScene, program: Program) -> None:
+async def test_an_address_is_changed_paused_activated_and_deleted(
+    scene: OrganizerScene, program: OrganizerProgram
+) -> None:
     path = path_of(program)
     edited = await scene.browser.send(f"{path}/edit", url=program.receiver.url, which="all")
     assert edited.headers["location"] == f"{path}?done=edit"
@@ -271,7 +277,7 @@ async def test_an_address_is_changed_paused_activated_and_deleted(scene: Organiz
 
 
 async def test_a_new_secret_is_shown_once_and_signs_beside_the_one_before(
-    scene: OrganizerScene, program: Program
+    scene: OrganizerScene, program: OrganizerProgram
 ) -> None:
     made = await scene.browser.send(f"{path_of(program)}/secret")
     await scene.browser.send(path_of(program), do="test")
@@ -283,15 +289,15 @@ async def test_a_new_secret_is_shown_once_and_signs_beside_the_one_before(
         Webhook(present).verify(message.body, message.headers)
 
 
-async def test_failed_messages_are_listed_and_all_sent_again(scene: OrganizerScene, program: Program) -> None:
-    program.receiver.answer = lambda _: Answer(500)
+async def test_failed_messages_are_listed_and_all_sent_again(scene: OrganizerScene, program: OrganizerProgram) -> None:
+    program.receiver.answer = lambda _: ReceiverAnswer(500)
     for _ in range(3):
         await scene.ada.create_event()
     await program.deliver()
     await scene.service.run_sql("update webhook_deliveries set status = 'failed', due_at = null, ended_at = now()")
     failed = await scene.browser.get(f"{path_of(program)}?delivery=failed")
     assert len({*re.findall("messages/(msg_[0-9]+)", failed.text)}) == 3
-    program.receiver.answer = lambda _: Answer()
+    program.receiver.answer = lambda _: ReceiverAnswer()
 
     resent = await scene.browser.send(f"{path_of(program)}?delivery=failed", action=path_of(program), do="resend")
     assert "3 messages that failed are being sent again." in await scene.page(resent.headers["location"])
@@ -302,7 +308,7 @@ async def test_failed_messages_are_listed_and_all_sent_again(scene: OrganizerSce
 
 
 async def test_more_failed_messages_than_one_press_sends_have_the_button_for_the_others(
-    scene: OrganizerScene, program: Program, monkeypatch: pytest.MonkeyPatch
+    scene: OrganizerScene, program: OrganizerProgram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(endpoints, "MAX_RESENT", 2)
     for _ in range(3):
@@ -321,9 +327,9 @@ async def test_more_failed_messages_than_one_press_sends_have_the_button_for_the
 
 
 async def test_a_webhook_says_how_many_messages_wait_and_how_many_failed(
-    scene: OrganizerScene, program: Program, monkeypatch: pytest.MonkeyPatch
+    scene: OrganizerScene, program: OrganizerProgram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program.receiver.answer = lambda _: Answer(500)
+    program.receiver.answer = lambda _: ReceiverAnswer(500)
     for _ in range(3):
         await scene.ada.create_event()
     await program.deliver()
@@ -340,7 +346,7 @@ async def test_a_webhook_says_how_many_messages_wait_and_how_many_failed(
 
 
 async def test_the_messages_of_a_time_are_counted_before_they_are_sent_again(
-    scene: OrganizerScene, program: Program
+    scene: OrganizerScene, program: OrganizerProgram
 ) -> None:
     for _ in range(3):
         await scene.ada.create_event()
@@ -366,7 +372,7 @@ async def test_the_messages_of_a_time_are_counted_before_they_are_sent_again(
 
 
 async def test_more_messages_of_a_time_than_one_press_sends_are_sent_by_further_presses(
-    scene: OrganizerScene, program: Program, monkeypatch: pytest.MonkeyPatch
+    scene: OrganizerScene, program: OrganizerProgram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(endpoints, "MAX_RESENT", 2)
     for _ in range(5):
@@ -389,7 +395,7 @@ async def test_more_messages_of_a_time_than_one_press_sends_are_sent_by_further_
 
 @pytest.mark.parametrize("query", ["since=", "since=yesterday", "since=2027-05-01T11:59&until=soon"])
 async def test_a_time_of_messages_that_cannot_be_read_is_refused_with_an_example(
-    scene: OrganizerScene, program: Program, query: str
+    scene: OrganizerScene, program: OrganizerProgram, query: str
 ) -> None:
     refused = await scene.browser.get(f"{path_of(program)}/resend?{query}")
 
@@ -397,7 +403,7 @@ async def test_a_time_of_messages_that_cannot_be_read_is_refused_with_an_example
     assert "Enter a date and a time, such as 2030-01-31T18:00." in main_text(refused)
 
 
-async def test_long_lists_have_pages(scene: OrganizerScene, program: Program) -> None:
+async def test_long_lists_have_pages(scene: OrganizerScene, program: OrganizerProgram) -> None:
     await scene.service.run_sql(
         "insert into webhook_messages (tenant_id, type, subject, data)"
         " select tenant_id, 'event.created', 'event 1', '{}' from webhook_endpoints, generate_series(1, 25)"
@@ -410,7 +416,7 @@ async def test_long_lists_have_pages(scene: OrganizerScene, program: Program) ->
     assert len({*re.findall("messages/(msg_[0-9]+)", first + second)}) == 25
 
 
-async def test_an_address_of_another_organizer_is_not_found(scene: OrganizerScene, programs: Programs) -> None:
+async def test_an_address_of_another_organizer_is_not_found(scene: OrganizerScene, programs: OrganizerPrograms) -> None:
     foreign = await programs.add(scene.bob)
     path = path_of(foreign)
 
@@ -421,7 +427,7 @@ async def test_an_address_of_another_organizer_is_not_found(scene: OrganizerScen
     assert await scene.service.run_sql("select count(*) from webhook_endpoints where status = 'active'") == [(1,)]
 
 
-async def test_the_pages_are_in_german_too(service: Service, programs: Programs) -> None:
+async def test_the_pages_are_in_german_too(service: Service, programs: OrganizerPrograms) -> None:
     scene = await open_scene(service, language="de")
     program = await programs.add(scene.ada)
     await scene.browser.send(path_of(program), do="test")

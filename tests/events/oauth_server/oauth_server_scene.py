@@ -24,7 +24,7 @@ REDIRECT = "https://app.example/done"
 Parameters = Mapping[str, str]
 
 
-class Person:
+class ConsentingPerson:
     """A person at a browser. It keeps cookies, and follows no redirects by itself."""
 
     def __init__(self, service: Service, cookie: str | None = None, language: str = "en") -> None:
@@ -97,7 +97,7 @@ class App:
 class OAuthServerScene:
     """The service, an organizer who is signed in, and a client."""
 
-    def __init__(self, service: Service, ada: Client, person: Person, app: App) -> None:
+    def __init__(self, service: Service, ada: Client, person: ConsentingPerson, app: App) -> None:
         self.service = service
         self.ada = ada
         self.person = person
@@ -122,18 +122,20 @@ class OAuthServerScene:
         """Another client."""
         return await register_client(self.service, **metadata)
 
-    async def other_organizer(self, **fields: Any) -> tuple[Client, Person]:
+    async def other_organizer(self, **fields: Any) -> tuple[Client, ConsentingPerson]:
         """Another organizer, who is signed in."""
         other = await self.service.organizer(**fields)
         return other, await sign_in_person(self.service, other.id)
 
 
-async def sign_in_person(service: Service, account_id: int, language: str = "en", way: sessions.Way = "link") -> Person:
+async def sign_in_person(
+    service: Service, account_id: int, language: str = "en", way: sessions.Way = "link"
+) -> ConsentingPerson:
     """A person who has signed in."""
     if way == "link":
         await service.run_sql("update users set proved_at = now() where id = %(id)s", id=account_id)
     cookie = await service.database.transact(lambda tx: sessions.begin(tx, account_id, way, "a test"))
-    return Person(service, cookie, language)
+    return ConsentingPerson(service, cookie, language)
 
 
 async def register_client(service: Service, **metadata: Any) -> App:

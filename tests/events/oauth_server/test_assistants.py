@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.events.oauth_server.oauth_server_scene import App, OAuthServerScene, issued_tokens, serve_furnished
-from tests.events.oauth_server.published import Site, publish_site
+from tests.events.oauth_server.published import PublishedSite, publish_site
 from tests.events.oauth_server.signed_assertions import SigningClient
 
 KEYS = "/oauth/jwks.json"
@@ -180,7 +180,7 @@ async def test_assistants_connect_call_a_tool_and_refresh(
             await _connect(scene, assistant, None)
 
 
-async def _connect(scene: OAuthServerScene, assistant: Assistant, site: Site | None) -> None:
+async def _connect(scene: OAuthServerScene, assistant: Assistant, site: PublishedSite | None) -> None:
     http = scene.service.http
     server = await _authorization_server(http)
     if site:
@@ -224,7 +224,7 @@ async def _authorization_server(http: httpx2.AsyncClient) -> dict[str, Any]:
     return metadata
 
 
-def _published(assistant: Assistant, site: Site) -> SigningClient:
+def _published(assistant: Assistant, site: PublishedSite) -> SigningClient:
     """Publish the document of an assistant, and its keys. Returns what signs with them."""
     signer = SigningClient(site.address)
     site.about = {**assistant.about, "client_id": site.address}

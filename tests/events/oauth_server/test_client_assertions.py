@@ -18,7 +18,7 @@ from tests.events.oauth_server.oauth_server_scene import (
     serve_furnished,
     status_and_error,
 )
-from tests.events.oauth_server.published import Site, publish_site
+from tests.events.oauth_server.published import PublishedSite, publish_site
 from tests.events.oauth_server.signed_assertions import ISSUER, JWT_BEARER, SigningClient, signing_key
 from tests.helpers.cases import in_turn
 from tests.helpers.outside_servers import raw_answer
@@ -29,7 +29,7 @@ KEYS = "/keys.json"
 class Signer:
     """A client that publishes its document and its keys, and has been allowed something."""
 
-    def __init__(self, scene: OAuthServerScene, site: Site, key: RSAKey | ECKey) -> None:
+    def __init__(self, scene: OAuthServerScene, site: PublishedSite, key: RSAKey | ECKey) -> None:
         self.scene = scene
         self.site = site
         self.client = SigningClient(site.address, key=key)

@@ -8,8 +8,8 @@ from holdfast.accounts import sessions
 from holdfast.events.oauth_server import grants
 from tests.accounts.races import ending
 from tests.events.oauth_server.oauth_server_scene import (
+    ConsentingPerson,
     OAuthServerScene,
-    Person,
     action_in,
     redirect_parameters,
     sign_in_person,
@@ -154,7 +154,7 @@ async def test_a_consent_form_with_the_token_of_another_person_makes_no_grant(sc
 async def test_a_person_who_has_signed_out_cannot_allow_an_app(scene: OAuthServerScene) -> None:
     page = await scene.person.look(scene.app.query())
     form = {"token": token(page), "decision": "allow"}
-    response = await Person(scene.service).http.post(action_in(page), data=form)
+    response = await ConsentingPerson(scene.service).http.post(action_in(page), data=form)
 
     assert response.headers["location"].startswith("/sign-in?")
     assert await scene.service.run_sql("select from oauth_grants") == []

@@ -8,15 +8,21 @@ import pytest
 
 from holdfast.events.oauth_server.clients import DEFAULT_CACHE_SECONDS, MAX_CACHE_SECONDS, cache_seconds, is_address
 from holdfast.events.settings import Settings
-from tests.events.oauth_server.oauth_server_scene import App, OAuthServerScene, Person, issued_tokens, serve_furnished
-from tests.events.oauth_server.published import HOST, Site, publish_site
+from tests.events.oauth_server.oauth_server_scene import (
+    App,
+    ConsentingPerson,
+    OAuthServerScene,
+    issued_tokens,
+    serve_furnished,
+)
+from tests.events.oauth_server.published import HOST, PublishedSite, publish_site
 from tests.helpers.outside_servers import raw_answer
 
 
 class Publisher:
     """A client that describes itself, and the service that it asks."""
 
-    def __init__(self, scene: OAuthServerScene, site: Site) -> None:
+    def __init__(self, scene: OAuthServerScene, site: PublishedSite) -> None:
         self.scene = scene
         self.site = site
 
@@ -62,7 +68,7 @@ async def test_a_metadata_document_is_requested_as_json_without_cookies_or_crede
 
 
 async def test_a_metadata_document_is_not_fetched_for_a_person_who_is_not_signed_in(publisher: Publisher) -> None:
-    response = await Person(publisher.scene.service).look(publisher.app.query())
+    response = await ConsentingPerson(publisher.scene.service).look(publisher.app.query())
 
     assert response.headers["location"].startswith("/sign-in?")
     assert publisher.site.server.requests == []

@@ -18,8 +18,8 @@ from holdfast.events.oauth_server import grants
 from holdfast.events.oauth_server.model import Disconnect, ListConnections
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import person
-from tests.events.oauth_server.oauth_server_scene import ClientStorage, Person, sign_in_person
-from tests.events.oauth_server.published import Site, publish_site
+from tests.events.oauth_server.oauth_server_scene import ClientStorage, ConsentingPerson, sign_in_person
+from tests.events.oauth_server.published import PublishedSite, publish_site
 from tests.helpers.events_service import Client as Organizer
 from tests.helpers.events_service import Service
 from tests.helpers.serving import serve_events
@@ -31,7 +31,9 @@ class ClientScene:
     site    publishes the metadata document of the client; None: it has none
     """
 
-    def __init__(self, service: Service, url: str, ada: Organizer, browser: Person, site: Site | None) -> None:
+    def __init__(
+        self, service: Service, url: str, ada: Organizer, browser: ConsentingPerson, site: PublishedSite | None
+    ) -> None:
         self.site = site
         self.service = service
         self.url = url
@@ -69,7 +71,7 @@ class ClientScene:
 
 
 @contextlib.asynccontextmanager
-async def furnished(settings: Settings, site: Site | None = None) -> AsyncGenerator[ClientScene]:
+async def furnished(settings: Settings, site: PublishedSite | None = None) -> AsyncGenerator[ClientScene]:
     resources = {"documents": site.outbound} if site else {}
     async with serve_events(settings, resources=resources, oauth_builtin=True) as service:
         ada = await service.organizer()

@@ -25,7 +25,7 @@ from holdfast.events.pages.event.page import preview_path
 from holdfast.events.service import service as build_service
 from tests.events.mails.post import entry
 from tests.events.pages.own_registration import own_path
-from tests.events.queues.browser import Browser
+from tests.events.queues.browser import RoomBrowser
 from tests.events.queues.queue_scene import open_queue
 from tests.helpers.event_visitor import Visitor, field_value, page_state
 from tests.helpers.events_service import Client, Service
@@ -232,7 +232,7 @@ async def test_the_head_of_a_waiting_room_contains_no_web_address_of_an_unproved
     scene: OutboundTextScene,
 ) -> None:
     queue = await open_queue(scene.service, scene.stranger, title=TEXTS["title"])
-    browser = Browser(queue)
+    browser = RoomBrowser(queue)
     waiting = await browser.line_up()
     await queue.tick()
     released = await browser.look()

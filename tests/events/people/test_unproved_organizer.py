@@ -11,7 +11,7 @@ from holdfast.events.people import operations
 from holdfast.events.people.model import Erasure
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
-from tests.events.pages.own_data import Reader
+from tests.events.pages.own_data import OwnDataReader
 from tests.helpers.event_visitor import page_text
 from tests.helpers.events_service import Client, Service
 from tests.helpers.form_browser import Browser, token
@@ -119,7 +119,7 @@ async def test_a_person_just_signed_in_by_mail_reaches_the_data_before_saying_wh
     await ann.sign_in(EMAIL)
 
     led = await ann.send("/account/data")
-    page = Reader(service, led.headers["location"])
+    page = OwnDataReader(service, led.headers["location"])
     await page.open()
     file = await page.press("export")
     question = await page.press("erase")

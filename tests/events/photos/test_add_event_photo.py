@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.events.photos.site import Site, site_of
+from tests.events.photos.site import PhotoSite, site_of
 from tests.helpers.events_service import Service, running_events
 from tests.helpers.photos import (
     add_photos,
@@ -21,7 +21,7 @@ from tests.helpers.pictures import TYPES, frames, picture
 
 
 @pytest.mark.parametrize("content_type", TYPES)
-async def test_a_photo_is_downloaded_and_shown(service: Service, site: Site, content_type: str) -> None:
+async def test_a_photo_is_downloaded_and_shown(service: Service, site: PhotoSite, content_type: str) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     original = picture(content_type)
@@ -44,7 +44,7 @@ async def test_a_photo_is_downloaded_and_shown(service: Service, site: Site, con
     assert (data["image_urls"], data["primary_image_url"]) == ([added["url"]], added["url"])
 
 
-async def test_photos_are_appended_and_the_first_stays_primary(service: Service, site: Site) -> None:
+async def test_photos_are_appended_and_the_first_stays_primary(service: Service, site: PhotoSite) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     url = site.has("/poster.jpg", picture())
@@ -56,7 +56,7 @@ async def test_photos_are_appended_and_the_first_stays_primary(service: Service,
     assert first["key"] != second["key"]
 
 
-async def test_a_downloaded_photo_has_lost_what_the_camera_noted(service: Service, site: Site) -> None:
+async def test_a_downloaded_photo_has_lost_what_the_camera_noted(service: Service, site: PhotoSite) -> None:
     ada = await service.organizer()
     original = picture(comment=b"at home")
 
@@ -76,7 +76,9 @@ async def test_photos_are_kept_in_s3_as_on_the_disk(in_s3: Settings) -> None:
 
 
 @pytest.mark.parametrize("declared", ["", "application/octet-stream", "binary/octet-stream", "image/jpg", "IMAGE/JPEG"])
-async def test_a_photo_is_accepted_whatever_type_its_site_declares(service: Service, site: Site, declared: str) -> None:
+async def test_a_photo_is_accepted_whatever_type_its_site_declares(
+    service: Service, site: PhotoSite, declared: str
+) -> None:
     ada = await service.organizer()
 
     response = await add_photos(ada, await ada.create_event(), url=site.has("/photo", picture(), declared))
@@ -127,7 +129,9 @@ async def test_a_photo_needs_exactly_one_source(service: Service, source: dict[s
     await nothing_is_left(service, ada, event)
 
 
-async def test_a_photo_for_an_event_the_caller_may_not_change_is_not_downloaded(service: Service, site: Site) -> None:
+async def test_a_photo_for_an_event_the_caller_may_not_change_is_not_downloaded(
+    service: Service, site: PhotoSite
+) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     event = await ada.create_event()
     url = site.has("/a.jpg", picture())
@@ -140,7 +144,7 @@ async def test_a_photo_for_an_event_the_caller_may_not_change_is_not_downloaded(
     assert (await add_photos(await service.admin(), event, url=url)).status_code == 201
 
 
-async def test_photos_added_at_once_are_all_there(service: Service, site: Site) -> None:
+async def test_photos_added_at_once_are_all_there(service: Service, site: PhotoSite) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     url = site.has("/a.jpg", picture())

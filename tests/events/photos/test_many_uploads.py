@@ -22,7 +22,7 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.slots import TimeBudget
 from tests.events.crowds import Crowd, crowd_of
 from tests.events.photos.gate import Gate, program
-from tests.events.photos.site import Site
+from tests.events.photos.site import PhotoSite
 from tests.helpers.events_service import Client, Service, event_fields, eventually, running_events
 from tests.helpers.photos import add_photos, failing_fields, presign, put_upload, stored_files, upload
 from tests.helpers.pictures import encode_image, picture
@@ -206,7 +206,7 @@ async def test_requests_that_attach_uploads_count_against_the_limit_of_photos(
 
 
 async def test_an_organizer_has_a_limited_processor_time_for_decoding(
-    service: Service, site: Site, monkeypatch: pytest.MonkeyPatch
+    service: Service, site: PhotoSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     eve, ada = await service.organizer(is_proved=False), await service.organizer()
     hers, event = await eve.create_event(), await ada.create_event()

@@ -4,7 +4,7 @@ from typing import Any
 
 from holdfast.events.photos.model import MAX_IDLE_PHOTOS, MAX_PHOTOS
 from holdfast.events.settings import Settings
-from tests.events.photos.site import Site
+from tests.events.photos.site import PhotoSite
 from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.photos import add_photos, stored_files, upload
 from tests.helpers.pictures import picture
@@ -36,7 +36,7 @@ async def full_event(service: Service, client: Client) -> dict[str, Any]:
     return event
 
 
-async def test_an_event_shows_50_photos_at_most(service: Service, site: Site) -> None:
+async def test_an_event_shows_50_photos_at_most(service: Service, site: PhotoSite) -> None:
     ada = await service.organizer()
     event = await full_event(service, ada)
 
@@ -46,7 +46,7 @@ async def test_an_event_shows_50_photos_at_most(service: Service, site: Site) ->
     assert site.request_count == 0
 
 
-async def test_an_organizer_with_too_many_unused_photos_cannot_add_more(service: Service, site: Site) -> None:
+async def test_an_organizer_with_too_many_unused_photos_cannot_add_more(service: Service, site: PhotoSite) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await service.run_sql(

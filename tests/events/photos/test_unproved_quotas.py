@@ -9,7 +9,7 @@ from holdfast.events.photos import sizes, unproved_quotas
 from holdfast.events.photos.unproved_quotas import MAX_IDLE_BYTES, MAX_IDLE_FILES, MAX_TOTAL_BYTES
 from holdfast.events.settings import Settings
 from holdfast.kit.running.steps import Steps
-from tests.events.photos.site import Site
+from tests.events.photos.site import PhotoSite
 from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.photos import photo_states, presign, put_upload, stored_files, upload
 from tests.helpers.pictures import picture
@@ -130,7 +130,7 @@ async def test_the_limit_holds_when_many_uploads_are_wished_at_once(service: Ser
     assert {answer.status_code for answer in answers} == {201, 422}
 
 
-async def test_downloaded_photos_count_towards_the_limit(service: Service, site: Site) -> None:
+async def test_downloaded_photos_count_towards_the_limit(service: Service, site: PhotoSite) -> None:
     eve = await stranger(service, "203.0.113.1")
     event = await eve.create_event()
     assert await wished(eve, 1, MAX_IDLE_FILES) == MAX_IDLE_FILES

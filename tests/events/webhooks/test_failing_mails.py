@@ -7,9 +7,9 @@ import pytest
 from holdfast.events.mails import sending
 from holdfast.events.mails.writing import write
 from holdfast.kit.mail.message import Envelope
-from tests.events.webhooks.programs import Program, Programs, change
+from tests.events.webhooks.programs import OrganizerProgram, OrganizerPrograms, change
 from tests.helpers.events_service import Service
-from tests.helpers.webhook_receiver import Answer
+from tests.helpers.webhook_receiver import ReceiverAnswer
 from tests.kit.mail.posting import all_due, text_of
 
 
@@ -24,12 +24,12 @@ async def written(service: Service) -> list[str]:
     return [text_of(envelope) for envelope in rendered if isinstance(envelope, Envelope)]
 
 
-async def switch_off(service: Service, programs: Programs, **fields: Any) -> Program:
+async def switch_off(service: Service, programs: OrganizerPrograms, **fields: Any) -> OrganizerProgram:
     """A program that was switched off a moment ago."""
     ada = await service.organizer("Ada Events", email="ada@example.com")
     await service.run_sql("update users set proved_at = now() where id = %(id)s", id=ada.id)
     program = await programs.add(ada, **fields)
-    program.receiver.answer = lambda _: Answer(500)
+    program.receiver.answer = lambda _: ReceiverAnswer(500)
     for _ in range(2):
         await ada.create_event()
     await program.deliver()
@@ -40,11 +40,13 @@ async def switch_off(service: Service, programs: Programs, **fields: Any) -> Pro
 
 
 @pytest.fixture
-async def failing(service: Service, programs: Programs) -> Program:
+async def failing(service: Service, programs: OrganizerPrograms) -> OrganizerProgram:
     return await switch_off(service, programs)
 
 
-async def test_an_organizer_gets_a_mail_when_an_endpoint_is_switched_off(service: Service, failing: Program) -> None:
+async def test_an_organizer_gets_a_mail_when_an_endpoint_is_switched_off(
+    service: Service, failing: OrganizerProgram
+) -> None:
     await failing.pass_pauses()
     await failing.deliver()
 
@@ -54,7 +56,9 @@ async def test_an_organizer_gets_a_mail_when_an_endpoint_is_switched_off(service
     assert f"/console/webhooks/{failing.endpoint['id']}" in mail
 
 
-async def test_an_organizer_is_told_in_the_language_of_the_endpoint(service: Service, programs: Programs) -> None:
+async def test_an_organizer_is_told_in_the_language_of_the_endpoint(
+    service: Service, programs: OrganizerPrograms
+) -> None:
     await switch_off(service, programs, language="de")
 
     [mail] = await written(service)
@@ -62,14 +66,14 @@ async def test_an_organizer_is_told_in_the_language_of_the_endpoint(service: Ser
     assert mail.startswith("ada@example.com: Ihr Webhook ")
 
 
-async def test_an_endpoint_that_was_activated_again_is_not_mailed(service: Service, failing: Program) -> None:
+async def test_an_endpoint_that_was_activated_again_is_not_mailed(service: Service, failing: OrganizerProgram) -> None:
     await change(failing.organizer, failing.path, active=True)
 
     assert await written(service) == []
 
 
 async def test_an_address_that_is_no_longer_that_of_the_organizer_gets_no_mail(
-    service: Service, failing: Program
+    service: Service, failing: OrganizerProgram
 ) -> None:
     await service.run_sql("update users set email = 'eva@example.com' where id = %(id)s", id=failing.organizer.id)
 
@@ -77,7 +81,7 @@ async def test_an_address_that_is_no_longer_that_of_the_organizer_gets_no_mail(
 
 
 async def test_an_organizer_with_an_address_that_was_not_proved_gets_no_mail(
-    service: Service, programs: Programs
+    service: Service, programs: OrganizerPrograms
 ) -> None:
     ada = await service.organizer("Ada Events", email="ada@example.com")
     program = await programs.add(ada)

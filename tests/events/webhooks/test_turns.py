@@ -3,7 +3,7 @@
 from holdfast.kit.webhooks import sending
 from holdfast.kit.webhooks.fan_out import FAN_OUT_BATCH_SIZE, MAX_TENANTS, fan_out
 from holdfast.kit.webhooks.sending import MAX_UNRELIABLE_ENDPOINTS, DeliveryWork
-from tests.events.webhooks.programs import Program, Programs
+from tests.events.webhooks.programs import OrganizerProgram, OrganizerPrograms
 from tests.helpers.events_service import Service
 from tests.helpers.row_work import handle_all
 from tests.helpers.webhook_receiver import deliver, fan_all_out
@@ -15,7 +15,7 @@ STORE_MESSAGES = """
 """
 
 
-async def waiting(service: Service, program: Program) -> int:
+async def waiting(service: Service, program: OrganizerProgram) -> int:
     """How many messages wait until they are fanned out for a program."""
     [(count,)] = await service.run_sql(
         "select count(*) from webhook_messages join webhook_endpoints using (tenant_id)"
@@ -25,7 +25,9 @@ async def waiting(service: Service, program: Program) -> int:
     return count
 
 
-async def test_a_tenant_with_many_messages_delays_those_of_no_other(service: Service, programs: Programs) -> None:
+async def test_a_tenant_with_many_messages_delays_those_of_no_other(
+    service: Service, programs: OrganizerPrograms
+) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     busy, calm = await programs.add(ada), await programs.add(ben)
     await service.run_sql(STORE_MESSAGES, first=ada.id, last=ada.id, count=3 * FAN_OUT_BATCH_SIZE)
@@ -54,7 +56,7 @@ async def test_the_messages_of_more_tenants_than_a_batch_has_are_taken_in_turns(
     assert await service.run_sql("select count(*) from webhook_messages where not is_fanned_out") == [(0,)]
 
 
-async def test_a_locked_endpoint_delays_its_own_tenant_only(service: Service, programs: Programs) -> None:
+async def test_a_locked_endpoint_delays_its_own_tenant_only(service: Service, programs: OrganizerPrograms) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     locked, other = await programs.add(ada), await programs.add(ben)
     for organizer in (ada, ben):
@@ -71,7 +73,7 @@ async def test_a_locked_endpoint_delays_its_own_tenant_only(service: Service, pr
 
 
 async def test_a_receiver_that_answers_slowly_loses_its_place_after_its_turn(
-    service: Service, programs: Programs
+    service: Service, programs: OrganizerPrograms
 ) -> None:
     ada = await service.organizer()
     program = await programs.add(ada, types=["event.created"])
@@ -93,7 +95,7 @@ async def test_a_receiver_that_answers_slowly_loses_its_place_after_its_turn(
     assert program.receiver.received == []
 
 
-async def test_no_message_is_begun_after_the_turn_of_an_endpoint(service: Service, programs: Programs) -> None:
+async def test_no_message_is_begun_after_the_turn_of_an_endpoint(service: Service, programs: OrganizerPrograms) -> None:
     ada = await service.organizer()
     program = await programs.add(ada, types=["event.changed"])
     await service.run_sql(STORE_MESSAGES, first=ada.id, last=ada.id, count=sending.MESSAGES_PER_READ)
@@ -110,7 +112,7 @@ async def test_no_message_is_begun_after_the_turn_of_an_endpoint(service: Servic
 
 
 async def test_an_endpoint_that_took_long_is_noted_until_it_is_quick_again(
-    service: Service, programs: Programs
+    service: Service, programs: OrganizerPrograms
 ) -> None:
     ada = await service.organizer()
     program = await programs.add(ada, types=["event.created"])

@@ -12,7 +12,7 @@ import psutil
 from holdfast.kit.background import row_work
 from holdfast.kit.webhooks.fan_out import FAN_OUT_BATCH_SIZE, FAN_OUT_LOOP
 from holdfast.kit.webhooks.sending import DeliveryWork
-from tests.events.webhooks.programs import Program, Programs
+from tests.events.webhooks.programs import OrganizerProgram, OrganizerPrograms
 from tests.helpers.background_loops import at_work
 from tests.helpers.events_service import Service, eventually
 
@@ -33,7 +33,7 @@ STORE_MESSAGES = """
 """
 
 
-async def seconds_until_delivery(program: Program, event_id: int, title: str) -> float:
+async def seconds_until_delivery(program: OrganizerProgram, event_id: int, title: str) -> float:
     """Change an event, and wait until the program of its organizer has the message."""
     count, began = len(program.receiver.received), time.monotonic()
     await program.organizer.patch(f"/api/events/{event_id}", {"event": {"title": title}})
@@ -42,7 +42,7 @@ async def seconds_until_delivery(program: Program, event_id: int, title: str) ->
 
 
 async def test_the_messages_about_one_cancelled_event_delay_no_other_organizer(
-    service: Service, programs: Programs
+    service: Service, programs: OrganizerPrograms
 ) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     busy, calm = await programs.add(ada), await programs.add(ben)

@@ -24,15 +24,15 @@ from tests.helpers.locked_rows import wait_for_lock_waiters
 from tests.helpers.platform_shop import CLIENT, DOMAIN, SECRET, PlatformScene
 
 
-class Named(Struct):
+class AccessedShop(Struct):
     name: str
 
 
-class ShopData(Struct):
-    shop: Named
+class AccessedShopData(Struct):
+    shop: AccessedShop
 
 
-NAME = Query("shop_name", "query { shop { name } }", ShopData, cost=1)
+NAME = Query("shop_name", "query { shop { name } }", AccessedShopData, cost=1)
 
 
 class Endpoint(TokenEndpoint):

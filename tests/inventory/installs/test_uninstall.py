@@ -16,7 +16,7 @@ from tests.helpers.platform_webhooks import deliver, handle, install_app
 from tests.helpers.webhook_receiver import fan_all_out, receivers_of
 from tests.inventory.installs.uninstalling import move_uninstall_back, tell_of_uninstall, uninstall_app
 from tests.inventory.samples import furnish_shop
-from tests.inventory.webhooks.programs import Programs
+from tests.inventory.webhooks.programs import ShopPrograms
 
 
 def ago(**time: float) -> str:
@@ -63,7 +63,7 @@ async def test_programs_of_a_shop_are_told_nothing_more_when_the_app_is_uninstal
     scene: PlatformScene, shop: Shop
 ) -> None:
     async with receivers_of(scene.inventory.database) as receivers:
-        program = await Programs(scene.inventory, receivers).add(shop)
+        program = await ShopPrograms(scene.inventory, receivers).add(shop)
         await shop.call("adjust_pool_quantity", pool_id=1, delta=-1)
 
         await uninstall_app(scene, shop)

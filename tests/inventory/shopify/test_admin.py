@@ -12,15 +12,15 @@ from holdfast.inventory.shopify.platform_client import PlatformRefusal, Platform
 from tests.inventory.shopify.standin import SHOP, ReceivedRequest, ScriptedAnswer, platform
 
 
-class Named(Struct):
+class QueriedShop(Struct):
     name: str
 
 
-class ShopData(Struct):
-    shop: Named
+class QueriedShopData(Struct):
+    shop: QueriedShop
 
 
-NAME = Query("shop_name", "query Name { shop { name } }", ShopData, cost=1)
+NAME = Query("shop_name", "query Name { shop { name } }", QueriedShopData, cost=1)
 DATA = {"shop": {"name": "Ada"}}
 THROTTLED = [{"message": "Throttled", "extensions": {"code": "THROTTLED"}}]
 
@@ -43,7 +43,7 @@ async def answered(
 async def test_a_query_is_sent_with_the_token_to_the_version_that_is_set() -> None:
     data, [request] = await answered(ScriptedAnswer({"data": DATA, "extensions": cost(1999)}))
 
-    assert data == ShopData(Named("Ada"))
+    assert data == QueriedShopData(QueriedShop("Ada"))
     assert request.path == f"/{SHOP}/admin/api/2026-10/graphql.json"
     assert request.headers["x-shopify-access-token"] == "shpat_1"
     assert request.json == {"query": NAME.text, "variables": {"first": 1}}
@@ -76,7 +76,7 @@ async def test_a_platform_that_is_always_busy_is_left_alone_in_the_end() -> None
 
 async def test_a_call_whose_points_take_too_long_is_not_made() -> None:
     with pytest.raises(PlatformUnreachable, match="wait already"):
-        await answered(query=Query("large", NAME.text, ShopData, cost=100_000))
+        await answered(query=Query("large", NAME.text, QueriedShopData, cost=100_000))
 
 
 async def test_an_answer_with_errors_is_refused_even_if_it_has_data() -> None:
@@ -130,7 +130,7 @@ async def test_the_points_of_a_call_that_was_given_up_are_there_for_the_next() -
     async with platform(lambda _: ScriptedAnswer({"data": DATA, "extensions": cost(60, rate=1)})) as (client, requests):
         admin = AdminApi(client)
         await admin.ask(SHOP, "shpat_1", NAME)
-        waits = asyncio.create_task(admin.ask(SHOP, "shpat_1", Query("large", NAME.text, ShopData, cost=100)))
+        waits = asyncio.create_task(admin.ask(SHOP, "shpat_1", Query("large", NAME.text, QueriedShopData, cost=100)))
         await asyncio.sleep(0)
         waits.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -25,7 +25,7 @@ from holdfast.kit.background.subprocess_main import MAX_MESSAGE_BYTES, NICENESS
 from tests.helpers.events_service import eventually
 from tests.helpers.serving import bind_port
 from tests.kit import import_failure, subprocess_functions
-from tests.kit.subprocess_functions import Sum
+from tests.kit.subprocess_functions import Addends
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +36,7 @@ def of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_calls_are_answered_by_one_process_which_ends_with_the_block() -> None:
     async with SubprocessCall(subprocess_functions.added) as add:
-        answers = await asyncio.gather(*(add(Sum(number, 1)) for number in range(20)))
+        answers = await asyncio.gather(*(add(Addends(number, 1)) for number in range(20)))
 
     assert [answer for answer, _ in answers] == [*range(1, 21)]
     [process] = {process for _, process in answers}
@@ -53,7 +53,7 @@ async def test_a_subprocess_is_not_started_before_the_first_call() -> None:
 def test_a_subprocess_keeps_no_listening_socket_of_the_service() -> None:
     async def call() -> list[Any]:
         async with SubprocessCall(subprocess_functions.added) as add:
-            _, process = await add(Sum(1, 1))
+            _, process = await add(Addends(1, 1))
             return psutil.Process(process).net_connections("inet")
 
     with bind_port() as port, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -82,16 +82,16 @@ async def test_an_exception_comes_back_in_words_and_harms_no_other_call() -> Non
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_a_subprocess_ignores_signals_to_the_whole_service(number: int) -> None:
     async with SubprocessCall(subprocess_functions.added) as add:
-        _, process = await add(Sum(1, 1))
+        _, process = await add(Addends(1, 1))
         os.kill(process, number)
-        assert await add(Sum(1, 2)) == (3, process)
+        assert await add(Addends(1, 2)) == (3, process)
 
 
 async def test_a_process_that_was_killed_is_replaced() -> None:
     async with SubprocessCall(subprocess_functions.added) as add:
-        _, first = await add(Sum(1, 1))
+        _, first = await add(Addends(1, 1))
         os.kill(first, signal.SIGKILL)
-        answer, second = await add(Sum(1, 2))
+        answer, second = await add(Addends(1, 2))
 
     assert (answer, second != first) == (3, True)
 

@@ -10,7 +10,7 @@ from holdfast.kit.http.answers import Download
 from holdfast.kit.http.handler import Request
 
 
-class Client:
+class DownloadClient:
     """A client that reads a download, and goes away after some messages."""
 
     def __init__(self, method: str = "GET", stays: int = 100) -> None:
@@ -45,7 +45,7 @@ def download(parts: AsyncIterator[bytes]) -> Download:
 
 
 async def test_a_file_is_sent_in_parts_and_ends() -> None:
-    client = Client()
+    client = DownloadClient()
 
     await download(counting([])).send(client.request)
 
@@ -56,7 +56,7 @@ async def test_a_file_is_sent_in_parts_and_ends() -> None:
 
 
 async def test_a_download_that_fails_has_no_end() -> None:
-    client = Client()
+    client = DownloadClient()
 
     with pytest.raises(RuntimeError, match="the disk is full"):
         await download(counting([], fails_at=2)).send(client.request)
@@ -65,7 +65,7 @@ async def test_a_download_that_fails_has_no_end() -> None:
 
 
 async def test_a_download_stops_when_its_client_is_gone() -> None:
-    client, numbers = Client(stays=2), list[int]()
+    client, numbers = DownloadClient(stays=2), list[int]()
 
     await download(counting(numbers)).send(client.request)
 
@@ -74,7 +74,7 @@ async def test_a_download_stops_when_its_client_is_gone() -> None:
 
 
 async def test_a_head_request_of_a_download_writes_no_file() -> None:
-    client, numbers = Client("HEAD"), list[int]()
+    client, numbers = DownloadClient("HEAD"), list[int]()
 
     await download(counting(numbers)).send(client.request)
 

@@ -21,7 +21,7 @@ from holdfast.kit.http.connection_limits import (
 )
 from tests.helpers.events_service import eventually
 from tests.helpers.manual_clock import ManualClock
-from tests.kit.sockets import REQUEST, Site, serve_site
+from tests.kit.sockets import REQUEST, SocketSite, serve_site
 
 HEALTH = REQUEST.replace(b"GET / ", b"GET /healthz ")
 
@@ -184,7 +184,7 @@ def begun() -> list[str]:
 
 
 @pytest.fixture
-async def site(pace: Held, begun: list[str]) -> AsyncIterator[Site]:
+async def site(pace: Held, begun: list[str]) -> AsyncIterator[SocketSite]:
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         begun.append(scope["path"])
         await Response(str(len(await Request(scope, receive).body())))(scope, receive, send)
@@ -198,7 +198,7 @@ async def waits(pace: Held, count: int = 1) -> None:
     await eventually(lambda: pace.count() == count)
 
 
-async def test_a_health_check_is_answered_while_requests_wait(site: Site, pace: Held, begun: list[str]) -> None:
+async def test_a_health_check_is_answered_while_requests_wait(site: SocketSite, pace: Held, begun: list[str]) -> None:
     client, balancer = await site.client(), await site.client()
     await client.send(REQUEST)
     await waits(pace)
@@ -210,7 +210,7 @@ async def test_a_health_check_is_answered_while_requests_wait(site: Site, pace: 
     assert (await client.answer())[0] == 200
 
 
-async def test_a_body_that_arrives_while_its_request_waits_belongs_to_it(site: Site, pace: Held) -> None:
+async def test_a_body_that_arrives_while_its_request_waits_belongs_to_it(site: SocketSite, pace: Held) -> None:
     client, length = await site.client(), 4 * MAX_HEADER_BYTES
     await client.send(b"POST / HTTP/1.1\r\nHost: here\r\n")
     await waits(pace)
@@ -222,7 +222,7 @@ async def test_a_body_that_arrives_while_its_request_waits_belongs_to_it(site: S
     await sending
 
 
-async def test_a_request_whose_client_has_gone_is_not_begun(site: Site, pace: Held, begun: list[str]) -> None:
+async def test_a_request_whose_client_has_gone_is_not_begun(site: SocketSite, pace: Held, begun: list[str]) -> None:
     client = await site.client()
     await client.send(REQUEST)
     await waits(pace)
@@ -236,7 +236,9 @@ async def test_a_request_whose_client_has_gone_is_not_begun(site: Site, pace: He
     assert begun == ["/healthz"]
 
 
-async def test_requests_that_were_sent_together_are_begun_in_turns(site: Site, pace: Held, begun: list[str]) -> None:
+async def test_requests_that_were_sent_together_are_begun_in_turns(
+    site: SocketSite, pace: Held, begun: list[str]
+) -> None:
     client, other = await site.client(), await site.client()
     await client.send(HEALTH + 2 * REQUEST)
 

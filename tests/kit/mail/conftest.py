@@ -11,18 +11,18 @@ from holdfast.kit.background.row_work import RetryBackoff
 from holdfast.kit.mail import attempts, outbox, transport
 from tests.helpers.certificates import Authority
 from tests.helpers.events_service import Service, running_events
-from tests.helpers.smtp import Server, mail_server
+from tests.helpers.smtp import MailServer, mail_server
 
 
 @pytest.fixture
-def server() -> Generator[Server]:
+def server() -> Generator[MailServer]:
     """A mail server that the service sends by."""
     with mail_server() as server:
         yield server
 
 
 @pytest.fixture
-async def service(settings: Settings, server: Server) -> AsyncGenerator[Service]:
+async def service(settings: Settings, server: MailServer) -> AsyncGenerator[Service]:
     """The service, without background work, which sends by the mail server."""
     async with running_events(settings.model_copy(update=server.settings)) as service:
         yield service

@@ -14,7 +14,7 @@ from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.postgres.database import Database
 from tests.helpers.background_loops import at_work
 from tests.helpers.events_service import Service, eventually
-from tests.helpers.smtp import Server
+from tests.helpers.smtp import MailServer
 
 SENDER = "Holdfast <tickets@events.example>"
 
@@ -89,7 +89,7 @@ async def wait_until_all_ended(service: Service, seconds: float = 10) -> None:
     await eventually(ended, seconds)
 
 
-async def has_received(server: Server, count: int) -> bool:
+async def has_received(server: MailServer, count: int) -> bool:
     """Whether the mail server has got so many mails."""
     return len(server.received) >= count
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from holdfast.kit.mail import outbox, sender
 from holdfast.kit.mail.outbox import Mail
 from tests.helpers.events_service import Service, eventually
-from tests.helpers.smtp import Server
+from tests.helpers.smtp import MailServer
 from tests.kit.mail.posting import post_mails, run_senders
 
 
@@ -21,7 +21,7 @@ async def post_of(service: Service, organizer: int, count: int, *, bulk: bool = 
     return await post_mails(service, *recipients, bulk=bulk, arguments={"organizer_id": organizer})
 
 
-async def test_a_mail_does_not_wait_for_all_mails_of_another_organizer(service: Service, server: Server) -> None:
+async def test_a_mail_does_not_wait_for_all_mails_of_another_organizer(service: Service, server: MailServer) -> None:
     await post_of(service, 7, 100)
     await post_of(service, 8, 1)
     [recipient] = await service.run_sql("select recipient from mails order by id desc limit 1")

@@ -17,7 +17,7 @@ import pytest
 
 from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
 from tests.helpers.data_directories import (
-    User,
+    DatabaseUser,
     data_directory,
     postmaster,
     query_value,
@@ -170,13 +170,13 @@ def test_a_server_that_does_not_stop_is_ended_and_has_lost_nothing(directory: Pa
     with start_users(directory, "events") as (user,):
         query_value(user.url, "select 'shelf' from pg_database limit 1")
         server = stalled(directory)
-        User.end(user)
+        DatabaseUser.end(user)
     assert not server.is_running()
     assert processes_in(directory) == []
 
     with start_users(directory, "events") as (user,):
         assert query_value(user.url, "select 1") == 1
-        User.end(user)
+        DatabaseUser.end(user)
 
 
 def test_a_server_that_has_been_stopping_for_too_long_is_ended_by_the_next_start(directory: Path) -> None:

@@ -16,7 +16,7 @@ from tests.helpers.any_bound import ANY_BOUND
 Run = Callable[[Sequence[int]], Awaitable[Sequence[int | Problem]]]
 
 
-class Gate:
+class GatedDoubling:
     """Doubles its calls, one batch at a time, each when it is let through."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ def doubling(but: Callable[[int], int | Problem] = lambda call: 2 * call) -> Run
 
 
 async def test_calls_that_arrive_while_a_batch_is_in_flight_share_the_next_one() -> None:
-    gate = Gate()
+    gate = GatedDoubling()
     batcher = Batcher[int, int](ANY_BOUND, "test", gate.run)
     first = submit(batcher, 1)
     await gate.has_batch()
@@ -78,7 +78,7 @@ async def test_calls_that_arrive_while_a_batch_is_in_flight_share_the_next_one()
 
 
 async def test_calls_that_are_ready_at_once_share_the_first_batch() -> None:
-    gate = Gate()
+    gate = GatedDoubling()
     gate.open()
     batcher = Batcher[int, int](ANY_BOUND, "test", gate.run)
 
@@ -87,7 +87,7 @@ async def test_calls_that_are_ready_at_once_share_the_first_batch() -> None:
 
 
 async def test_a_batch_holds_no_more_than_its_size_and_keeps_the_order_of_arrival() -> None:
-    gate = Gate()
+    gate = GatedDoubling()
     gate.open()
     batcher = Batcher[int, int](ANY_BOUND, "test", gate.run, size=3)
 
@@ -96,7 +96,7 @@ async def test_a_batch_holds_no_more_than_its_size_and_keeps_the_order_of_arriva
 
 
 async def test_calls_that_come_one_by_one_in_short_succession_share_a_batch_if_they_may_wait() -> None:
-    gate = Gate()
+    gate = GatedDoubling()
     gate.open()
     batcher = Batcher[int, int](ANY_BOUND, "test", gate.run, collect_seconds=0.5)
     assert await outcomes(submit(batcher, 1)) == [2]
@@ -111,7 +111,7 @@ async def test_calls_that_come_one_by_one_in_short_succession_share_a_batch_if_t
 
 
 async def test_a_call_waits_for_no_others_if_none_came_before_or_many_at_once() -> None:
-    gate = Gate()
+    gate = GatedDoubling()
     gate.open()
     batcher = Batcher[int, int](ANY_BOUND, "test", gate.run, collect_seconds=3_600)
 
@@ -121,7 +121,7 @@ async def test_a_call_waits_for_no_others_if_none_came_before_or_many_at_once() 
 
 
 async def test_one_batch_is_in_flight_at_a_time() -> None:
-    gate = Gate()
+    gate = GatedDoubling()
     tasks = submit(Batcher[int, int](ANY_BOUND, "test", gate.run, size=1), 1, 2, 3)
     await gate.has_batch()
     for _ in range(10):
@@ -132,7 +132,7 @@ async def test_one_batch_is_in_flight_at_a_time() -> None:
 
 
 async def test_the_next_batch_is_in_flight_while_answers_are_completed() -> None:
-    gate = Gate()
+    gate = GatedDoubling()
     gate.open()
     batches_before_completion: list[int] = []
 
@@ -183,7 +183,7 @@ async def test_a_call_whose_data_breaks_the_statement_fails_alone(kind: type[Exc
 
 
 async def test_any_other_error_fails_the_whole_batch_but_not_the_next_one() -> None:
-    gate = Gate()
+    gate = GatedDoubling()
 
     async def run(calls: Sequence[int]) -> Sequence[int]:
         answers = await gate.run(calls)
@@ -203,7 +203,7 @@ async def test_any_other_error_fails_the_whole_batch_but_not_the_next_one() -> N
 
 
 async def test_a_cancelled_call_is_run_only_if_its_batch_had_begun() -> None:
-    gate = Gate()
+    gate = GatedDoubling()
     batcher = Batcher[int, int](ANY_BOUND, "test", gate.run)
     in_flight = submit(batcher, 1, 2)
     await gate.has_batch()
@@ -222,7 +222,7 @@ async def test_a_cancelled_call_is_run_only_if_its_batch_had_begun() -> None:
 async def test_a_failure_of_a_cancelled_call_is_not_reported_as_unread() -> None:
     reported: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
-    gate = Gate()
+    gate = GatedDoubling()
 
     async def run(calls: Sequence[int]) -> Sequence[int]:
         await gate.run(calls)
@@ -240,7 +240,7 @@ async def test_a_failure_of_a_cancelled_call_is_not_reported_as_unread() -> None
 
 
 async def test_a_call_beyond_the_waiting_limit_is_refused_and_waiting_calls_are_served() -> None:
-    gate = Gate()
+    gate = GatedDoubling()
     batcher = Batcher[int, int](ANY_BOUND, "test", gate.run, max_waiting=2)
     in_flight = submit(batcher, 1)
     await gate.has_batch()

@@ -32,7 +32,7 @@ SECRET = Secret(b"a secret of thirty-two characters")
 
 
 @dataclass(frozen=True)
-class Settings:
+class KeySettings:
     secret: Secret = SECRET
 
 
@@ -61,7 +61,7 @@ def verified(keys: SigningKeySet, token: str, *types: TokenType[Note]) -> Note:
 
 @contextlib.asynccontextmanager
 async def process(url: str) -> AsyncGenerator[Signing]:
-    database = Database(url, Settings(), size=4, name="tests")
+    database = Database(url, KeySettings(), size=4, name="tests")
     await database.pool.open()
     yield database
     await database.pool.close()
