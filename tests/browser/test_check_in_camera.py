@@ -44,10 +44,10 @@ async def picture(stage: FormStage, folder: Path) -> Image.Image:
     await seal_logs(stage.service)
     async with at_work(sender.run(stage.service.database, partial(sending.render, writer))):
         await eventually(is_sent)
-    return attached(folder)
+    return attached_picture(folder)
 
 
-def attached(folder: Path) -> Image.Image:
+def attached_picture(folder: Path) -> Image.Image:
     """The picture in the only mail of a folder. Without a mail server, mails become files."""
     [file] = folder.rglob("*.eml")
     mail = BytesParser(policy=policy.default).parsebytes(file.read_bytes())

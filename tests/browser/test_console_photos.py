@@ -22,7 +22,7 @@ async def stage(settings: Settings) -> AsyncIterator[FormStage]:
         yield stage
 
 
-async def entered(context: BrowserContext, stage: FormStage, path: str) -> Page:
+async def open_as_organizer(context: BrowserContext, stage: FormStage, path: str) -> Page:
     """A page of the console, which the organizer of the event opens."""
     secret = await stage.service.database.transact(lambda tx: sessions.begin(tx, stage.ada.id, "password", "Chromium"))
     await context.add_cookies([session_cookie(stage.base_url, secret)])
@@ -42,7 +42,7 @@ async def image_urls(stage: FormStage) -> list[str]:
 async def test_photos_are_dropped_onto_the_page_and_a_refused_one_says_why(chromium: Browser, stage: FormStage) -> None:
     context = await chromium.new_context(locale="en-US")
     watch = Watch(context)
-    page = await entered(context, stage, f"{stage.event['id']}/photos")
+    page = await open_as_organizer(context, stage, f"{stage.event['id']}/photos")
     await expect(page.locator("[data-plain]")).to_be_hidden()
     assert await page.locator("[data-plain]").count() == 1
 
@@ -62,7 +62,7 @@ async def test_photos_are_dropped_onto_the_page_and_a_refused_one_says_why(chrom
 async def test_a_new_event_is_created_with_the_photos_that_stayed_chosen(chromium: Browser, stage: FormStage) -> None:
     context = await chromium.new_context(locale="en-US")
     watch = Watch(context)
-    page = await entered(context, stage, "new")
+    page = await open_as_organizer(context, stage, "new")
     await fill_event_form(page)
 
     await drop_files(page, one=picture(), two=picture("image/jpeg", 41))
@@ -77,7 +77,7 @@ async def test_a_new_event_is_created_with_the_photos_that_stayed_chosen(chromiu
 
 async def test_photos_are_chosen_without_scripts(chromium: Browser, stage: FormStage) -> None:
     context = await chromium.new_context(java_script_enabled=False, locale="en-US")
-    page = await entered(context, stage, f"{stage.event['id']}/photos")
+    page = await open_as_organizer(context, stage, f"{stage.event['id']}/photos")
     field: Any = page.get_by_label("Add photos")
 
     await field.set_input_files([file("one.jpg", picture()), file("note.jpg", b"no picture")])

@@ -27,7 +27,7 @@ async def stage(settings: Settings) -> AsyncIterator[FormStage]:
         yield stage
 
 
-async def entered(stage: FormStage, context: BrowserContext) -> Client:
+async def sign_in(stage: FormStage, context: BrowserContext) -> Client:
     """An organizer who is signed in in a browser."""
     ada, browser = await sign_in_organizer(stage.service)
     for name, value in browser.http.cookies.items():
@@ -38,7 +38,7 @@ async def entered(stage: FormStage, context: BrowserContext) -> Client:
 async def test_registrations_from_elsewhere_appear_without_a_reload(chromium: Browser, stage: FormStage) -> None:
     context = await chromium.new_context()
     watch = Watch(context)
-    ada = await entered(stage, context)
+    ada = await sign_in(stage, context)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(stage.service, event, "ann")
     page = await context.new_page()
@@ -64,7 +64,7 @@ async def test_the_list_of_registrations_on_a_phone_shows_name_and_status_of_a_p
     chromium: Browser, stage: FormStage
 ) -> None:
     context = await chromium.new_context(viewport={"width": 390, "height": 844})
-    ada = await entered(stage, context)
+    ada = await sign_in(stage, context)
     event = await ada.create_event(capacity=1, waitinglist_capacity=1, pricing_mode="fixed", price=1250, currency="EUR")
     for name in ("ann", "l" * 50):
         await ada.register(event["id"], email=f"{name}@example.com")
@@ -95,7 +95,7 @@ async def test_the_list_of_registrations_on_a_phone_has_the_first_person_on_the_
     chromium: Browser, stage: FormStage, locale: str
 ) -> None:
     context = await chromium.new_context(viewport={"width": 390, "height": 844}, locale=locale)
-    ada = await entered(stage, context)
+    ada = await sign_in(stage, context)
     event = await ada.create_event(title=LONG, capacity=12, waitinglist_capacity=6)
     await sign_up(stage.service, event, "ann")
     page = await context.new_page()
@@ -112,7 +112,7 @@ async def test_a_person_opens_beside_the_list_on_a_desktop_and_follows_changes(
 ) -> None:
     context = await chromium.new_context(viewport={"width": 1280, "height": 800})
     watch = Watch(context)
-    ada = await entered(stage, context)
+    ada = await sign_in(stage, context)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(stage.service, event, "ann", "bob")
     page = await context.new_page()
@@ -141,7 +141,7 @@ async def test_a_person_opens_beside_the_list_on_a_desktop_and_follows_changes(
 
 async def test_a_list_that_cannot_be_updated_says_so(chromium: Browser, stage: FormStage) -> None:
     context = await chromium.new_context()
-    ada = await entered(stage, context)
+    ada = await sign_in(stage, context)
     event = await ada.create_event()
     page = await context.new_page()
     await page.goto(f"{stage.base_url}/console/events/{event['id']}/registrations")
@@ -163,7 +163,7 @@ async def test_a_live_page_leads_to_sign_in_after_the_organizer_is_signed_out_el
     chromium: Browser, stage: FormStage
 ) -> None:
     context = await chromium.new_context()
-    ada = await entered(stage, context)
+    ada = await sign_in(stage, context)
     event = await ada.create_event()
     page = await context.new_page()
     await page.goto(f"{stage.base_url}/console/events/{event['id']}/registrations")
@@ -177,7 +177,7 @@ async def test_a_live_page_leads_to_sign_in_after_the_organizer_is_signed_out_el
 async def test_people_are_added_moved_and_removed(chromium: Browser, stage: FormStage, scripts: bool) -> None:
     context = await chromium.new_context(java_script_enabled=scripts)
     watch = Watch(context)
-    ada = await entered(stage, context)
+    ada = await sign_in(stage, context)
     event = await ada.create_event(capacity=2, waitinglist_capacity=5)
     page = await context.new_page()
     await page.goto(f"{stage.base_url}/console")
@@ -224,7 +224,7 @@ async def test_pages_of_registrations_are_accessible_and_fit(
     chromium: Browser, stage: FormStage, scheme: Any, width: int, language: str
 ) -> None:
     context = await open_context(chromium, scheme, width, language)
-    ada = await entered(stage, context)
+    ada = await sign_in(stage, context)
     event = await ada.create_event(
         title=LONG, capacity=2, waitinglist_capacity=1, pricing_mode="fixed", price=1250, currency="EUR"
     )

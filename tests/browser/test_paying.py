@@ -201,7 +201,7 @@ async def test_a_seat_that_is_paid_too_late_goes_to_the_next_person_who_gets_a_m
 
             late = frame.get_by_role("heading", name="The seat was not paid in time.")
             await expect(late).to_be_visible(timeout=20_000)
-            await ben.goto(registration_link(await _due(server)))
+            await ben.goto(registration_link(await _wait_for_payment_mail(server)))
             await expect(ben.get_by_text("Time left: 11:59:")).to_be_visible(timeout=20_000)
             await ben.get_by_role("link", name="Pay €12.00").click()
             await pay(ben)
@@ -230,7 +230,7 @@ async def test_the_button_to_pay_leaves_an_open_page_when_the_time_is_over(
         await expect(button).to_have_count(0)
 
 
-async def _due(server: MailServer) -> str:
+async def _wait_for_payment_mail(server: MailServer) -> str:
     text = await wait_for_mail(server, "ben@example.com", "Please pay €12.00 for your seat")
     assert "Pay €12.00 before " in text
     return text

@@ -119,7 +119,7 @@ class Watched:
     wrong: list[str] = field(default_factory=list[str])
 
 
-async def watched(context: BrowserContext, address: str) -> Watched:
+async def open_watched_page(context: BrowserContext, address: str) -> Watched:
     """A new page that notes what is said on its console, and requests to other hosts."""
     watch = Watched(await context.new_page())
     watch.page.on("pageerror", lambda error: watch.wrong.append(str(error)))
@@ -137,7 +137,7 @@ async def test_public_pages_are_accessible_fit_and_load_nothing_from_elsewhere(
     chromium: Browser, town: Town, scheme: Any, width: int, language: str
 ) -> None:
     context = await open_context(chromium, scheme, width, language)
-    watch = await watched(context, town.address)
+    watch = await open_watched_page(context, town.address)
 
     for name, url in (*town.pages.items(), *town.pages_with_look.items()):
         await watch.page.goto(f"{url}{'&' if '?' in url else '?'}lang={language}")

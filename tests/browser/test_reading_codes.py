@@ -101,7 +101,7 @@ WAYS: dict[str, Callable[[str, int], Image.Image]] = {
     "noisy": lambda text, i: add_noise(photograph_sheet(sheet(text), 300, turn=37 * i, tilt=15, axis=30 * i), 60),
     "pale": lambda text, i: add_noise(reduce_contrast(photograph_sheet(sheet(text), 300, turn=37 * i), 0.12), 3),
     "shaded": lambda text, i: add_shade(photograph_sheet(sheet(text), 300, turn=37 * i), 30 * i, 0.1),
-    "covered": lambda text, i: photograph_sheet(hidden(text, i), 300, turn=37 * i, tilt=20, axis=30 * i),
+    "covered": lambda text, i: photograph_sheet(partly_covered(text, i), 300, turn=37 * i, tilt=20, axis=30 * i),
     "light on dark": lambda text, i: ImageOps.invert(
         photograph_sheet(sheet(text), 300, turn=37 * i, tilt=20, axis=30 * i)
     ),
@@ -116,7 +116,7 @@ def sheet(text: str) -> Image.Image:
     return draw_code(code_rows(qr_code(text)))
 
 
-def hidden(text: str, case: int) -> Image.Image:
+def partly_covered(text: str, case: int) -> Image.Image:
     return cover_part(sheet(text), 0.04, random.Random(case))
 
 
@@ -130,10 +130,10 @@ async def test_the_code_of_a_mail_is_read_from_any_distance_angle_and_light(read
     texts = addresses(12)
     read = await reader.read([way(text, i) for way in WAYS.values() for i, text in enumerate(texts)])
 
-    assert dict(zip(WAYS, batched(read, len(texts)), strict=True)) == dict.fromkeys(WAYS, texts)
+    assert dict(zip(WAYS, batches_of(read, len(texts)), strict=True)) == dict.fromkeys(WAYS, texts)
 
 
-def batched(all: list[str | None], size: int) -> list[list[str | None]]:
+def batches_of(all: list[str | None], size: int) -> list[list[str | None]]:
     return [all[start : start + size] for start in range(0, len(all), size)]
 
 

@@ -49,7 +49,7 @@ async def test_the_outcome_in_a_frame_of_another_site_changes_from_waiting_to_se
     assert await stage.service.run_sql("select name from registrations") == [("Ann",)]
 
 
-async def framed(page: Page) -> Frame:
+async def embedded_frame(page: Page) -> Frame:
     """What is in the frame of a page."""
     await expect(page.locator("iframe")).to_be_visible()
     frame = page.frames[1]
@@ -63,7 +63,7 @@ async def test_a_frame_that_follows_its_content_needs_no_scroll_bar(
 ) -> None:
     page = await (await chromium.new_context(viewport={"width": width, "height": 900})).new_page()
     await page.goto(stage.fitted)
-    frame = await framed(page)
+    frame = await embedded_frame(page)
     fits = "innerHeight === Math.ceil(document.documentElement.getBoundingClientRect().height)"
 
     await eventually(lambda: frame.evaluate(fits))
@@ -80,7 +80,7 @@ async def test_a_frame_that_follows_its_content_needs_no_scroll_bar(
 async def test_the_form_of_registration_can_be_used_by_keyboard_alone(chromium: Browser, stage: FormStage) -> None:
     page = await (await chromium.new_context()).new_page()
     await page.goto(stage.pasted)
-    frame = await framed(page)
+    frame = await embedded_frame(page)
 
     async def reach(id: str) -> None:
         for _ in range(6):

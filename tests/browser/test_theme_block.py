@@ -85,7 +85,7 @@ class Stand:
 
 
 @contextlib.asynccontextmanager
-async def shopping(database_url: str, tmp_path: Path) -> AsyncGenerator[Stand]:
+async def open_storefront(database_url: str, tmp_path: Path) -> AsyncGenerator[Stand]:
     """A shop with a pool of 50 and a storefront, for as long as the block lasts."""
     port, service_port = bind_port(), str(port_that_stays_free())
     async with running_inventory(unlimited(database_url, tmp_path)) as inventory:
@@ -114,7 +114,7 @@ async def test_a_visitor_sees_each_sale_at_once_and_the_page_outlives_the_servic
     chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
     with scratch_database(inventory_template, "theme") as url:
-        async with shopping(url, tmp_path) as stand:
+        async with open_storefront(url, tmp_path) as stand:
             context = await open_context(chromium, scheme, width, language)
             visit = await stand.visited(context, language)
             page = visit.page
@@ -167,7 +167,7 @@ async def test_a_hidden_page_asks_nothing_and_is_right_again_when_it_is_seen(
     chromium: Browser, inventory_template: str, tmp_path: Path
 ) -> None:
     with scratch_database(inventory_template, "theme_hidden") as url:
-        async with shopping(url, tmp_path) as stand:
+        async with open_storefront(url, tmp_path) as stand:
             context = await open_context(chromium, "light", 1280, "en")
             visit = await stand.visited(context, clock=True)
             await visit.expect_text("50 in stock")

@@ -41,7 +41,7 @@ SAYS = {
 }
 
 
-def altered(answer: Mapping[str, Any], **members: Any) -> str:
+def with_members(answer: Mapping[str, Any], **members: Any) -> str:
     return json.dumps({**answer, "receipt": {**answer["receipt"], **members}})
 
 
@@ -71,14 +71,14 @@ async def test_a_receipt_is_checked_by_the_browser_alone_also_in_a_saved_file(
     path: list[str] = receipt["path"]
     stranger = Signer(ORIGIN, Ed25519PrivateKey.generate()).vkey
     failures = [
-        (altered(answer, signed=receipt["signed"].replace("\n3\n", "\n4\n")), VKEY, "signature"),
+        (with_members(answer, signed=receipt["signed"].replace("\n3\n", "\n4\n")), VKEY, "signature"),
         (json.dumps(answer), stranger, "signature"),
-        (altered(answer, promise=receipt["promise"].replace('"within":60', '"within":61')), VKEY, "promise"),
-        (altered(answer, promise=other["receipt"]["promise"]), VKEY, "promise"),
-        (altered(answer, path=path[::-1]), VKEY, "promise"),
-        (altered(answer, path=path[:1]), VKEY, "promise"),
-        (altered(answer, index=1), VKEY, "promise"),
-        (altered(answer, nonce="0" * 32), VKEY, "commitment"),
+        (with_members(answer, promise=receipt["promise"].replace('"within":60', '"within":61')), VKEY, "promise"),
+        (with_members(answer, promise=other["receipt"]["promise"]), VKEY, "promise"),
+        (with_members(answer, path=path[::-1]), VKEY, "promise"),
+        (with_members(answer, path=path[:1]), VKEY, "promise"),
+        (with_members(answer, index=1), VKEY, "promise"),
+        (with_members(answer, nonce="0" * 32), VKEY, "commitment"),
         (proof._replace(index=3).text, VKEY, "path"),
         (proof._replace(extra=(proof.extra or b"").replace(b"registered", b"waitlisted")).text, VKEY, "path"),
         (proof._replace(checkpoint=proof.checkpoint.replace("\n6\n", "\n7\n")).text, VKEY, "signature"),

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
-from tests.contract.shapes import Registered, User, failing_fields, listed, one, refusal
+from tests.contract.shapes import Registered, User, failing_fields, objects_on_page, one, refusal
 from tests.helpers.cases import in_turn
 from tests.helpers.events_service import Client, Service, running_events
 
@@ -58,7 +58,10 @@ async def test_a_new_organizer_has_a_public_page_under_its_slug(service: Service
 async def test_the_first_key_works_at_once(service: Service) -> None:
     key = one(await register(service), Registered, status=201).api_key.key
 
-    assert listed(await service.http.get("/api/organizers", headers={"X-API-Key": key}), User)[0].slug == "ada-events"
+    assert (
+        objects_on_page(await service.http.get("/api/organizers", headers={"X-API-Key": key}), User)[0].slug
+        == "ada-events"
+    )
 
 
 @requirement("organizer.register.key-once")
@@ -234,7 +237,7 @@ async def test_an_organizer_refused_by_the_limit_is_not_stored(settings: Setting
         await register(service)
         await register(service, email="late@example.com", slug="late")
 
-        everyone = listed(await (await service.admin()).get("/api/organizers"), User)
+        everyone = objects_on_page(await (await service.admin()).get("/api/organizers"), User)
 
         assert [organizer.slug for organizer in everyone] == ["ada-events"]
 
@@ -251,7 +254,7 @@ async def two_organizers_and_a_student(service: Service) -> tuple[Client, Client
 async def test_only_an_admin_lists_all_organizers(service: Service) -> None:
     ada, ben = await two_organizers_and_a_student(service)
 
-    everyone = listed(await (await service.admin()).get("/api/organizers"), User)
+    everyone = objects_on_page(await (await service.admin()).get("/api/organizers"), User)
 
     assert [(organizer.id, organizer.name, organizer.slug) for organizer in everyone] == [
         (ada.id, "Ada Events", ada.slug),
@@ -264,4 +267,4 @@ async def test_only_an_admin_lists_all_organizers(service: Service) -> None:
 async def test_an_organizer_lists_itself(service: Service) -> None:
     ada, _ = await two_organizers_and_a_student(service)
 
-    assert [organizer.id for organizer in listed(await ada.get("/api/organizers"), User)] == [ada.id]
+    assert [organizer.id for organizer in objects_on_page(await ada.get("/api/organizers"), User)] == [ada.id]

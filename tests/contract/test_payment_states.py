@@ -13,7 +13,7 @@ import msgspec
 
 from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
-from tests.contract.shapes import Event, Payment, listed, one
+from tests.contract.shapes import Event, Payment, objects_on_page, one
 from tests.contract.steps import yesterday
 from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.payments import open_payment_scene
@@ -100,7 +100,7 @@ async def create_all(service: Service, ada: Client) -> Places:
 
 async def check(ada: Client, ids: Places, *, is_ready: bool) -> list[Payment]:
     """Read all events, and compare each with the table. Returns their payment objects."""
-    events = {event.id: event for event in listed(await ada.get("/api/events?limit=100"), Event)}
+    events = {event.id: event for event in objects_on_page(await ada.get("/api/events?limit=100"), Event)}
     assert events.keys() == set(ids.values())
     for (price, event_status), id in ids.items():
         event, expected = events[id], EXPECTED[price, is_ready]
@@ -176,13 +176,13 @@ async def test_the_platform_fee_percent_is_that_of_the_settings(settings: Settin
 
 @requirement("events.payment.free", "events.payment.paid", "events.payment.ready")
 def test_the_tested_payment_objects_have_every_value_that_the_contract_names() -> None:
-    named = {member: allowed(kind) for member, kind in get_type_hints(Payment).items() if get_args(kind)}
+    named = {member: allowed_values(kind) for member, kind in get_type_hints(Payment).items() if get_args(kind)}
 
     assert {member: VALUES[member] for member in named} == named
     assert VALUES.keys() == get_type_hints(Payment).keys()
 
 
-def allowed(kind: Any) -> set[Any]:
+def allowed_values(kind: Any) -> set[Any]:
     """The values of a type that names them, with or without None."""
     parts = [value for member in get_args(kind) for value in get_args(member) or [member]]
     return {None if part is NoneType else part for part in parts}

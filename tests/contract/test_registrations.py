@@ -9,7 +9,17 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
-from tests.contract.shapes import Accepted, ApiKey, Event, Registration, User, failing_fields, listed, one, refusal
+from tests.contract.shapes import (
+    Accepted,
+    ApiKey,
+    Event,
+    Registration,
+    User,
+    failing_fields,
+    objects_on_page,
+    one,
+    refusal,
+)
 from tests.contract.steps import FOUR, handle_in, register, statuses, yesterday
 from tests.helpers.events_service import Client, Service, running_events
 
@@ -71,7 +81,7 @@ async def test_registering_by_email_creates_a_student_account(new_service: Servi
     ada = await new_service.organizer()
     await register(new_service, ada, await ada.create_event(), "ann")
 
-    [_, ann] = listed(await (await new_service.admin()).get("/api/users"), User)
+    [_, ann] = objects_on_page(await (await new_service.admin()).get("/api/users"), User)
 
     assert (ann.email, ann.role, ann.name, ann.slug) == ("ann@example.com", "user", None, None)
 
@@ -95,7 +105,7 @@ async def test_an_organizer_can_be_registered_by_its_address(new_service: Servic
     [poll] = await register(new_service, ada, event, "ada")
 
     assert await statuses(ada, [poll]) == ["registered"]
-    assert len(listed(await (await new_service.admin()).get("/api/users"), User)) == 1
+    assert len(objects_on_page(await (await new_service.admin()).get("/api/users"), User)) == 1
 
 
 @requirement("registrations.create.email", "errors.validation")

@@ -69,10 +69,10 @@ def commands(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
         if hasattr(command, "commands"):
             yield from commands(command, (*words, name))
         elif not command.hidden:
-            yield (*words, name), _described(command)
+            yield (*words, name), _description(command)
 
 
-def _described(command: Any) -> Command:
+def _description(command: Any) -> Command:
     usage: list[str] = []
     options: dict[str, str] = {}
     for parameter in parameters(command):

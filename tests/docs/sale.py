@@ -73,10 +73,10 @@ class SaleRow(NamedTuple):
 async def history(service: Service) -> list[SaleRow]:
     """The price history of the sale, the oldest entry first, from a real run."""
     [(starts,)] = await service.run_sql("select now() + make_interval(days => %(days)s)", days=LENGTH)
-    return [row async for row in _unfolding(await open_sale(service, capacity=12, datetime=starts.isoformat()))]
+    return [row async for row in _run_sale(await open_sale(service, capacity=12, datetime=starts.isoformat()))]
 
 
-async def _unfolding(sale: Sale) -> AsyncIterator[SaleRow]:
+async def _run_sale(sale: Sale) -> AsyncIterator[SaleRow]:
     known, polls = 0, list[str]()
 
     async def news(day: float) -> list[SaleRow]:

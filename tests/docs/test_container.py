@@ -73,7 +73,7 @@ def services() -> dict[str, dict[str, Any]]:
     return cast("dict[str, dict[str, Any]]", yaml.safe_load(resolved)["services"])
 
 
-def published(service: Mapping[str, Any]) -> list[str]:
+def published_ports(service: Mapping[str, Any]) -> list[str]:
     return service.get("ports", [])
 
 
@@ -113,7 +113,7 @@ def test_containers_that_keep_running_have_limits_a_health_check_and_a_restart_p
 def test_ports_are_published_to_this_machine_only_and_the_file_holds_no_secret(
     services: dict[str, dict[str, Any]],
 ) -> None:
-    ports = [port for service in services.values() for port in published(service)]
+    ports = [port for service in services.values() for port in published_ports(service)]
 
     assert len(ports) == 2
     assert all(port.startswith("127.0.0.1:") for port in ports)
@@ -158,7 +158,7 @@ def is_answered(host: Host, address: str, *options: str) -> bool:
     return host.curl("--output", "/dev/null", "--write-out", "%{http_code}", *options, address) == "200"
 
 
-def started(host: Host, service: Mapping[str, Any], name: str, port: int) -> Container:
+def start_container(host: Host, service: Mapping[str, Any], name: str, port: int) -> Container:
     container = host.start(service, log=host.directory / f"{name}.log")
     log = host.directory / f"{name}.log"
     wait_until(lambda: container.process.poll() is not None or "listens on" in log.read_text(), TIMEOUT_SECONDS)
@@ -167,7 +167,7 @@ def started(host: Host, service: Mapping[str, Any], name: str, port: int) -> Con
     return container
 
 
-def succeeded(host: Host, service: Mapping[str, Any]) -> str:
+def run_container(host: Host, service: Mapping[str, Any]) -> str:
     status, output = host.run(service)
     assert status == 0, output
     return output
@@ -241,13 +241,13 @@ def tour(
     caddy, directory = Path(program("caddy")), tmp_path_factory.mktemp("compose")
     host = Host(image, directory, [*services])
     try:
-        succeeded(host, services["settings"])
+        run_container(host, services["settings"])
         secrets = {path: path.read_text() for path in directory.glob("volumes/*-secrets/*")}
         start_database(host, services["database"])
         for service in ("events", "inventory"):
-            assert "applied" in succeeded(host, services[f"migrate-{service}"])
-        events = started(host, services["events"], "events", 8002)
-        started(host, services["inventory"], "inventory", 8001)
+            assert "applied" in run_container(host, services[f"migrate-{service}"])
+        events = start_container(host, services["events"], "events", 8002)
+        start_container(host, services["inventory"], "inventory", 8001)
 
         sink = [sys.executable, "-u", "-m", "aiosmtpd", "--nosetuid", "--listen", "mail:1025"]
         proxy = ["env", "-i", f"PATH={caddy.parent}:/usr/bin:/bin", "HOME=/tmp", "PORT=8443", "sh", "-c"]
@@ -263,14 +263,14 @@ def tour(
             for name in ("events", "inventory"):
                 address = f"https://{name}.localhost:8443/robots.txt"
                 wait_until(lambda address=address: is_answered(host, address, *trusting), TIMEOUT_SECONDS)
-            output = succeeded(host, services["tour"])
+            output = run_container(host, services["tour"])
             yield ContainerTour(host, services, events, secrets, output, trusting, mails)
     finally:
         host.close()
 
 
 def test_secrets_are_made_once(tour: ContainerTour) -> None:
-    succeeded(tour.host, tour.services["settings"])
+    run_container(tour.host, tour.services["settings"])
 
     assert len(tour.secrets) == 7
     assert {path: path.read_text() for path in tour.secrets} == tour.secrets
@@ -301,7 +301,7 @@ def test_photos_are_shown_and_mails_are_sent(tour: ContainerTour) -> None:
 
 @pytest.mark.parametrize("command", ["status", "config check", "check --point schema"])
 def test_the_command_line_has_the_settings_of_both_services(tour: ContainerTour, command: str) -> None:
-    output = succeeded(tour.host, {**tour.services["tools"], "command": command.split()})
+    output = run_container(tour.host, {**tour.services["tools"], "command": command.split()})
 
     assert "Traceback" not in output
 
@@ -333,7 +333,7 @@ def test_a_service_that_gets_a_signal_to_end_answers_begun_requests_and_can_be_s
     assert answer.startswith("HTTP/1.1 201 "), answer
     assert tour.events.wait() == 0
     assert "Traceback" not in log.read_text()
-    started(tour.host, tour.services["events"], "events", 8002)
+    start_container(tour.host, tour.services["events"], "events", 8002)
 
 
 def test_a_container_can_write_to_its_volumes_only(tour: ContainerTour) -> None:

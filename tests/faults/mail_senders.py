@@ -28,7 +28,7 @@ async def publish(process: Process, people: int) -> tuple[str, int]:
     return await register_organizer_with_event(process, capacity=people // 2, waitinglist_capacity=people)
 
 
-async def arrived(server: MailServer, count: int) -> None:
+async def wait_for_mails(server: MailServer, count: int) -> None:
     """Wait until so many different mails have arrived."""
     loop, more = asyncio.get_running_loop(), asyncio.Event()
     server.arrived = lambda: loop.call_soon_threadsafe(more.set)

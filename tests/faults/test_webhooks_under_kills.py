@@ -19,7 +19,7 @@ from holdfast.kit.security.http_client import HttpClient
 from tests.helpers.background_loops import at_work
 from tests.helpers.events_service import eventually
 from tests.helpers.processes import Process, organizer_at, port_that_stays_free, register_all, running_processes
-from tests.helpers.webhook_receiver import ReceivedMessage, ReceiverAnswer, receiving
+from tests.helpers.webhook_receiver import ReceivedMessage, ReceiverAnswer, open_receiver
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 KILLS = 150 if SOAK else 4
@@ -89,7 +89,7 @@ async def test_webhooks_are_acknowledged_under_kills_and_their_numbers_have_no_g
         await make_endpoints(processes[0], key, port, deliveries)
         people = iter([{"event_id": random.choice(events), "email": f"{n}@example.com"} for n in range(PEOPLE)])
         async with asyncio.timeout(TIMEOUT_SECONDS):
-            async with hastening(database_url), coming_and_going(port, deliveries):
+            async with skip_pauses(database_url), coming_and_going(port, deliveries):
                 await asyncio.gather(
                     register_all(processes, key, people, connections=8),
                     asyncio.to_thread(store_at_once, database_url),
@@ -97,7 +97,7 @@ async def test_webhooks_are_acknowledged_under_kills_and_their_numbers_have_no_g
                 )
             deliveries.is_calm = True
             memory = [process.memory() for process in processes]
-            async with hastening(database_url), receiver_at(port, deliveries):
+            async with skip_pauses(database_url), receiver_at(port, deliveries):
                 await eventually(lambda: has_ended(database_url), TIMEOUT_SECONDS)
             growth = max(process.memory() - before for process, before in zip(processes, memory, strict=True))
 
@@ -179,7 +179,7 @@ async def has_ended(database_url: str) -> bool:
 @asynccontextmanager
 async def receiver_at(port: int, deliveries: Deliveries) -> AsyncGenerator[None]:
     """A receiver that listens while the block runs."""
-    async with receiving(port) as receiver:
+    async with open_receiver(port) as receiver:
         receiver.answer = deliveries.answer
         yield
 
@@ -199,7 +199,7 @@ async def coming_and_going(port: int, deliveries: Deliveries) -> AsyncGenerator[
 
 
 @asynccontextmanager
-async def hastening(database_url: str) -> AsyncGenerator[None]:
+async def skip_pauses(database_url: str) -> AsyncGenerator[None]:
     """While the block runs, the pauses after failures end at once."""
 
     async def run() -> None:

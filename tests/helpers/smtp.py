@@ -224,6 +224,6 @@ def login(username: str, password: str) -> dict[str, Any]:
     return {"authenticator": authenticate, "auth_required": True}
 
 
-def encrypted(context: ssl.SSLContext) -> dict[str, Any]:
+def starttls_options(context: ssl.SSLContext) -> dict[str, Any]:
     """Options of a server that wants STARTTLS."""
     return {"tls_context": context, "require_starttls": True}

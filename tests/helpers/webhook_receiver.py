@@ -100,7 +100,7 @@ class Receiver:
 
 
 @asynccontextmanager
-async def receiving(port: int = 0) -> AsyncGenerator[Receiver]:
+async def open_receiver(port: int = 0) -> AsyncGenerator[Receiver]:
     """A receiver that listens at a port; 0: at any."""
     receiver: Receiver
 
@@ -134,7 +134,7 @@ class Receivers:
         self._ports: list[int] = []
 
     async def add(self) -> Receiver:
-        receiver = await self._stack.enter_async_context(receiving())
+        receiver = await self._stack.enter_async_context(open_receiver())
         self._ports.append(receiver.port)
         client = OutboundClient(exempt=[(LOCAL, port) for port in self._ports], seconds=1)
         self._database.resources = replace(self._database.resources, webhooks=client)

@@ -31,7 +31,7 @@ SHEETS = st.sampled_from(
 )
 
 
-def known(schema: Schema) -> st.SearchStrategy[str] | None:
+def known_values(schema: Schema) -> st.SearchStrategy[str] | None:
     """Variants and spreadsheets."""
     if "ProductVariant" in schema.get("description", "") or schema.get("maxLength") == 120:
         return GIDS
@@ -54,7 +54,7 @@ def rpc(http: httpx2.Client, method: str, **params: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def served(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedInventory]:
+def service_process(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedInventory]:
     """A furnished shop, asked by its agent. What has happened to its books by the end is right."""
     data: Path = tmp_path_factory.mktemp("data")
     with scratch_database(inventory_template, "generated_inventory") as url:
@@ -79,26 +79,26 @@ def served(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_input_and_output_schemas_of_tools_are_valid_json_schemas(served: ServedInventory, tool: str) -> None:
+def test_input_and_output_schemas_of_tools_are_valid_json_schemas(service_process: ServedInventory, tool: str) -> None:
     for name in ("inputSchema", "outputSchema"):
-        Draft202012Validator.check_schema(served.tools[tool][name])
-        assert served.tools[tool][name]["type"] == "object"
+        Draft202012Validator.check_schema(service_process.tools[tool][name])
+        assert service_process.tools[tool][name]["type"] == "object"
 
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_arguments_that_fit_the_schema_are_answered_as_promised_or_refused_in_words(
-    served: ServedInventory, tool: str
+    service_process: ServedInventory, tool: str
 ) -> None:
-    about = served.tools[tool]
+    about = service_process.tools[tool]
 
     @settings(
         max_examples=80,
         phases=[Phase.generate, Phase.shrink],
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )
-    @given(from_schema(about["inputSchema"], known))
+    @given(from_schema(about["inputSchema"], known_values))
     def answered(arguments: dict[str, Any]) -> None:
-        answer = rpc(served.http, "tools/call", name=tool, arguments=arguments)
+        answer = rpc(service_process.http, "tools/call", name=tool, arguments=arguments)
 
         assert "result" in answer, answer
         result = answer["result"]

@@ -27,14 +27,14 @@ pytestmark = pytest.mark.usefixtures("own_inventory")  # It changes the schema.
 
 
 @pytest.fixture
-async def synced(inventory: Inventory) -> AsyncGenerator[SyncScene]:
+async def synced_scene(inventory: Inventory) -> AsyncGenerator[SyncScene]:
     """A shop beside the platform, whose levels follow its pool."""
     async with open_pooled_shop(inventory.settings) as scene:
         yield scene
 
 
 @contextlib.asynccontextmanager
-async def unheard(inventory: Inventory) -> AsyncGenerator[Inventory]:
+async def open_deaf_inventory(inventory: Inventory) -> AsyncGenerator[Inventory]:
     """The same service once more, and nobody hears its notices."""
     url = await asyncio.to_thread(mute_notifications, inventory.database.url)
     async with running_inventory(inventory.settings.model_copy(update={"database_url": url})) as other:
@@ -47,7 +47,7 @@ async def test_a_hold_whose_notice_was_lost_ends_by_a_poll(shop: Shop, inventory
     async def is_released() -> bool:
         return (await shop.call("get_pool", pool_id=pool["id"]))["held"] == 0
 
-    async with unheard(inventory) as other, at_work(expiry.LOOP.run(inventory.database)):
+    async with open_deaf_inventory(inventory) as other, at_work(expiry.LOOP.run(inventory.database)):
         await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=1)
         await eventually(is_released)
         await shop.through(other).call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=1)
@@ -74,36 +74,36 @@ async def test_a_storefront_answer_is_at_most_a_second_old_without_notifications
     async def shows_49() -> bool:
         return (await shop.storefront()).json()["variants"][SINGLE] == 49
 
-    async with unheard(inventory) as other:
+    async with open_deaf_inventory(inventory) as other:
         assert not await shows_49()
         await shop.through(other).call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
         await eventually(shows_49, cache.TTL_SECONDS + SLACK_SECONDS)
 
 
-async def test_agents_are_notified_of_a_pool_and_the_status_after_a_poll(synced: SyncScene) -> None:
-    pool = f"pool://{synced.pool_id}"
+async def test_agents_are_notified_of_a_pool_and_the_status_after_a_poll(synced_scene: SyncScene) -> None:
+    pool = f"pool://{synced_scene.pool_id}"
     async with (
-        unheard(synced.inventory) as other,
-        open_agent(synced) as agent,
+        open_deaf_inventory(synced_scene.inventory) as other,
+        open_agent(synced_scene) as agent,
         agent.listen(resource_subscriptions=[STATUS, pool]) as changes,
     ):
-        await synced.shop.through(other).call("adjust_pool_quantity", pool_id=synced.pool_id, delta=-1)
+        await synced_scene.shop.through(other).call("adjust_pool_quantity", pool_id=synced_scene.pool_id, delta=-1)
         async with asyncio.timeout(MAX_STALENESS_SECONDS + SLACK_SECONDS):
             assert await anext(changes) == ResourceUpdated(uri=pool)
 
-        await other.database.transact(lambda tx: importing.begin(tx, synced.shop.id), synced.shop.id)
+        await other.database.transact(lambda tx: importing.begin(tx, synced_scene.shop.id), synced_scene.shop.id)
         async with asyncio.timeout(MAX_STALENESS_SECONDS + SLACK_SECONDS):
             assert await anext(changes) == ResourceUpdated(uri=STATUS)
 
 
-async def test_agents_are_notified_while_the_listening_connection_is_cut_off(synced: SyncScene) -> None:
-    pool = f"pool://{synced.pool_id}"
+async def test_agents_are_notified_while_the_listening_connection_is_cut_off(synced_scene: SyncScene) -> None:
+    pool = f"pool://{synced_scene.pool_id}"
     async with (
-        open_agent(synced) as agent,
+        open_agent(synced_scene) as agent,
         agent.listen(resource_subscriptions=[pool]) as changes,
-        cut_off_listener(synced.inventory.database.url),
+        cut_off_listener(synced_scene.inventory.database.url),
     ):
-        await synced.adjust(-1)
+        await synced_scene.adjust(-1)
         async with asyncio.timeout(MAX_STALENESS_SECONDS + SLACK_SECONDS):
             assert await anext(changes) == ResourceUpdated(uri=pool)
 
@@ -114,7 +114,7 @@ async def test_a_webhook_whose_notice_was_lost_is_handled_by_a_poll(shop: Shop, 
     async def handled(count: int) -> bool:
         return len(scene.handled) == count
 
-    async with unheard(inventory) as other, at_work(row_work.run(inventory.database, scene.handling)):
+    async with open_deaf_inventory(inventory) as other, at_work(row_work.run(inventory.database, scene.handling)):
         await deliver(shop, "orders/updated", {"id": 1})
         await eventually(lambda: handled(1))
         await wait_until_quiet("webhook")
@@ -138,7 +138,7 @@ def level(synced: SyncScene, count: int) -> Callable[[], Awaitable[bool]]:
     return is_pushed
 
 
-def syncing(synced: SyncScene) -> Coroutine[Any, Any, None]:
+def running_sync(synced: SyncScene) -> Coroutine[Any, Any, None]:
     """The work on levels of one process."""
     return row_work.run(synced.inventory.database, sync.SyncWork(synced.inventory.database))
 
@@ -152,16 +152,16 @@ async def follow_unheard(synced: SyncScene, other: Inventory) -> None:
     await eventually(level(synced, 48), row_work.POLL_SECONDS + SLACK_SECONDS)
 
 
-async def test_a_change_whose_notice_was_lost_reaches_the_platform_by_a_poll(synced: SyncScene) -> None:
+async def test_a_change_whose_notice_was_lost_reaches_the_platform_by_a_poll(synced_scene: SyncScene) -> None:
     async with (
-        unheard(synced.inventory) as other,
-        at_work(syncing(synced)),
+        open_deaf_inventory(synced_scene.inventory) as other,
+        at_work(running_sync(synced_scene)),
     ):
-        await follow_unheard(synced, other)
+        await follow_unheard(synced_scene, other)
 
 
-async def test_a_shop_whose_notice_was_lost_does_not_wait_for_busy_shops(synced: SyncScene) -> None:
-    busy = await synced.inventory.shop()
+async def test_a_shop_whose_notice_was_lost_does_not_wait_for_busy_shops(synced_scene: SyncScene) -> None:
+    busy = await synced_scene.inventory.shop()
     jars = await busy.pool(1_000_000)
 
     async def be_busy() -> None:
@@ -170,17 +170,17 @@ async def test_a_shop_whose_notice_was_lost_does_not_wait_for_busy_shops(synced:
             await asyncio.sleep(0.05)
 
     async with (
-        unheard(synced.inventory) as other,
-        at_work(syncing(synced)),
+        open_deaf_inventory(synced_scene.inventory) as other,
+        at_work(running_sync(synced_scene)),
         at_work(be_busy()),
     ):
-        await follow_unheard(synced, other)
+        await follow_unheard(synced_scene, other)
 
 
-async def test_levels_follow_while_the_listening_connection_is_cut_off(synced: SyncScene) -> None:
+async def test_levels_follow_while_the_listening_connection_is_cut_off(synced_scene: SyncScene) -> None:
     async with (
-        at_work(syncing(synced)),
-        cut_off_listener(synced.inventory.database.url),
+        at_work(running_sync(synced_scene)),
+        cut_off_listener(synced_scene.inventory.database.url),
     ):
-        await synced.adjust(-1)
-        await eventually(level(synced, 49), row_work.POLL_SECONDS + SLACK_SECONDS)
+        await synced_scene.adjust(-1)
+        await eventually(level(synced_scene, 49), row_work.POLL_SECONDS + SLACK_SECONDS)

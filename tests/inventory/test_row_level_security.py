@@ -85,7 +85,7 @@ async def test_every_operation_called_with_the_id_of_another_shop_finds_nothing(
     inventory: Inventory, ada: Shop, ben: Shop, operation: Operation
 ) -> None:
     """The first wall is taken away: the operation is told that the caller is Ada. The second one stands."""
-    before = await everything(inventory, ada)
+    before = await rows_of_shop(inventory, ada)
     pretender = system(ada.id)
     command = check(operation.command, ARGUMENTS[operation.name])
 
@@ -104,14 +104,14 @@ async def test_every_operation_called_with_the_id_of_another_shop_finds_nothing(
 
     echoed = str(ARGUMENTS[operation.name])
     assert [secret for secret in SECRETS if secret in answer and secret not in echoed] == []
-    assert await everything(inventory, ada) == before
+    assert await rows_of_shop(inventory, ada) == before
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
 async def test_no_operation_of_the_agent_endpoint_finds_data_of_another_shop(
     inventory: Inventory, ada: Shop, ben: Shop, operation: Operation
 ) -> None:
-    before = await everything(inventory, ada)
+    before = await rows_of_shop(inventory, ada)
     message = {
         "jsonrpc": "2.0",
         "id": 1,
@@ -123,7 +123,7 @@ async def test_no_operation_of_the_agent_endpoint_finds_data_of_another_shop(
 
     echoed = str(ARGUMENTS[operation.name])
     assert [secret for secret in SECRETS if secret in answer and secret not in echoed] == []
-    assert await everything(inventory, ada) == before
+    assert await rows_of_shop(inventory, ada) == before
 
 
 @pytest.mark.parametrize("uri", ["pool://1", "pool://1/history"])
@@ -162,11 +162,11 @@ WRITES: list[Callable[[Tx, int], Awaitable[object]]] = [
 
 @pytest.mark.parametrize("number", range(len(WRITES)))
 async def test_no_row_of_another_shop_can_be_written(inventory: Inventory, ada: Shop, ben: Shop, number: int) -> None:
-    before = await everything(inventory, ada)
+    before = await rows_of_shop(inventory, ada)
     with contextlib.suppress(psycopg.errors.InsufficientPrivilege):
         assert await inventory.database.transact(lambda tx: WRITES[number](tx, ada.id), ben.id) is None
 
-    assert await everything(inventory, ada) == before
+    assert await rows_of_shop(inventory, ada) == before
 
 
 async def test_a_failed_transaction_does_not_leave_its_connection_in_the_shop(inventory: Inventory, ada: Shop) -> None:
@@ -186,7 +186,7 @@ async def test_a_failed_transaction_does_not_leave_its_connection_in_the_shop(in
     assert who[0][1] in {None, ""}
 
 
-async def everything(inventory: Inventory, shop: Shop) -> dict[str, list[tuple[Any, ...]]]:
+async def rows_of_shop(inventory: Inventory, shop: Shop) -> dict[str, list[tuple[Any, ...]]]:
     """Every row of a shop."""
     return {
         table: sorted(await inventory.sql(f"select t.*::text from {table} t where shop_id = {shop.id}"))

@@ -15,7 +15,7 @@ from tests.inventory.samples import ARGUMENTS, furnish_shop
 NEEDED = {name: operation.scope for name, operation in TOOLS.items()}
 
 
-def lacking(response: httpx2.Response) -> str:
+def missing_scope(response: httpx2.Response) -> str:
     """The scope a call was refused for."""
     assert response.status_code == 403, response.text
     body = response.json()
@@ -29,7 +29,7 @@ def lacking(response: httpx2.Response) -> str:
     return members["scope"].strip('"')
 
 
-async def listed(shop: Shop) -> list[str]:
+async def list_tools(shop: Shop) -> list[str]:
     response = await shop.post({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     return [tool["name"] for tool in response.json()["result"]["tools"]]
 
@@ -59,7 +59,7 @@ async def test_with_all_scopes_but_the_one_it_needs_a_tool_is_refused_and_nothin
 
     response = await shared_shop.ask(tool, ARGUMENTS[tool])
 
-    assert lacking(response) == NEEDED[tool]
+    assert missing_scope(response) == NEEDED[tool]
     assert await shared_inventory.everything() == before
 
 
@@ -82,15 +82,15 @@ async def test_only_tools_the_key_may_call_are_listed(inventory: Inventory, coun
     for scopes in itertools.combinations(SCOPES, count):
         shop = await inventory.shop(*scopes)
 
-        assert await listed(shop) == [name for name in TOOLS if NEEDED[name] in scopes]
+        assert await list_tools(shop) == [name for name in TOOLS if NEEDED[name] in scopes]
 
 
 async def test_a_key_without_scopes_sees_no_tools_and_can_call_none(inventory: Inventory) -> None:
     shop = await furnish_shop(inventory)
     await inventory.regenerate(shop)
 
-    assert await listed(shop) == []
-    assert lacking(await shop.ask("list_pools", {})) == "read_pools"
+    assert await list_tools(shop) == []
+    assert missing_scope(await shop.ask("list_pools", {})) == "read_pools"
 
 
 MORE: list[tuple[str, dict[str, Any], set[str], str]] = [
@@ -119,7 +119,7 @@ async def test_a_call_that_changes_quantities_needs_their_scope_too(
     shop = await furnish_shop(inventory, *scopes)
     before = await inventory.everything()
 
-    assert lacking(await shop.ask(tool, arguments)) == needed
+    assert missing_scope(await shop.ask(tool, arguments)) == needed
     assert await inventory.everything() == before
 
 
@@ -142,7 +142,7 @@ async def test_in_a_batch_one_call_without_its_scope_keeps_all_from_being_run(in
 
     response = await shop.post(batch, **{"mcp-protocol-version": "2025-03-26"})
 
-    assert lacking(response) == "write_pools"
+    assert missing_scope(response) == "write_pools"
     assert await inventory.everything() == before
 
 
@@ -153,7 +153,7 @@ async def test_a_scope_that_is_taken_away_is_gone_at_once(inventory: Inventory) 
 
     await inventory.regenerate(shop, "read_pools")
 
-    assert lacking(await shop.ask("adjust_pool_quantity", {"pool_id": 1, "delta": -1})) == "write_inventory"
+    assert missing_scope(await shop.ask("adjust_pool_quantity", {"pool_id": 1, "delta": -1})) == "write_inventory"
     shop.key = old
     response = await shop.ask("list_pools", {})
     assert (response.status_code, json.loads(response.content)["error"]) == (401, "invalid_api_key")

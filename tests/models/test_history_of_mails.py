@@ -14,7 +14,7 @@ import pytest
 
 from holdfast.kit.mail.sender import MAX_CONNECTIONS
 from holdfast.kit.mail.shards import MAX_READ_SECONDS
-from tests.faults.mail_senders import arrived, mail_senders, publish
+from tests.faults.mail_senders import mail_senders, publish, wait_for_mails
 from tests.helpers.events_service import eventually
 from tests.helpers.processes import Process, establish_organizers, register_all
 from tests.helpers.smtp import BREAK, NEVER, MailServer
@@ -135,7 +135,7 @@ async def test_mails_arrive_in_order_while_processes_and_the_mail_server_fail(
         establish_organizers(database_url)
         people = iter([{"event_id": event, "email": _address(number)} for number in range(PEOPLE)])
         await register_all(processes, key, people, connections=8)
-        await arrived(server, PEOPLE)
+        await wait_for_mails(server, PEOPLE)
         mailboxes = Mailboxes(database_url, processes, server)
         mailboxes.refuse_some()
         await mailboxes.cause()

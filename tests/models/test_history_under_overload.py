@@ -85,7 +85,7 @@ class HistoryClients:
                 with psycopg.connect(inventory_url) as locking:
                     locking.execute("lock table ledger in exclusive mode")
                     await self._refuse(2)
-                    with stalled(events_url):
+                    with stall_postgres(events_url):
                         await self._refuse(0, 1)
                         processes = [process for history, _ in self._histories for process in history.processes]
                         killed = self._chance.choice(processes)
@@ -120,7 +120,7 @@ class HistoryClients:
 
 
 @contextlib.contextmanager
-def stalled(database_url: str) -> Generator[None]:
+def stall_postgres(database_url: str) -> Generator[None]:
     """While the block lasts, PostgreSQL stands still, as with a disk that does not answer."""
     with psycopg.connect(database_url) as connection:
         postmaster = psutil.Process(connection.info.backend_pid).parent()

@@ -19,7 +19,7 @@ from holdfast.kit.process.part import Part
 from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.running.operation import Batch, Batched, Call, Operation, Stepwise
 from holdfast.kit.running.steps import Steps
-from tests.plans.filling import filling, small_tables
+from tests.plans.filling import filling_database, small_tables
 from tests.plans.judging import findings_of
 from tests.plans.recording import Recorder
 
@@ -68,7 +68,7 @@ class PlanWork(ABC):
         """Run everything once while there is little in the database, then fill it."""
         async with self.app.lifespan():
             await self.everything()
-            with filling(self.database.url) as connection:
+            with filling_database(self.database.url) as connection:
                 fill(connection)
             yield self
 
@@ -139,7 +139,7 @@ class PlanWork(ABC):
 
 def analyze(url: str) -> None:
     """Let the statistics catch up."""
-    with filling(url) as connection:
+    with filling_database(url) as connection:
         connection.execute("analyze")
 
 

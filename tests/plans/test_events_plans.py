@@ -36,7 +36,7 @@ from tests.helpers.photos import accept_photos
 from tests.plans import running
 from tests.plans.events_arguments import OTHER_ARGUMENTS, SCAN
 from tests.plans.events_rows import STRANGERS, fill
-from tests.plans.filling import filling
+from tests.plans.filling import filling_database
 from tests.plans.judging import findings_of
 from tests.plans.running import analyze, attempt, not_filled
 
@@ -306,7 +306,7 @@ async def test_every_statement_reads_few_rows(work: EventsWork, url: str) -> Non
 
 async def test_a_missing_index_is_found_by_the_plans(work: EventsWork, url: str) -> None:
     [listing] = (operation for operation in service.ALL_OPERATIONS if operation.name == "search_registrations")
-    with filling(url) as connection:
+    with filling_database(url) as connection:
         connection.execute("drop index registrations_of_event")
     work.recorder.begin()
 

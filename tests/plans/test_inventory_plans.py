@@ -35,7 +35,7 @@ from tests.inventory.console.merchant_at_platform import MerchantAtPlatform
 from tests.inventory.samples import ARGUMENTS
 from tests.inventory.sync.sync_scene import SyncScene, open_pooled_shop
 from tests.plans import running
-from tests.plans.filling import filling
+from tests.plans.filling import filling_database
 from tests.plans.inventory_arguments import OTHER_ARGUMENTS
 from tests.plans.inventory_rows import FIRST_SHOP, fill
 from tests.plans.judging import findings_of
@@ -271,7 +271,7 @@ async def test_every_statement_reads_few_rows(work: InventoryWork, url: str) -> 
 
 async def test_a_missing_index_is_found_by_the_plans(work: InventoryWork, url: str) -> None:
     [adjust] = (operation for operation in api.OPERATIONS if operation.name == "adjust_pool_quantity")
-    with filling(url) as connection:
+    with filling_database(url) as connection:
         connection.execute("drop index members_of_pool; alter table members drop constraint members_pkey")
     work.recorder.begin()
 

@@ -15,7 +15,7 @@ from tests.helpers.form_browser import Browser, token
 ANN = "ann@example.com"
 
 
-def others(page: str) -> list[str]:
+def other_sessions(page: str) -> list[str]:
     """The sessions that a page offers to end."""
     return re.findall(r'name="session" value="(\d+)"', page)
 
@@ -38,7 +38,7 @@ async def test_a_person_sees_the_sessions_of_other_browsers_and_can_end_one(serv
     for browser in (here, second):
         await browser.sign_in(ANN)
     page = await here.get("/account")
-    [other] = others(page.text)
+    [other] = other_sessions(page.text)
 
     await here.send("/account", session=other)
 
@@ -109,11 +109,11 @@ async def test_a_session_in_the_frame_of_a_platform_is_listed_until_it_is_over(s
     for browser in (here, framed):
         await browser.sign_in(ANN)
     await service.run_sql("update sessions set way = 'platform' where id = (select max(id) from sessions)")
-    assert len(others((await here.get("/account")).text)) == 1
+    assert len(other_sessions((await here.get("/account")).text)) == 1
 
     await service.run_sql("update sessions set began_at = now() - interval '8 hours'")
 
-    assert others((await here.get("/account")).text) == []
+    assert other_sessions((await here.get("/account")).text) == []
 
 
 async def test_a_session_that_is_used_is_prolonged(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

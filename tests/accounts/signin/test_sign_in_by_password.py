@@ -6,7 +6,7 @@ from collections import Counter
 from holdfast.accounts.signin import operations
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import Caller, stranger
-from tests.accounts.races import ending
+from tests.accounts.races import ending_transaction
 from tests.helpers.events_service import Service, eventually, running_events
 from tests.helpers.form_browser import Browser
 
@@ -43,7 +43,7 @@ async def test_a_sign_in_while_the_password_is_removed_leaves_no_session(service
     await ada(service)
     thief = Browser(service)
 
-    async with ending(service) as this:
+    async with ending_transaction(service) as this:
         await this.tx.run("update users set password_hash = null")
         await this.tx.run("delete from sessions")
         trying = await this.meanwhile(thief.send("/sign-in", email=ADA, password=PASSWORD))

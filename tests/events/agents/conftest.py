@@ -34,16 +34,16 @@ def http(service: Service) -> httpx2.AsyncClient:
 
 
 @pytest.fixture(scope="module")
-async def furnished(module_service: Service, template_url: str) -> tuple[Client, State]:
+async def prepared_organizer(module_service: Service, template_url: str) -> tuple[Client, State]:
     """The organizer for whom the sample arguments are accepted, and what the database then holds."""
     await empty_service(module_service, template_url)
     return await furnish_organizer(module_service), state_of(module_service.database.url)
 
 
 @pytest.fixture
-async def restored_ada(furnished: tuple[Client, State], emptied_service: Service) -> Client:
+async def restored_ada(prepared_organizer: tuple[Client, State], emptied_service: Service) -> Client:
     """The same organizer, as if she were new."""
-    ada, state = furnished
+    ada, state = prepared_organizer
     await restore_service(emptied_service, state)
     await write_photos(emptied_service, *PHOTOS)
     return ada

@@ -37,7 +37,7 @@ ZONES = st.sampled_from(["Europe/Berlin", "Etc/GMT+5", "europe/berlin", "localti
 KNOWN = {"handle": PEOPLE, "user_id": EMAILS, "before": PEOPLE, "ISO 4217": CURRENCIES, "IANA": ZONES}
 
 
-def known(schema: Schema) -> st.SearchStrategy[str] | None:
+def known_values(schema: Schema) -> st.SearchStrategy[str] | None:
     """Handles, addresses and currencies, told by their descriptions; keys and URLs, by their bounds."""
     match schema:
         case {"minLength": 1, "maxLength": 300, "description": text} if "shown to" not in text.lower():
@@ -98,7 +98,9 @@ class ServedAgents:
 
 
 @pytest.fixture(scope="module")
-def served(template_url: str, processor_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedAgents]:
+def service_process(
+    template_url: str, processor_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ServedAgents]:
     """The service for all tests of the module; fails at their end if the service has logged a failure."""
     data = tmp_path_factory.mktemp("data")
     with scratch_database(template_url, "generated_arguments") as url:
@@ -132,7 +134,7 @@ def processor_in_settings(url: str) -> Generator[None]:
         yield
 
 
-def generated(count: int) -> settings:
+def generation_settings(count: int) -> settings:
     return settings(
         max_examples=count,
         phases=[Phase.generate, Phase.shrink],
@@ -140,11 +142,11 @@ def generated(count: int) -> settings:
     )
 
 
-def required(schema: Schema) -> list[str]:
+def required_members(schema: Schema) -> list[str]:
     return schema.get("required", [])
 
 
-def refused(answer: dict[str, Any]) -> dict[str, Any]:
+def refusal_of(answer: dict[str, Any]) -> dict[str, Any]:
     """What a tool is refused with, which is of the closed list."""
     refusal = json.loads(answer["result"]["content"][0]["text"])
     assert KINDS[refusal["code"]].status < 500, refusal
@@ -156,17 +158,17 @@ def refused(answer: dict[str, Any]) -> dict[str, Any]:
 
 @every_tool
 def test_arguments_that_fit_the_schema_are_answered_as_promised_or_refused_in_words(
-    served: ServedAgents, tool: str
+    service_process: ServedAgents, tool: str
 ) -> None:
-    about = served.tools[tool]
+    about = service_process.tools[tool]
 
-    @generated(50)
-    @given(from_schema(about["inputSchema"], known))
+    @generation_settings(50)
+    @given(from_schema(about["inputSchema"], known_values))
     def answered(arguments: dict[str, Any]) -> None:
-        answer = served.call(tool, arguments)
+        answer = service_process.call(tool, arguments)
         assert "result" in answer, answer
         if answer["result"]["isError"]:
-            refused(answer)
+            refusal_of(answer)
         else:
             assert fits(about["outputSchema"], answer["result"]["structuredContent"])
 
@@ -174,19 +176,19 @@ def test_arguments_that_fit_the_schema_are_answered_as_promised_or_refused_in_wo
 
 
 @every_tool
-def test_an_argument_that_does_not_fit_the_schema_is_refused_by_name(served: ServedAgents, tool: str) -> None:
-    schema = served.tools[tool]["inputSchema"]
+def test_an_argument_that_does_not_fit_the_schema_is_refused_by_name(service_process: ServedAgents, tool: str) -> None:
+    schema = service_process.tools[tool]["inputSchema"]
     names = st.sampled_from([*schema["properties"]]) | st.text(max_size=20) if schema["properties"] else st.text()
 
-    @generated(30)
-    @given(from_schema(schema, known), names, ANYTHING)
+    @generation_settings(30)
+    @given(from_schema(schema, known_values), names, ANYTHING)
     def named(arguments: dict[str, Any], name: str, value: Any) -> None:
         spoilt = {**arguments, name: value}
         # A refusal repeats the name that was sent, which says nothing of our insides.
         assume(not fits(schema, spoilt) and not LEAKS.search(name))
         # For what is optional null means absent.
-        assume(value is not None or name not in schema["properties"] or name in required(schema))
-        refusal = refused(served.call(tool, spoilt))
+        assume(value is not None or name not in schema["properties"] or name in required_members(schema))
+        refusal = refusal_of(service_process.call(tool, spoilt))
         assert refusal["code"] == "validation_failed"
         assert name in refusal["errors"]
 
@@ -194,27 +196,29 @@ def test_an_argument_that_does_not_fit_the_schema_is_refused_by_name(served: Ser
 
 
 @every_tool
-def test_a_missing_argument_is_refused_by_name(served: ServedAgents, tool: str) -> None:
-    schema = served.tools[tool]["inputSchema"]
+def test_a_missing_argument_is_refused_by_name(service_process: ServedAgents, tool: str) -> None:
+    schema = service_process.tools[tool]["inputSchema"]
 
-    @generated(20)
-    @given(from_schema(schema, known), st.sets(st.sampled_from(required(schema) or [""])))
+    @generation_settings(20)
+    @given(from_schema(schema, known_values), st.sets(st.sampled_from(required_members(schema) or [""])))
     def named(arguments: dict[str, Any], missing: set[str]) -> None:
         assume(missing - {""})
-        refusal = refused(served.call(tool, {name: value for name, value in arguments.items() if name not in missing}))
+        refusal = refusal_of(
+            service_process.call(tool, {name: value for name, value in arguments.items() if name not in missing})
+        )
         assert missing <= refusal["errors"].keys()
 
-    if required(schema):
+    if required_members(schema):
         named()
     else:
-        assert "result" in served.call(tool, {})
+        assert "result" in service_process.call(tool, {})
 
 
 @every_tool
-def test_arguments_that_are_no_object_are_a_protocol_error(served: ServedAgents, tool: str) -> None:
-    @generated(20)
+def test_arguments_that_are_no_object_are_a_protocol_error(service_process: ServedAgents, tool: str) -> None:
+    @generation_settings(20)
     @given(ANYTHING.filter(lambda value: not isinstance(value, dict | None)))
     def is_protocol_error(arguments: Any) -> None:
-        assert served.call(tool, arguments)["error"]["code"] == -32602
+        assert service_process.call(tool, arguments)["error"]["code"] == -32602
 
     is_protocol_error()

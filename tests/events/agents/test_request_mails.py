@@ -13,7 +13,7 @@ from tests.helpers.events_service import Service
 from tests.kit.mail.posting import all_due, text_of
 
 
-async def written(service: Service) -> list[str]:
+async def request_mails(service: Service) -> list[str]:
     """The texts of the mails about requests, as they are sent when they are due."""
 
     async def writer(batch: Any) -> list[bytes]:
@@ -31,7 +31,7 @@ async def test_an_organizer_is_mailed_what_an_agent_asks_for_with_its_name(servi
     await agent.call("create_registration", event_id=event["id"], email="ben@example.com")
     waiting = problem_of(await agent.call("update_event", event_id=event["id"], capacity=30))
 
-    [mail] = await written(service)
+    [mail] = await request_mails(service)
 
     assert "Claude asks for your approval of 2 changes\n" in mail
     assert "* Claude wants to register ben@example.com for Jazz night." in mail
@@ -43,7 +43,7 @@ async def test_a_text_that_an_agent_writes_brings_no_web_address_into_the_mail(s
     _, agent = await asking_scene(service)
     await agent.call("create_event", **{**NIGHT, "title": "Sign in again at evil.com now"})
 
-    [mail] = await written(service)
+    [mail] = await request_mails(service)
 
     assert "wants to create the event Sign in again at … now." in mail
 
@@ -55,7 +55,7 @@ async def test_a_request_that_was_decided_meanwhile_is_not_mailed(service: Servi
 
     assert await decide(scene, f"/console/agents/requests/{waiting['request_id']}", decision) == 303
 
-    assert await written(service) == []
+    assert await request_mails(service) == []
 
 
 async def test_an_organizer_whose_address_changed_since_gets_the_mail_nowhere(service: Service) -> None:
@@ -63,7 +63,7 @@ async def test_an_organizer_whose_address_changed_since_gets_the_mail_nowhere(se
     await agent.call("create_event", **NIGHT)
     await service.run_sql("update users set email = 'new@example.com' where email = 'ada@example.com' returning id")
 
-    assert await written(service) == []
+    assert await request_mails(service) == []
 
 
 async def test_an_organizer_turns_the_mails_about_a_key_off_on_its_page(service: Service) -> None:

@@ -26,7 +26,7 @@ CREDENTIALS = ["with a key", "with an access token"]
 
 
 @asynccontextmanager
-async def met(settings: Settings, credential: str) -> AsyncGenerator[TwoOrganizers]:
+async def two_organizers(settings: Settings, credential: str) -> AsyncGenerator[TwoOrganizers]:
     """Two organizers, of whom Eve asks with this credential."""
     async with (
         authorization_server() as server,
@@ -43,7 +43,7 @@ async def met(settings: Settings, credential: str) -> AsyncGenerator[TwoOrganize
 
 @pytest.fixture(params=CREDENTIALS)
 async def scene(settings: Settings, request: pytest.FixtureRequest) -> AsyncIterator[TwoOrganizers]:
-    async with met(settings, request.param) as scene:
+    async with two_organizers(settings, request.param) as scene:
         yield scene
 
 
@@ -53,7 +53,7 @@ async def shared_scene(
 ) -> AsyncIterator[TwoOrganizers]:
     """For tests that change nothing."""
     with scratch_database(template_url, "tenancy") as url:
-        async with met(unlimited(url, tmp_path_factory.mktemp("data")), request.param) as scene:
+        async with two_organizers(unlimited(url, tmp_path_factory.mktemp("data")), request.param) as scene:
             yield scene
 
 

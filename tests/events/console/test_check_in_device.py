@@ -13,7 +13,7 @@ from tests.helpers.events_service import Service
 from tests.helpers.people import end_event, sign_up
 
 
-async def opened(service: Service, *people: str, **fields: object) -> tuple[OrganizerScene, str, int]:
+async def open_check_in(service: Service, *people: str, **fields: object) -> tuple[OrganizerScene, str, int]:
     scene = await open_scene(service)
     event = await scene.ada.create_event(**fields)
     await sign_up(service, event, *people)
@@ -25,7 +25,7 @@ def scan(text: str, **fields: Any) -> dict[str, Any]:
 
 
 async def test_the_list_for_a_device_has_only_names_codes_and_states(service: Service) -> None:
-    table, path, event_id = await opened(service, "ann", "bob", capacity=1, waitinglist_capacity=5)
+    table, path, event_id = await open_check_in(service, "ann", "bob", capacity=1, waitinglist_capacity=5)
     other = await table.ada.create_event(title="Pottery")
     await sign_up(service, other, "zoe")
     [ann, bob] = [(await code_of(service, event_id, name)).partition("-")[2] for name in ("ann", "bob")]
@@ -43,7 +43,7 @@ async def test_the_list_for_a_device_has_only_names_codes_and_states(service: Se
 
 
 async def test_a_long_list_comes_in_batches_without_gaps(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    table, path, _ = await opened(service, "ann", "bob", "cleo", "dan", "eve")
+    table, path, _ = await open_check_in(service, "ann", "bob", "cleo", "dan", "eve")
     monkeypatch.setattr(operations, "ANSWER_BATCH_SIZE", 2)
     names: list[str] = []
     more: int | None = 0
@@ -57,7 +57,7 @@ async def test_a_long_list_comes_in_batches_without_gaps(service: Service, monke
 
 
 async def test_the_version_changes_with_the_list_and_not_with_scans(service: Service) -> None:
-    table, path, event_id = await opened(service, "ann")
+    table, path, event_id = await open_check_in(service, "ann")
 
     async def version() -> str:
         return (await table.browser.get(f"{path}/news")).json()["version"]
@@ -76,7 +76,7 @@ async def test_the_version_changes_with_the_list_and_not_with_scans(service: Ser
 
 
 async def test_an_event_that_is_over_has_no_check_in_list_and_accepts_late_scans(service: Service) -> None:
-    table, path, event_id = await opened(service, "ann")
+    table, path, event_id = await open_check_in(service, "ann")
     await end_event(service, {"id": event_id})
 
     assert (await table.browser.get(f"{path}/news")).json()["version"] is None
@@ -88,7 +88,7 @@ async def test_an_event_that_is_over_has_no_check_in_list_and_accepts_late_scans
 
 
 async def test_scans_are_answered_and_reported_to_other_devices(service: Service) -> None:
-    table, path, event_id = await opened(service, "ann")
+    table, path, event_id = await open_check_in(service, "ann")
     code = await code_of(service, event_id, "ann")
     first, second = scan(code), scan(code)
 
@@ -122,13 +122,13 @@ async def test_scans_are_answered_and_reported_to_other_devices(service: Service
     ],
 )
 async def test_scans_that_make_no_sense_are_refused(service: Service, fields: dict[str, str], status: int) -> None:
-    table, path, _ = await opened(service)
+    table, path, _ = await open_check_in(service)
 
     assert (await table.post(f"{path}/scans", **{"device": "Door 1", **fields})).status_code == status
 
 
 async def test_a_scan_from_another_site_or_session_is_refused(service: Service) -> None:
-    table, path, event_id = await opened(service, "ann")
+    table, path, event_id = await open_check_in(service, "ann")
     scans = json.dumps([scan(await code_of(service, event_id, "ann"))])
 
     assert (await table.foreign(f"{path}/scans", device="Door 1", scans=scans)).status_code == 403
@@ -159,14 +159,14 @@ async def test_a_device_gets_and_changes_no_check_in_data_of_another_organizer(s
 
 
 async def test_a_device_that_is_not_signed_in_is_led_to_sign_in(service: Service) -> None:
-    _, path, _ = await opened(service)
+    _, path, _ = await open_check_in(service)
 
     for address in ("list", "news", "shell", "scans"):
         assert (await service.http.get(f"{path}/{address}")).headers["location"].startswith("/sign-in")
 
 
 async def test_the_page_that_browsers_store_has_no_people_in_it(service: Service) -> None:
-    table, path, event_id = await opened(service, "ann")
+    table, path, event_id = await open_check_in(service, "ann")
     await table.post(
         f"{path}/scans", device="Door 7", scans=json.dumps([scan(await code_of(service, event_id, "ann"))])
     )

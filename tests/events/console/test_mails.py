@@ -14,7 +14,7 @@ RECIPIENT = re.compile(r'<th scope="row"><a [^>]*><bdi>')
 """What stands before the address in a row."""
 
 
-async def caused(scene: OrganizerScene, who: Client, title: str, *names: str) -> None:
+async def cause_mails(scene: OrganizerScene, who: Client, title: str, *names: str) -> None:
     """An event, and a mail to each of these people, who are registered for it."""
     event = await who.create_event(title=title)
     for name in names:
@@ -24,7 +24,7 @@ async def caused(scene: OrganizerScene, who: Client, title: str, *names: str) ->
 
 async def test_the_page_of_mails_shows_the_status_of_each_mail(service: Service) -> None:
     scene = await open_scene(service)
-    await caused(scene, scene.ada, "Life drawing", "ann", "bob", "cleo", "dan", "eve")
+    await cause_mails(scene, scene.ada, "Life drawing", "ann", "bob", "cleo", "dan", "eve")
     for name, change in (
         ("bob", "outcome = 'sent', ended_at = now(), attempts = 1"),
         ("cleo", "outcome = 'failed', ended_at = now(), attempts = 3, error = '550 no such user'"),
@@ -46,7 +46,7 @@ async def test_the_page_of_mails_shows_the_status_of_each_mail(service: Service)
     assert "451 later" in of["eve"]
 
 
-async def failed(scene: OrganizerScene, name: str, error: str = "550 5.1.1 no such user") -> str:
+async def fail_mail(scene: OrganizerScene, name: str, error: str = "550 5.1.1 no such user") -> str:
     """Let the mail to a person fail. Returns the path of the button that tries it again."""
     [(id,)] = await scene.service.run_sql(
         "update mails set outcome = 'failed', ended_at = now(), attempts = 3, error = %(error)s"
@@ -57,16 +57,18 @@ async def failed(scene: OrganizerScene, name: str, error: str = "550 5.1.1 no su
     return f"/console/mails/{id}/retry"
 
 
-async def states(scene: OrganizerScene) -> list[tuple[str | None, int]]:
+async def mail_statuses(scene: OrganizerScene) -> list[tuple[str | None, int]]:
     return await scene.service.run_sql("select outcome, attempts from mails order by id")
 
 
 async def test_mails_can_be_filtered_by_their_status(service: Service) -> None:
     scene = await open_scene(service)
-    await caused(scene, scene.ada, "Life drawing", *(f"person{number}" for number in range(60)), "bob", "cleo", "dan")
-    await caused(scene, scene.bob, "Secret meeting", "eve")
-    await failed(scene, "bob")
-    await failed(scene, "eve")
+    await cause_mails(
+        scene, scene.ada, "Life drawing", *(f"person{number}" for number in range(60)), "bob", "cleo", "dan"
+    )
+    await cause_mails(scene, scene.bob, "Secret meeting", "eve")
+    await fail_mail(scene, "bob")
+    await fail_mail(scene, "eve")
     for name, outcome in (("cleo", "sent"), ("dan", "superseded")):
         await service.run_sql(
             f"update mails set outcome = '{outcome}', ended_at = now() where recipient = '{name}@example.com'"
@@ -90,9 +92,9 @@ async def test_mails_can_be_filtered_by_their_status(service: Service) -> None:
 
 async def test_mails_to_one_address_are_found_whatever_their_status(service: Service) -> None:
     scene = await open_scene(service)
-    await caused(scene, scene.ada, "Life drawing", "ann", "bob")
-    await caused(scene, scene.ada, "Pottery", "ann")
-    await caused(scene, scene.bob, "Secret meeting", "ann")
+    await cause_mails(scene, scene.ada, "Life drawing", "ann", "bob")
+    await cause_mails(scene, scene.ada, "Pottery", "ann")
+    await cause_mails(scene, scene.bob, "Secret meeting", "ann")
     await service.run_sql("update mails set outcome = 'sent', ended_at = now() where recipient = 'ann@example.com'")
 
     page = await scene.page("/console/mails?q=+Ann%40Example.com&status=failed")
@@ -104,8 +106,8 @@ async def test_mails_to_one_address_are_found_whatever_their_status(service: Ser
 
 async def test_a_mail_that_failed_is_tried_again(service: Service) -> None:
     scene = await open_scene(service)
-    await caused(scene, scene.ada, "Life drawing", "ann", "bob")
-    path = await failed(scene, "ann")
+    await cause_mails(scene, scene.ada, "Life drawing", "ann", "bob")
+    path = await fail_mail(scene, "ann")
     page = await scene.page("/console/mails?status=failed")
 
     done = await scene.post(path, status="failed")
@@ -113,13 +115,13 @@ async def test_a_mail_that_failed_is_tried_again(service: Service) -> None:
     assert (f'action="{path}"' in page, page.count("Try again: e-mail to")) == (True, 1)
     assert (done.status_code, done.headers["location"]) == (303, "/console/mails?status=failed&done=again")
     assert "The e-mail is being sent again." in await scene.page(done.headers["location"])
-    assert await states(scene) == [(None, 0), (None, 0)]
+    assert await mail_statuses(scene) == [(None, 0), (None, 0)]
 
 
 async def test_a_mail_that_was_sent_or_does_not_exist_is_not_retried(service: Service) -> None:
     scene = await open_scene(service)
-    await caused(scene, scene.ada, "Life drawing", "ann")
-    path = await failed(scene, "ann")
+    await cause_mails(scene, scene.ada, "Life drawing", "ann")
+    path = await fail_mail(scene, "ann")
     await service.run_sql("update mails set outcome = 'sent'")
 
     paths = (path, "/console/mails/99999/retry", "/console/mails/x/retry", "/console/mails/0/retry")
@@ -129,26 +131,26 @@ async def test_a_mail_that_was_sent_or_does_not_exist_is_not_retried(service: Se
         (303, "/console/mails?done=nothing")
     }
     assert "There is nothing to try again" in await scene.page("/console/mails?done=nothing")
-    assert await states(scene) == [("sent", 3)]
+    assert await mail_statuses(scene) == [("sent", 3)]
 
 
 async def test_mails_of_another_organizer_and_mails_to_sign_in_are_not_tried_again(service: Service) -> None:
     scene = await open_scene(service)
-    await caused(scene, scene.bob, "Secret meeting", "ann")
+    await cause_mails(scene, scene.bob, "Secret meeting", "ann")
     await Browser(service).ask("somebody@example.com")
-    paths = [await failed(scene, name) for name in ("ann", "somebody")]
-    before = await states(scene)
+    paths = [await fail_mail(scene, name) for name in ("ann", "somebody")]
+    before = await mail_statuses(scene)
 
     sent = [await scene.post(path) for path in paths]
 
     assert {response.headers["location"] for response in sent} == {"/console/mails?done=nothing"}
-    assert await states(scene) == before
+    assert await mail_statuses(scene) == before
 
 
 async def test_a_button_of_another_site_tries_nothing_again(service: Service) -> None:
     scene = await open_scene(service)
-    await caused(scene, scene.ada, "Life drawing", "ann")
-    path = await failed(scene, "ann")
+    await cause_mails(scene, scene.ada, "Life drawing", "ann")
+    path = await fail_mail(scene, "ann")
 
     refused: list[httpx2.Response] = [
         await scene.foreign(path),
@@ -158,14 +160,14 @@ async def test_a_button_of_another_site_tries_nothing_again(service: Service) ->
 
     assert [response.status_code for response in refused] == [403, 403]
     assert (opened.status_code, opened.headers["location"]) == (303, "/console/mails")
-    assert await states(scene) == [("failed", 3)]
+    assert await mail_statuses(scene) == [("failed", 3)]
 
 
 async def test_the_page_of_mails_says_in_plain_words_why_a_mail_failed_and_what_to_do(service: Service) -> None:
     scene = await open_scene(service)
-    await caused(scene, scene.ada, "Life drawing", "ann", "bob")
-    await failed(scene, "ann", "552 5.2.2 mailbox full")
-    await failed(scene, "bob", "it could not be written: KeyError('internals')")
+    await cause_mails(scene, scene.ada, "Life drawing", "ann", "bob")
+    await fail_mail(scene, "ann", "552 5.2.2 mailbox full")
+    await fail_mail(scene, "bob", "it could not be written: KeyError('internals')")
 
     page = await scene.page("/console/mails")
 
@@ -178,7 +180,7 @@ async def test_the_page_of_mails_says_in_plain_words_why_a_mail_failed_and_what_
 async def test_mails_of_another_organizer_and_mails_to_sign_in_are_not_shown(service: Service) -> None:
     scene = await open_scene(service)
     await Browser(service).ask("somebody@example.com")
-    await caused(scene, scene.bob, "Secret meeting", "ann")
+    await cause_mails(scene, scene.bob, "Secret meeting", "ann")
 
     page = await scene.page("/console/mails")
 
@@ -190,8 +192,8 @@ async def test_mails_of_another_organizer_and_mails_to_sign_in_are_not_shown(ser
 
 async def test_mails_of_an_event_that_is_handed_over_go_with_it(service: Service) -> None:
     scene = await open_scene(service)
-    await caused(scene, scene.bob, "Kept", "ann")
-    await caused(scene, scene.bob, "Life drawing", "cleo", "dan")
+    await cause_mails(scene, scene.bob, "Kept", "ann")
+    await cause_mails(scene, scene.bob, "Life drawing", "cleo", "dan")
     [(event,)] = await service.run_sql("select id from events where title = 'Life drawing'")
     assert "Life drawing" not in await scene.page("/console/mails")
 
@@ -208,9 +210,9 @@ async def test_mails_of_an_event_that_is_handed_over_go_with_it(service: Service
 
 async def test_a_long_list_of_mails_is_paged(service: Service) -> None:
     scene = await open_scene(service)
-    await caused(scene, scene.ada, "First", *(f"person{number}" for number in range(30)))
-    await caused(scene, scene.ada, "Second", *(f"person{number}" for number in range(30)))
-    await caused(scene, scene.bob, "Secret meeting", "ann")
+    await cause_mails(scene, scene.ada, "First", *(f"person{number}" for number in range(30)))
+    await cause_mails(scene, scene.ada, "Second", *(f"person{number}" for number in range(30)))
+    await cause_mails(scene, scene.bob, "Secret meeting", "ann")
 
     first = await scene.page("/console/mails")
     later = first.partition("/console/mails?before=")[2].partition('"')[0]
@@ -224,14 +226,14 @@ async def test_a_long_list_of_mails_is_paged(service: Service) -> None:
 @pytest.mark.parametrize("before", ["", "0", "-1", "x", "9" * 30, "1'--", "%00"])
 async def test_an_invalid_page_of_mails_is_the_first_page(service: Service, before: str) -> None:
     scene = await open_scene(service)
-    await caused(scene, scene.ada, "Life drawing", "ann")
+    await cause_mails(scene, scene.ada, "Life drawing", "ann")
 
     assert "ann@example.com" in await scene.page(f"/console/mails?before={before}")
 
 
 async def test_texts_of_strangers_are_escaped_on_the_page_of_mails(service: Service) -> None:
     scene = await open_scene(service)
-    await caused(scene, scene.ada, "<script>alert(1)</script>", "ann")
+    await cause_mails(scene, scene.ada, "<script>alert(1)</script>", "ann")
     await service.run_sql("update mails set attempts = 1, error = '<img src=x onerror=alert(1)>'")
 
     page = await scene.page("/console/mails")
@@ -243,6 +245,6 @@ async def test_texts_of_strangers_are_escaped_on_the_page_of_mails(service: Serv
 
 async def test_the_page_of_mails_is_in_german_too(service: Service) -> None:
     scene = await open_scene(service, language="de")
-    await caused(scene, scene.ada, "Aktzeichnen", "ann")
+    await cause_mails(scene, scene.ada, "Aktzeichnen", "ann")
 
     assert "Wartet</span>" in await scene.page("/console/mails")

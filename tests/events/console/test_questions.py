@@ -46,7 +46,7 @@ async def end_all_access(scene: OrganizerScene) -> tuple[str, str]:
     return "/account/secure", "All your API keys stop working."
 
 
-async def registered(scene: OrganizerScene) -> tuple[str, str]:
+async def register_person(scene: OrganizerScene) -> tuple[str, str]:
     """The path of an event, and the public id of a person who is registered for it."""
     event = await scene.ada.create_event()
     await sign_up(scene.service, event, "ann")
@@ -54,12 +54,12 @@ async def registered(scene: OrganizerScene) -> tuple[str, str]:
 
 
 async def move_a_person(scene: OrganizerScene) -> tuple[str, str]:
-    event, person = await registered(scene)
+    event, person = await register_person(scene)
     return f"{event}/registrations/{person}?do=wait", "ann@example.com"
 
 
 async def remove_people(scene: OrganizerScene) -> tuple[str, str]:
-    event, person = await registered(scene)
+    event, person = await register_person(scene)
     return f"{event}/several-registrations?do=remove&p-{person}=on", "Remove 1 registration?"
 
 

@@ -27,7 +27,7 @@ FORM = {
 }
 
 
-async def sent(scene: OrganizerScene, page: str, **fields: str) -> Any:
+async def send_form(scene: OrganizerScene, page: str, **fields: str) -> Any:
     """Fill in the form of a page, and send it."""
     form_page = await scene.browser.get(page)
     form = {"token": token(form_page), "once": hidden_field(form_page, "once"), **fields}
@@ -41,7 +41,7 @@ async def queues(client: Client) -> list[dict[str, Any]]:
 async def test_a_queue_is_made_as_the_form_says(service: Service) -> None:
     scene = await open_scene(service)
 
-    answer = await sent(scene, "/console/queues/new?site=", **FORM)
+    answer = await send_form(scene, "/console/queues/new?site=", **FORM)
 
     [made] = await queues(scene.ada)
     assert answer.headers["location"] == f"/console/queues/{made['id']}"
@@ -73,9 +73,9 @@ async def test_a_form_changes_only_the_edited_fields_of_a_queue(service: Service
     values = {**FORM, "title": "Old", "description": "One.\r\nTwo.", "starts_at": "2090-05-01T10:00:30"}
     values |= {"release_rate": "60", "token_ttl_minutes": "10", "max_queue_size": "7"}
 
-    await sent(scene, page, **values)
+    await send_form(scene, page, **values)
     [same] = await queues(scene.ada)
-    await sent(scene, page, **{**values, "title": "New", "max_queue_size": "", "ends_at": "2091-01-01T00:00"})
+    await send_form(scene, page, **{**values, "title": "New", "max_queue_size": "", "ends_at": "2091-01-01T00:00"})
     [after] = await queues(scene.ada)
 
     assert same == before
@@ -89,7 +89,7 @@ async def test_the_moments_of_a_queue_are_in_the_time_zone_of_the_last_event(ser
     page = f"/console/queues/{queue['id']}/edit"
 
     form = await scene.page(page)
-    await sent(scene, page, **{**FORM, "starts_at": "2090-05-01T13:30", "timezone": "Europe/Berlin"})
+    await send_form(scene, page, **{**FORM, "starts_at": "2090-05-01T13:30", "timezone": "Europe/Berlin"})
     [after] = await queues(scene.ada)
 
     assert 'name="timezone" value="Europe/Berlin"' in form
@@ -100,8 +100,8 @@ async def test_the_moments_of_a_queue_are_in_the_time_zone_of_the_last_event(ser
 async def test_the_order_of_a_queue_is_public_unless_its_box_is_left_empty(service: Service) -> None:
     scene = await open_scene(service)
 
-    await sent(scene, "/console/queues/new?site=", **{**FORM, "title": "Public"})
-    await sent(scene, "/console/queues/new?site=", **{**FORM, "title": "Not public", "public_log": ""})
+    await send_form(scene, "/console/queues/new?site=", **{**FORM, "title": "Public"})
+    await send_form(scene, "/console/queues/new?site=", **{**FORM, "title": "Not public", "public_log": ""})
 
     assert {made["title"]: made["public_log"] for made in await queues(scene.ada)} == {
         "Public": True,
@@ -197,7 +197,7 @@ async def test_the_history_of_a_foreign_queue_is_refused_by_its_operation_too(se
 async def test_no_queue_is_made_for_another_organizer(service: Service) -> None:
     scene = await open_scene(service)
 
-    await sent(scene, "/console/queues/new?site=", **FORM, organizer_id=str(scene.bob.id))
+    await send_form(scene, "/console/queues/new?site=", **FORM, organizer_id=str(scene.bob.id))
 
     assert (len(await queues(scene.ada)), await queues(scene.bob)) == (1, [])
 
@@ -242,7 +242,7 @@ async def test_an_invalid_field_of_a_queue_has_its_message_beside_it(
     queue = await scene.ada.create_queue()
 
     for page in ("/console/queues/new?site=", f"/console/queues/{queue['id']}/edit"):
-        answer = await sent(scene, page, **{**FORM, **fields})
+        answer = await send_form(scene, page, **{**FORM, **fields})
 
         errors = answer.text.split('class="error"')[1:]
         assert (answer.status_code, len(errors)) == (422, 1)
@@ -275,7 +275,7 @@ async def test_an_organizer_at_the_limit_of_queues_reads_that_one_must_be_delete
         scene = await open_scene(service)
         await scene.ada.create_queue()
 
-        answer = await sent(scene, "/console/queues/new?site=", **FORM)
+        answer = await send_form(scene, "/console/queues/new?site=", **FORM)
 
         assert (answer.status_code, 'value="Spring sale"' in answer.text) == (422, True)
         assert "You have the maximum number of waiting rooms." in answer.text

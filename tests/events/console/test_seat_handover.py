@@ -13,7 +13,7 @@ from tests.helpers.form_browser import main_text
 from tests.helpers.people import sign_up
 
 
-async def begun(service: Service, *, language: str = "en") -> tuple[OrganizerScene, str]:
+async def begin_event(service: Service, *, language: str = "en") -> tuple[OrganizerScene, str]:
     """An event with one seat that has begun: Ann has the seat, Bob waits. The scene of its organizer, and the path."""
     scene = await open_scene(service, language=language)
     event = await scene.ada.create_event(capacity=1, waitinglist_capacity=5)
@@ -23,7 +23,7 @@ async def begun(service: Service, *, language: str = "en") -> tuple[OrganizerSce
 
 
 async def test_the_page_of_no_shows_names_who_gets_a_seat_and_gives_it_with_one_click(service: Service) -> None:
-    table, path = await begun(service)
+    table, path = await begin_event(service)
 
     question = await table.browser.get(path)
 
@@ -40,7 +40,7 @@ async def test_the_page_of_no_shows_names_who_gets_a_seat_and_gives_it_with_one_
 
 
 async def test_the_page_of_no_shows_has_the_name_in_metrics_that_it_had_in_version_0_2_0(service: Service) -> None:
-    table, path = await begun(service)
+    table, path = await begin_event(service)
     labels = {"operation": "console_no_shows", "status": "200"}
     before = answers_counted(labels)
 
@@ -55,7 +55,7 @@ def answers_counted(labels: dict[str, str]) -> float:
 
 
 async def test_seats_of_no_shows_are_not_given_before_the_event_begins(service: Service) -> None:
-    table, path = await begun(service)
+    table, path = await begin_event(service)
     await service.run_sql("update events set datetime = now() + interval '1 hour'")
 
     assert "All seats are kept until the event begins" in main_text(await table.browser.get(path))
@@ -67,7 +67,7 @@ async def test_seats_of_no_shows_are_not_given_before_the_event_begins(service: 
 
 @pytest.mark.parametrize("at_most", ["", "0", "-1", "x", "1e3", "99999999999"])
 async def test_a_form_without_a_valid_number_gives_no_seats(service: Service, at_most: str) -> None:
-    table, path = await begun(service)
+    table, path = await begin_event(service)
 
     assert (await table.post(path, at_most=at_most)).status_code == 400
     assert (await table.foreign(path, at_most="1")).status_code == 403
@@ -89,7 +89,7 @@ async def test_seats_of_another_organizer_are_neither_shown_nor_given(service: S
 
 
 async def test_lists_and_files_show_who_is_checked_in(service: Service) -> None:
-    table, path = await begun(service)
+    table, path = await begin_event(service)
     event_id = int(path.split("/")[3])
     registrations = f"/console/events/{event_id}/registrations"
     assert "not in yet" not in main_text(await table.browser.get(registrations))
@@ -116,6 +116,6 @@ async def test_lists_and_files_show_who_is_checked_in(service: Service) -> None:
 
 
 async def test_the_page_of_no_shows_is_in_german_too(service: Service) -> None:
-    table, path = await begun(service, language="de")
+    table, path = await begin_event(service, language="de")
 
     assert "1 Person bekommt einen Platz" in main_text(await table.browser.get(path))

@@ -22,7 +22,7 @@ async def show(draw: EventDraw, address: str) -> str:
     return html.unescape(page_text(await Visitor(draw.service).http.get(address)))
 
 
-async def proved(draw: EventDraw) -> list[str]:
+async def proved_people(draw: EventDraw) -> list[str]:
     rows = await draw.service.run_sql(
         "select email from users where role = 'user' and proved_at is not null order by 1"
     )
@@ -82,9 +82,9 @@ async def test_a_program_that_follows_the_link_or_a_form_of_another_site_confirm
     assert (await http.get(f"{address}/confirm")).status_code == 303
     foreign = await http.post(f"{address}/confirm", headers={"sec-fetch-site": "cross-site"})
     assert foreign.status_code == 403
-    assert await proved(draw) == []
+    assert await proved_people(draw) == []
     assert (await press_confirm(draw, address)).status_code == 303
-    assert await proved(draw) == ["ann"]
+    assert await proved_people(draw) == ["ann"]
     assert "Your address is confirmed" in await show(draw, address)
     await draw.ada.delete(draw.polls["ann"])
     assert (await press_confirm(draw, address)).status_code == 410

@@ -34,7 +34,7 @@ def freeze(seconds: float) -> Step:
     return lambda draw: draw.freeze(seconds)
 
 
-def late(name: str) -> Step:
+def enter_late(name: str) -> Step:
     return lambda draw: draw.enter_late(name)
 
 
@@ -44,11 +44,20 @@ def leave(name: str) -> Step:
 
 RUNS: Mapping[str, list[Step]] = {
     "drawn": [
-        *(enter, freeze(1), freeze(2), late("hal"), leave("ann"), EventDraw.draw, place_some, late("ivy")),
+        *(enter, freeze(1), freeze(2), enter_late("hal"), leave("ann"), EventDraw.draw, place_some, enter_late("ivy")),
         *(leave("flo"), place_some, place_some),
     ],
-    "void": [enter, freeze(91), leave("ann"), late("hal"), take_as_they_came, late("ivy"), place_some, place_some],
-    "cancelled": [enter, freeze(1), freeze(2), late("hal"), cancel, place_some],
+    "void": [
+        enter,
+        freeze(91),
+        leave("ann"),
+        enter_late("hal"),
+        take_as_they_came,
+        enter_late("ivy"),
+        place_some,
+        place_some,
+    ],
+    "cancelled": [enter, freeze(1), freeze(2), enter_late("hal"), cancel, place_some],
 }
 
 

@@ -125,7 +125,7 @@ class QuietHandler(SimpleHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def served(directory: Path) -> Generator[str]:
+def serve_directory(directory: Path) -> Generator[str]:
     """The host and port at which the files of a directory are served."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=directory))
     thread = threading.Thread(target=server.serve_forever)
@@ -151,7 +151,7 @@ def test_a_receipt_is_looked_up_in_earlier_logs_too(tmp_path: Path) -> None:
     file.write_text(json.dumps(first.receipts[1]))
     (tmp_path / "event.html").write_text('<a href="/log/events/7">The order</a>')
 
-    with served(tmp_path) as host:
+    with serve_directory(tmp_path) as host:
         for event, origin, folder in ((first, f"{host}/log/events/7", "7/1"), (later, f"{host}/log/events/7/2", "7")):
             event.entries[0]["origin"] = origin
             write_log(tmp_path / "log/events" / folder, event.entries, origin=origin)
@@ -171,7 +171,7 @@ def test_a_log_that_another_person_was_shown_is_found_in_the_head_log(tmp_path: 
             version.seal()
     forked.entries[1]["person"] = "p" * 43
 
-    with served(tmp_path) as host:
+    with serve_directory(tmp_path) as host:
         origin = f"{host}/log/events/7"
         for version in (event, forked):
             version.entries[0]["origin"] = origin

@@ -12,7 +12,7 @@ from tests.events.oauth.oauth_scene import OAuthScene, furnish_scene
 
 
 @pytest.fixture(autouse=True)
-def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+def long_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is, a server that answers is not too late, and is not asked again before it should."""
     monkeypatch.setattr(module, "READ_TIMEOUT_SECONDS", 60.0)
     monkeypatch.setattr(module, "NEW_KEY_TIMEOUT_SECONDS", 60.0)

@@ -184,7 +184,7 @@ async def _connect(scene: OAuthServerScene, assistant: Assistant, site: Publishe
     http = scene.service.http
     server = await _authorization_server(http)
     if site:
-        signer = _published(assistant, site)
+        signer = _publish_assistant(assistant, site)
         app = App(http, site.about, server["issuer"])
     else:
         signer = None
@@ -224,7 +224,7 @@ async def _authorization_server(http: httpx2.AsyncClient) -> dict[str, Any]:
     return metadata
 
 
-def _published(assistant: Assistant, site: PublishedSite) -> SigningClient:
+def _publish_assistant(assistant: Assistant, site: PublishedSite) -> SigningClient:
     """Publish the document of an assistant, and its keys. Returns what signs with them."""
     signer = SigningClient(site.address)
     site.about = {**assistant.about, "client_id": site.address}

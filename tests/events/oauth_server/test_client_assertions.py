@@ -116,21 +116,21 @@ async def test_a_client_without_keys_may_list_several_methods_with_none(signer: 
 Forge = Callable[[SigningClient], Mapping[str, str | None]]
 
 
-def _encoded(content: bytes) -> str:
+def _base64url(content: bytes) -> str:
     return urlsafe_b64encode(content).rstrip(b"=").decode()
 
 
-def _unsigned(client: SigningClient) -> Mapping[str, str | None]:
-    head = _encoded(b'{"alg":"none"}')
+def _unsigned_proof(client: SigningClient) -> Mapping[str, str | None]:
+    head = _base64url(b'{"alg":"none"}')
     content = client.assertion().split(".")[1]
     return {**client.proof(), "client_assertion": f"{head}.{content}."}
 
 
 def _with_the_public_key_as_a_secret(client: SigningClient) -> Mapping[str, str | None]:
-    head = _encoded(b'{"alg":"HS256","kid":"key-1"}')
+    head = _base64url(b'{"alg":"HS256","kid":"key-1"}')
     content = client.assertion().split(".")[1]
     signature = hmac.digest(client.key.as_pem(private=False), f"{head}.{content}".encode(), "sha256")
-    return {**client.proof(), "client_assertion": f"{head}.{content}.{_encoded(signature)}"}
+    return {**client.proof(), "client_assertion": f"{head}.{content}.{_base64url(signature)}"}
 
 
 def _with_an_embedded_key(client: SigningClient) -> Mapping[str, str | None]:
@@ -153,7 +153,7 @@ FORGED: Mapping[str, Forge] = {
     "not yet": lambda client: client.proof(nbf=600),
     "no audience": lambda client: client.proof(aud=None),
     "an extension": lambda client: client.proof({"crit": ["b64"], "b64": True}),
-    "unsigned": _unsigned,
+    "unsigned": _unsigned_proof,
     "the public key as a secret": _with_the_public_key_as_a_secret,
     "an embedded key": _with_an_embedded_key,
     "another type": lambda client: {**client.proof(), "client_assertion_type": "saml2"},

@@ -13,7 +13,7 @@ from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, issue
 from tests.helpers.events_service import Client, running_events
 
 
-async def listed(scene: OAuthServerScene, who: Client) -> list[Connection]:
+async def list_connections(scene: OAuthServerScene, who: Client) -> list[Connection]:
     caller = person(1, who.id)
     return [
         *await scene.service.database.read(lambda reader: grants.list_connections(reader, caller, ListConnections()))
@@ -95,20 +95,20 @@ async def test_the_list_of_connections_has_each_client_once_with_all_it_may_do(s
     await scene.connected(scope="manage_keys read_events")
     await scene.person.allow((await scene.register(client_name="Never came for its tokens")).query())
 
-    [connection] = await listed(scene, scene.ada)
+    [connection] = await list_connections(scene, scene.ada)
     assert (connection.client_id, connection.name, connection.host) == (scene.app.id, "Example App", None)
     assert connection.scopes == ["manage_keys", "read_events", "write_events"]
     assert connection.since <= connection.used_at
 
     await disconnect(scene, scene.ada, scene.app.id)
-    assert await listed(scene, scene.ada) == []
+    assert await list_connections(scene, scene.ada) == []
 
 
 async def test_a_client_of_another_person_cannot_be_seen_or_disconnected(scene: OAuthServerScene) -> None:
     tokens = await scene.connected()
     ben, _ = await scene.other_organizer()
 
-    assert await listed(scene, ben) == []
+    assert await list_connections(scene, ben) == []
     for client_id in (scene.app.id, "client_unknown"):
         with pytest.raises(Problem) as refused:
             await disconnect(scene, ben, client_id)
@@ -124,7 +124,7 @@ async def test_every_connection_that_an_account_allowed_can_be_ended(scene: OAut
     assert await scene.service.database.transact(lambda tx: grants.end_all(tx, scene.ada.id)) == 1
     assert not await scene.works(mine)
     assert await scene.works(his)
-    assert await listed(scene, ben)
+    assert await list_connections(scene, ben)
 
 
 async def test_a_client_that_revokes_its_refresh_token_is_disconnected(scene: OAuthServerScene) -> None:

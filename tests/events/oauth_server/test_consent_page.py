@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.accounts import sessions
 from holdfast.events.oauth_server import grants
-from tests.accounts.races import ending
+from tests.accounts.races import ending_transaction
 from tests.events.oauth_server.oauth_server_scene import (
     ConsentingPerson,
     OAuthServerScene,
@@ -162,7 +162,7 @@ async def test_a_person_who_has_signed_out_cannot_allow_an_app(scene: OAuthServe
 
 async def test_a_consent_while_the_person_is_signed_out_everywhere_makes_no_grant(scene: OAuthServerScene) -> None:
     query = scene.app.query()
-    async with ending(scene.service) as this:
+    async with ending_transaction(scene.service) as this:
         await sessions.end(this.tx, scene.ada.id)
         await grants.end_all(this.tx, scene.ada.id)
         allowing = await this.meanwhile(scene.person.decide(query))

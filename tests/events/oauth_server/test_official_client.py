@@ -71,7 +71,7 @@ class ClientScene:
 
 
 @contextlib.asynccontextmanager
-async def furnished(settings: Settings, site: PublishedSite | None = None) -> AsyncGenerator[ClientScene]:
+async def open_client_scene(settings: Settings, site: PublishedSite | None = None) -> AsyncGenerator[ClientScene]:
     resources = {"documents": site.outbound} if site else {}
     async with serve_events(settings, resources=resources, oauth_builtin=True) as service:
         ada = await service.organizer()
@@ -80,7 +80,7 @@ async def furnished(settings: Settings, site: PublishedSite | None = None) -> As
 
 @pytest.fixture
 async def scene(settings: Settings) -> AsyncIterator[ClientScene]:
-    async with furnished(settings) as scene:
+    async with open_client_scene(settings) as scene:
         yield scene
 
 
@@ -122,7 +122,7 @@ async def test_the_official_client_refreshes_after_a_restart_in_which_it_forgot_
 
 
 async def test_the_official_client_connects_by_its_metadata_document(settings: Settings, tmp_path: Path) -> None:
-    async with publish_site(tmp_path) as site, furnished(settings, site) as scene:
+    async with publish_site(tmp_path) as site, open_client_scene(settings, site) as scene:
         provider = scene.provider()
         assert await scene.slug(provider) == scene.ada.slug
         assert scene.storage.about

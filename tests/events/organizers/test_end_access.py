@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.events.organizers.accounts import end_access
 from holdfast.events.settings import Settings
-from tests.accounts.races import ending
+from tests.accounts.races import ending_transaction
 from tests.events.console.organizer_scene import hidden_field
 from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, serve_furnished, status_and_error
 from tests.helpers.form_browser import Browser
@@ -60,7 +60,7 @@ async def test_a_session_that_is_being_ended_cannot_make_a_key(scene: OAuthServe
     keys_page = await thief.get("/console/agents")
     form = {"token": hidden_field(keys_page, "token"), "once": hidden_field(keys_page, "once"), "name": "A way back in"}
 
-    async with ending(scene.service) as this:
+    async with ending_transaction(scene.service) as this:
         await end_access(this.tx, scene.ada.id)
         making = await this.meanwhile(thief.http.post("/console/agents/keys/new", data=form))
 
@@ -71,7 +71,7 @@ async def test_a_session_that_is_being_ended_cannot_make_a_key(scene: OAuthServe
 async def test_an_app_that_is_being_disconnected_makes_no_key_that_lasts(scene: OAuthServerScene) -> None:
     agent = scene.agent(await scene.connected(scope=EVERY_SCOPE))
 
-    async with ending(scene.service) as this:
+    async with ending_transaction(scene.service) as this:
         await end_access(this.tx, scene.ada.id)
         making = await this.meanwhile(agent.call("create_api_key", name="A way back in"))
 

@@ -244,7 +244,7 @@ async def test_the_head_of_a_waiting_room_contains_no_web_address_of_an_unproved
 @pytest.mark.parametrize("language", ["en", "de"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_mails_of_every_kind_contain_no_web_address_in_texts_of_organizers(kind: Kind, language: str) -> None:
-    mail = written(kind, language)
+    mail = mail_with_addresses(kind, language)
 
     texts = [str(text) for name, text in mail.items() if name != "To"]
     texts += [str(part.get_content()) for part in mail.walk() if part.get_content_maintype() == "text"]
@@ -252,7 +252,7 @@ def test_mails_of_every_kind_contain_no_web_address_in_texts_of_organizers(kind:
     assert_no_address(texts, kind)
 
 
-def written(kind: Kind, language: str) -> EmailMessage:
+def mail_with_addresses(kind: Kind, language: str) -> EmailMessage:
     """A mail of a proved organizer with web addresses in each of its texts."""
     values: dict[str, Any] = dict.fromkeys(MailFacts.__struct_fields__)
     values |= {**TEXTS, "organizer_name": NAME, "organizer_slug": "bank", "id": 7, "organizer_id": 1}

@@ -69,6 +69,6 @@ def in_s3(settings: Settings, s3: S3) -> Settings:
 
 
 @pytest.fixture(params=["disk", "s3"])
-def anywhere(request: pytest.FixtureRequest, settings: Settings) -> Settings:
+def disk_or_s3(request: pytest.FixtureRequest, settings: Settings) -> Settings:
     """Settings under which photos are kept on the disk, and others under which they are kept in S3."""
     return settings if request.param == "disk" else request.getfixturevalue("in_s3")

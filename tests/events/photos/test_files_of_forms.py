@@ -47,8 +47,8 @@ async def post(browser: Browser, path: str, files: Sequence[File], **fields: str
     return await browser.http.post(path, data={"do": "upload", **fields}, files=sent)
 
 
-async def test_files_of_a_form_become_photos_in_order_in_every_store(anywhere: Settings) -> None:
-    async with running_events(anywhere) as service:
+async def test_files_of_a_form_become_photos_in_order_in_every_store(disk_or_s3: Settings) -> None:
+    async with running_events(disk_or_s3) as service:
         ada, browser = await sign_in_organizer(service)
         event = await ada.create_event()
         contents = [picture(content_type, 40 + place, 30) for place, content_type in enumerate(TYPES)]

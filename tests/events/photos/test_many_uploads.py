@@ -249,7 +249,7 @@ async def test_forms_of_the_console_have_the_same_limits(settings: Settings, mon
         edit = EditEvent(
             event_id=event["id"], version="", changes=UpdateEvent(event_id=event["id"], image_keys=[keys[1]])
         )
-        await service.runner[COPY_EVENT](caller, replaced(copy, image_keys=[keys[0]]))
+        await service.runner[COPY_EVENT](caller, with_fields(copy, image_keys=[keys[0]]))
         monkeypatch.setattr(sandbox, "budget", TimeBudget(sandbox.DECODER_TIME, sandbox.BUDGET_SECONDS, "{seconds}"))
         sandbox.budget.spend(ada.id, sandbox.DECODER_SECONDS)
 
@@ -263,6 +263,6 @@ async def test_forms_of_the_console_have_the_same_limits(settings: Settings, mon
             assert refused.value.code == "rate_limited"
 
 
-def replaced(copy: CopyEvent, **fields: Any) -> CopyEvent:
+def with_fields(copy: CopyEvent, **fields: Any) -> CopyEvent:
     """The same copy with other fields of its event."""
     return msgspec.structs.replace(copy, event=msgspec.structs.replace(copy.event, **fields))

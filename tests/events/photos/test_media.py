@@ -18,8 +18,8 @@ async def photo_url(service: Service, content: bytes, content_type: str) -> str:
 
 
 @pytest.mark.parametrize("content_type", TYPES)
-async def test_a_photo_is_shown_as_what_it_is(anywhere: Settings, content_type: str) -> None:
-    async with running_events(anywhere) as service:
+async def test_a_photo_is_shown_as_what_it_is(disk_or_s3: Settings, content_type: str) -> None:
+    async with running_events(disk_or_s3) as service:
         content = picture(content_type)
 
         response = await service.http.get(await photo_url(service, content, content_type))

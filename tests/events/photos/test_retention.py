@@ -17,8 +17,8 @@ from tests.helpers.pictures import picture
 
 
 @pytest.fixture
-async def service(anywhere: Settings) -> AsyncIterator[Service]:
-    async with running_events(anywhere) as service:
+async def service(disk_or_s3: Settings) -> AsyncIterator[Service]:
+    async with running_events(disk_or_s3) as service:
         yield service
 
 

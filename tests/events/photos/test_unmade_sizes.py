@@ -36,8 +36,8 @@ from tests.helpers.row_work import handle_all
 
 
 @pytest.fixture
-async def service(anywhere: Settings) -> AsyncIterator[Service]:
-    async with running_events(anywhere) as service:
+async def service(disk_or_s3: Settings) -> AsyncIterator[Service]:
+    async with running_events(disk_or_s3) as service:
         yield service
 
 
@@ -56,7 +56,7 @@ async def has_sizes(service: Service, key: str) -> bool:
     return key in await service.database.read(lambda reader: find_sizes(reader, [key]))
 
 
-async def begun(service: Service) -> bool:
+async def scaling_has_begun(service: Service) -> bool:
     return await service.run_sql("select from photos where scaling_tried > 0") != []
 
 
@@ -141,7 +141,7 @@ async def test_a_photo_that_is_being_scaled_holds_up_no_request(service: Service
     ada = await service.organizer()
     event, key = await with_photo(ada, service)
     making = asyncio.create_task(make_sizes(service))
-    await eventually(lambda: begun(service))
+    await eventually(lambda: scaling_has_begun(service))
 
     # Another photo is looked at and added, and no connection to the database is held.
     assert (await add_photos(ada, event, key=await upload(service, ada))).status_code == 201
@@ -158,7 +158,7 @@ async def test_a_photo_that_is_deleted_while_it_is_scaled_leaves_no_file(service
     ada = await service.organizer()
     event, key = await with_photo(ada, service)
     making = asyncio.create_task(make_sizes(service))
-    await eventually(lambda: begun(service))
+    await eventually(lambda: scaling_has_begun(service))
 
     await ada.delete(f"/api/events/{event['id']}/photos", params={"key": key})
     await a_day_passes(service)
@@ -205,7 +205,7 @@ async def test_a_photo_that_is_being_scaled_is_leased_by_no_other_process(
 ) -> None:
     _, key = await with_photo(await service.organizer(), service)
     making = asyncio.create_task(make_sizes(service))
-    await eventually(lambda: begun(service))
+    await eventually(lambda: scaling_has_begun(service))
     asyncio.get_running_loop().call_later(2.0, gate.open)
 
     claimed_by_others = 0
@@ -223,7 +223,7 @@ async def test_a_process_whose_photo_another_one_has_claimed_stores_no_sizes(
 ) -> None:
     _, key = await with_photo(await service.organizer(), service)
     making = asyncio.create_task(make_sizes(service))
-    await eventually(lambda: begun(service))
+    await eventually(lambda: scaling_has_begun(service))
 
     await service.run_sql("update photos set scaling_tried = 2, scaling_due = now() + interval '1 hour'")
 

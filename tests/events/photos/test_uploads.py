@@ -107,7 +107,7 @@ async def test_an_upload_from_a_page_of_another_site_is_accepted(service: Servic
     assert {answer.headers["access-control-allow-origin"] for answer in (preflight, response, refusal)} == {"*"}
 
 
-async def sent(at: socket.socket, request: bytes) -> bytes:
+async def send_bytes(at: socket.socket, request: bytes) -> bytes:
     """What a server answers to these bytes."""
     reader, writer = await asyncio.open_connection(*at.getsockname())
     writer.write(request)
@@ -124,8 +124,8 @@ async def test_an_upload_that_is_cut_off_or_says_no_length_leaves_nothing(servic
     head = f"PUT {target} HTTP/1.1\r\nHost: events.test\r\nConnection: close\r\nContent-Type: image/jpeg\r\n"
     port = bind_port()
     async with serve_app(running_already(service.app), port):
-        cut_off = await sent(port, f"{head}Content-Length: {len(CONTENT)}\r\n\r\n".encode() + CONTENT[:-1])
-        chunked = await sent(
+        cut_off = await send_bytes(port, f"{head}Content-Length: {len(CONTENT)}\r\n\r\n".encode() + CONTENT[:-1])
+        chunked = await send_bytes(
             port,
             f"{head}Transfer-Encoding: chunked\r\n\r\n{len(CONTENT):x}\r\n".encode() + CONTENT + b"\r\n0\r\n\r\n",
         )

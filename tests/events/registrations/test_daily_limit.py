@@ -31,7 +31,7 @@ async def attempt(client: Client, event_id: int, email: str) -> str:
     return "accepted" if response.status_code == 202 else response.json()["code"]
 
 
-async def used(service: Service) -> int:
+async def used_calls(service: Service) -> int:
     [(count,)] = await service.run_sql("select used from agent_limits")
     return count
 
@@ -69,7 +69,7 @@ async def test_a_daily_limit_is_never_exceeded_by_concurrent_calls(service: Serv
     assert codes.count("accepted") == 7
     assert codes.count("daily_limit_reached") == 57
     assert await service.run_sql("select count(*) from registrations") == [(7,)]
-    assert await used(service) == 7
+    assert await used_calls(service) == 7
 
 
 async def test_only_stored_registrations_count_towards_the_daily_limit(service: Service) -> None:
@@ -84,10 +84,10 @@ async def test_only_stored_registrations_count_towards_the_daily_limit(service: 
     assert await attempt(ada, 999, "ben@example.com") == "not_found"
     codes = await asyncio.gather(*(attempt(ada, event["id"], "ann@example.com") for _ in range(5)))
     assert {*codes} == {"accepted"}
-    assert await used(service) == 1
+    assert await used_calls(service) == 1
     codes = await asyncio.gather(*(attempt(ada, other["id"], "cal@example.com") for _ in range(5)))
     assert {*codes} == {"accepted"}
-    assert await used(service) == 2
+    assert await used_calls(service) == 2
 
 
 async def test_a_registered_person_can_be_registered_again_when_the_daily_limit_is_reached(service: Service) -> None:
@@ -112,7 +112,7 @@ async def test_a_person_whom_the_event_rejected_counts_when_registered_again(ser
     )
 
     assert await attempt(ada, event["id"], rejected) == "accepted"
-    assert await used(service) == 1
+    assert await used_calls(service) == 1
     assert await attempt(ada, event["id"], "new@example.com") == "daily_limit_reached"
 
 
@@ -126,7 +126,7 @@ async def test_a_new_day_starts_the_count_again(service: Service) -> None:
 
     assert await attempt(ada, event["id"], "ben@example.com") == "accepted"
     assert await attempt(ada, event["id"], "cal@example.com") == "daily_limit_reached"
-    assert await used(service) == 1
+    assert await used_calls(service) == 1
 
 
 async def test_a_lower_limit_holds_at_once_and_no_limit_lets_go_on(service: Service) -> None:

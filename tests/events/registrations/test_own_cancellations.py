@@ -25,7 +25,7 @@ ENTRIES = "select kind, details ->> 'from', details ->> 'to', details ->> 'by' f
 
 
 @pytest.fixture
-async def limited(settings: Settings) -> AsyncIterator[Service]:
+async def limited_service(settings: Settings) -> AsyncIterator[Service]:
     async with running_events(settings.model_copy(update={"forms_per_minute": 3})) as service:
         yield service
 
@@ -277,9 +277,9 @@ async def test_a_locked_event_does_not_hold_up_the_seats_of_others(service: Serv
     assert await registration_statuses(ada) == {"ben": "registered"}
 
 
-async def test_cancelling_and_undoing_count_towards_the_limit_of_forms_of_an_address(limited: Service) -> None:
-    _, _, [ann] = await register_in_order(limited, "ann")
-    http = Visitor(limited, address="192.0.2.7").http
+async def test_cancelling_and_undoing_count_towards_the_limit_of_forms_of_an_address(limited_service: Service) -> None:
+    _, _, [ann] = await register_in_order(limited_service, "ann")
+    http = Visitor(limited_service, address="192.0.2.7").http
     token = field_value(await http.get(f"{ann}/cancel"), "token")
 
     answers = [
@@ -291,7 +291,7 @@ async def test_cancelling_and_undoing_count_towards_the_limit_of_forms_of_an_add
 
     assert answers == [303] * 6
     assert refused.status_code == 429
-    assert await limited.run_sql("select cancels_at from registrations") == [(None,)]
+    assert await limited_service.run_sql("select cancels_at from registrations") == [(None,)]
 
 
 async def test_a_cancellation_is_forgotten_after_30_days(service: Service) -> None:

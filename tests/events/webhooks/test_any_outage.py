@@ -57,7 +57,7 @@ def answer_of(mood: str, message: ReceivedMessage) -> ReceiverAnswer:
     return ReceiverAnswer(0 if mood == "breaks off" else 204)
 
 
-async def live(service: Service, program: OrganizerProgram, history: list[Step]) -> None:
+async def live_through(service: Service, program: OrganizerProgram, history: list[Step]) -> None:
     for step in history:
         await service.run_sql(STORE_MESSAGES, tenant=program.organizer.id, count=step.messages)
         if step.passes == "all":
@@ -78,7 +78,7 @@ def tell(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
         async def story(history: list[Step], is_ordered: bool) -> None:
             program = await programs.add(await service.organizer(), ordered=is_ordered)
-            await live(service, program, history)
+            await live_through(service, program, history)
             before: dict[int, list[Any]] = {
                 id: rest
                 for id, *rest in await service.run_sql(

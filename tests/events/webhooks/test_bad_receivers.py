@@ -74,7 +74,7 @@ async def gigabyte(writer: asyncio.StreamWriter, _request: str) -> None:
         await writer.drain()
 
 
-async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def speak_smtp(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Speak another protocol than TLS."""
     writer.write(b"220 mail.example ESMTP\r\n")
     await writer.drain()
@@ -160,7 +160,7 @@ async def test_an_attempt_without_an_answer_says_why_and_what_to_do(
     await ada.create_event()
     async with outside_server(ok_answer(b"")) as closed:
         pass
-    async with await asyncio.start_server(greet, LOCAL, 0) as plain:
+    async with await asyncio.start_server(speak_smtp, LOCAL, 0) as plain:
         port = plain.sockets[0].getsockname()[1]
         await move(service, url.format(closed=closed.port, plain=port))
         exempt = [(LOCAL, closed.port), (LOCAL, port)]

@@ -13,7 +13,7 @@ from tests.helpers.webhook_receiver import ReceiverAnswer
 from tests.kit.mail.posting import all_due, text_of
 
 
-async def written(service: Service) -> list[str]:
+async def endpoint_mails(service: Service) -> list[str]:
     """The texts of the mails about endpoints, as they are sent when they are due."""
 
     async def writer(batch: Any) -> list[bytes]:
@@ -40,20 +40,20 @@ async def switch_off(service: Service, programs: OrganizerPrograms, **fields: An
 
 
 @pytest.fixture
-async def failing(service: Service, programs: OrganizerPrograms) -> OrganizerProgram:
+async def failing_program(service: Service, programs: OrganizerPrograms) -> OrganizerProgram:
     return await switch_off(service, programs)
 
 
 async def test_an_organizer_gets_a_mail_when_an_endpoint_is_switched_off(
-    service: Service, failing: OrganizerProgram
+    service: Service, failing_program: OrganizerProgram
 ) -> None:
-    await failing.pass_pauses()
-    await failing.deliver()
+    await failing_program.pass_pauses()
+    await failing_program.deliver()
 
-    [mail] = await written(service)
+    [mail] = await endpoint_mails(service)
 
     assert mail.startswith("ada@example.com: Your webhook to 127.0.0.1 is switched off\n")
-    assert f"/console/webhooks/{failing.endpoint['id']}" in mail
+    assert f"/console/webhooks/{failing_program.endpoint['id']}" in mail
 
 
 async def test_an_organizer_is_told_in_the_language_of_the_endpoint(
@@ -61,23 +61,27 @@ async def test_an_organizer_is_told_in_the_language_of_the_endpoint(
 ) -> None:
     await switch_off(service, programs, language="de")
 
-    [mail] = await written(service)
+    [mail] = await endpoint_mails(service)
 
     assert mail.startswith("ada@example.com: Ihr Webhook ")
 
 
-async def test_an_endpoint_that_was_activated_again_is_not_mailed(service: Service, failing: OrganizerProgram) -> None:
-    await change(failing.organizer, failing.path, active=True)
+async def test_an_endpoint_that_was_activated_again_is_not_mailed(
+    service: Service, failing_program: OrganizerProgram
+) -> None:
+    await change(failing_program.organizer, failing_program.path, active=True)
 
-    assert await written(service) == []
+    assert await endpoint_mails(service) == []
 
 
 async def test_an_address_that_is_no_longer_that_of_the_organizer_gets_no_mail(
-    service: Service, failing: OrganizerProgram
+    service: Service, failing_program: OrganizerProgram
 ) -> None:
-    await service.run_sql("update users set email = 'eva@example.com' where id = %(id)s", id=failing.organizer.id)
+    await service.run_sql(
+        "update users set email = 'eva@example.com' where id = %(id)s", id=failing_program.organizer.id
+    )
 
-    assert await written(service) == []
+    assert await endpoint_mails(service) == []
 
 
 async def test_an_organizer_with_an_address_that_was_not_proved_gets_no_mail(

@@ -15,7 +15,7 @@ STORE_MESSAGES = """
 """
 
 
-async def waiting(service: Service, program: OrganizerProgram) -> int:
+async def count_waiting(service: Service, program: OrganizerProgram) -> int:
     """How many messages wait until they are fanned out for a program."""
     [(count,)] = await service.run_sql(
         "select count(*) from webhook_messages join webhook_endpoints using (tenant_id)"
@@ -35,8 +35,8 @@ async def test_a_tenant_with_many_messages_delays_those_of_no_other(
 
     batch = await service.database.transact(fan_out)
 
-    assert await waiting(service, calm) == 0
-    assert await waiting(service, busy) == 3 * FAN_OUT_BATCH_SIZE - (batch.messages - 1)
+    assert await count_waiting(service, calm) == 0
+    assert await count_waiting(service, busy) == 3 * FAN_OUT_BATCH_SIZE - (batch.messages - 1)
     assert FAN_OUT_BATCH_SIZE // 2 <= batch.messages <= FAN_OUT_BATCH_SIZE
 
 
@@ -66,7 +66,7 @@ async def test_a_locked_endpoint_delays_its_own_tenant_only(service: Service, pr
         await tx.tuples("select from webhook_endpoints where id = %(id)s for update", {"id": locked.endpoint["id"]})
         batch = await service.database.transact(fan_out)
         assert (batch.tenants, batch.unlocked) == (2, 1)
-        assert (await waiting(service, locked), await waiting(service, other)) == (1, 0)
+        assert (await count_waiting(service, locked), await count_waiting(service, other)) == (1, 0)
 
     await deliver(service.database)
     assert locked.receiver.types == ["event.created"]

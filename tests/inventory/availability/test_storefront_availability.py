@@ -147,7 +147,7 @@ async def test_the_answer_of_a_storefront_is_revalidated_by_caches(shop: Shop) -
     assert "accept-encoding" in headers["vary"].lower()
 
 
-async def many(shop: Shop) -> int:
+async def create_many_variants(shop: Shop) -> int:
     """Variants enough to be worth compressing; how many."""
     pool = await shop.pool(50)
     members = [{"variant_gid": f"gid://shopify/ProductVariant/{n}", "units_per_sale": 1} for n in range(200)]
@@ -156,7 +156,7 @@ async def many(shop: Shop) -> int:
 
 
 async def test_a_storefront_answer_is_compressed_only_for_clients_that_accept_gzip(shop: Shop) -> None:
-    count = await many(shop)
+    count = await create_many_variants(shop)
 
     packed = await shop.storefront(**{"accept-encoding": "br, gzip;q=0.8"})
     plain = await shop.storefront(**{"accept-encoding": "identity"})
@@ -172,7 +172,7 @@ async def test_a_storefront_answer_is_compressed_only_for_clients_that_accept_gz
 
 
 async def test_an_unchanged_compressed_answer_is_304_too(shop: Shop) -> None:
-    await many(shop)
+    await create_many_variants(shop)
     etag = (await shop.storefront(**{"accept-encoding": "gzip"})).headers["etag"]
 
     again = await shop.storefront(**{"accept-encoding": "gzip", "if-none-match": etag})

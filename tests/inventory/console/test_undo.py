@@ -6,7 +6,7 @@ from tests.inventory.console.merchant_scene import Admin, hidden_field
 from tests.inventory.orders.stories import PlatformOrder, deliver_orders
 
 
-async def held(shop: Shop, pool_id: int) -> int:
+async def hold_one_unit(shop: Shop, pool_id: int) -> int:
     """The id of a new hold of one unit."""
     return (await shop.call("hold_quantity", pool_id=pool_id, quantity=1))["hold"]["id"]
 
@@ -72,7 +72,7 @@ async def test_an_entry_that_cannot_be_undone_says_why(admin: Admin, own_shop: S
     question = await admin.get(path.format(made["id"]))
     hold = await own_shop.call("hold_quantity", pool_id=pool["id"], quantity=30)
     await own_shop.call("record_sale", pool_id=pool["id"], quantity=30, hold_id=hold["hold"]["id"])
-    released = await own_shop.call("release_hold", hold_id=await held(own_shop, pool["id"]))
+    released = await own_shop.call("release_hold", hold_id=await hold_one_unit(own_shop, pool["id"]))
 
     release = await admin.get(path.format(released["entries"][0]["id"]))
     sold = await admin.get(path.format(hold["entries"][0]["id"]))

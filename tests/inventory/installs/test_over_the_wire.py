@@ -14,7 +14,7 @@ from tests.helpers.platform_webhooks import handle
 from tests.helpers.serving import bind_port, running_already, serve_app
 
 
-async def arrived(scene: PlatformScene, topic: str) -> bytes | None:
+async def wait_for_webhook(scene: PlatformScene, topic: str) -> bytes | None:
     """What the platform said last of a topic, as it is stored; waits until it has arrived."""
     last = "select payload from webhooks where topic = %(topic)s order by id desc limit 1"
 
@@ -37,7 +37,7 @@ async def test_an_app_is_installed_used_uninstalled_and_its_data_deleted_over_re
 
         variant = scene.platform.variants(DOMAIN)[0]
         order = scene.platform.sell(DOMAIN, SaleLine(variant.id, 2))
-        payload = await arrived(scene, "orders/create")
+        payload = await wait_for_webhook(scene, "orders/create")
         assert payload
         body = json.loads(payload)
         assert body["id"] == order.id
@@ -47,7 +47,7 @@ async def test_an_app_is_installed_used_uninstalled_and_its_data_deleted_over_re
 
         scene.platform.comply(DOMAIN, "customers/redact")
         scene.platform.uninstall(DOMAIN)
-        await arrived(scene, "app/uninstalled")
+        await wait_for_webhook(scene, "app/uninstalled")
         await handle(scene.inventory)
         ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
         assert (await shop.post(ping)).status_code == 401
@@ -55,7 +55,7 @@ async def test_an_app_is_installed_used_uninstalled_and_its_data_deleted_over_re
 
         await scene.inventory.sql("update installs set uninstalled_at = uninstalled_at - interval '48 hours'")
         scene.platform.comply(DOMAIN, "shop/redact")
-        await arrived(scene, "shop/redact")
+        await wait_for_webhook(scene, "shop/redact")
         await handle(scene.inventory)
         await uninstalling.delete(scene.steps, ShopTask(shop.id))
         assert await scene.inventory.sql("select from shops") == []

@@ -19,7 +19,7 @@ from tests.inventory.samples import furnish_shop
 from tests.inventory.webhooks.programs import ShopPrograms
 
 
-def ago(**time: float) -> str:
+def moment_before(**time: float) -> str:
     return (datetime.now(UTC) - timedelta(**time)).isoformat()
 
 
@@ -89,7 +89,7 @@ async def test_a_shop_that_installs_the_app_again_finds_its_pools_and_gets_a_new
 async def test_an_uninstall_of_an_earlier_install_that_comes_late_ends_nothing(
     scene: PlatformScene, shop: Shop
 ) -> None:
-    await tell_of_uninstall(scene, shop, triggered_at=ago(days=7))
+    await tell_of_uninstall(scene, shop, triggered_at=moment_before(days=7))
 
     assert await shop.on_hand(1) == 50
     assert (await shop_access(scene.steps, shop.id)).token
@@ -164,7 +164,7 @@ async def test_a_request_to_delete_that_comes_early_is_done_when_it_is_due(scene
 
 async def test_a_waiting_request_to_delete_does_not_delete_a_later_install(scene: PlatformScene, shop: Shop) -> None:
     await uninstall_app(scene, shop)
-    await deliver(shop, "shop/redact", {"shop_domain": DOMAIN}, triggered_at=ago(minutes=1))
+    await deliver(shop, "shop/redact", {"shop_domain": DOMAIN}, triggered_at=moment_before(minutes=1))
     await handle(scene.inventory)
     await scene.install()
     await scene.inventory.sql("update webhooks set due_at = now() where due_at is not null")

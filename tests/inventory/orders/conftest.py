@@ -11,7 +11,7 @@ from tests.inventory.orders.order_scene import OrderScene, open_scene
 
 
 @pytest.fixture
-async def golden(inventory: Inventory) -> Shop:
+async def golden_shop(inventory: Inventory) -> Shop:
     shop = await install_app(inventory)
     await shop.golden()
     return shop

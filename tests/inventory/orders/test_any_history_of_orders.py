@@ -97,7 +97,7 @@ def order_at(scene: OrderScene, orders: list[int], place: int) -> Order | None:
     return by_id[orders[place % len(orders)]] if orders else None
 
 
-def delivered(messages: list[WebhookMessage], disorder: Disorder) -> list[WebhookMessage]:
+def disordered_messages(messages: list[WebhookMessage], disorder: Disorder) -> list[WebhookMessage]:
     """The messages as they arrive. The last that brings the whole order always does."""
     random = Random(disorder.seed)
     last = {order_of(message): message for message in messages if message.topic in WHOLE}
@@ -143,7 +143,7 @@ def tell(
                 act(scene, orders, step)
                 scene.platform.clock.advance(0 if disorder.haste else 1)
             messages, scene.messages = scene.messages, []
-            await scene.deliver(*delivered(messages, disorder), at_once=disorder.seed % 2 == 1)
+            await scene.deliver(*disordered_messages(messages, disorder), at_once=disorder.seed % 2 == 1)
 
             assert await scene.left() == 50 - sum(
                 units_of_order(scene, order) for order in scene.platform.orders(DOMAIN)

@@ -15,7 +15,7 @@ async def kit(shop: Shop) -> tuple[int, int]:
     return jars["id"], boxes["id"]
 
 
-async def held(shop: Shop, **arguments: Any) -> int:
+async def hold_units(shop: Shop, **arguments: Any) -> int:
     """The id of a new hold."""
     return (await shop.call("hold_quantity", **arguments))["hold"]["id"]
 
@@ -67,7 +67,7 @@ async def test_a_kit_is_not_sold_if_one_of_its_pools_has_too_little(shop: Shop, 
 
 async def test_a_hold_becomes_its_sale_in_one_step(shop: Shop, inventory: Inventory) -> None:
     jars, boxes = await kit(shop)
-    hold = await held(shop, variant_gid=SIX_PACK, quantity=2, reference="cart 7")
+    hold = await hold_units(shop, variant_gid=SIX_PACK, quantity=2, reference="cart 7")
 
     change = await shop.call("record_sale", variant_gid=SIX_PACK, quantity=2, hold_id=hold)
 
@@ -84,7 +84,7 @@ async def test_a_hold_becomes_its_sale_in_one_step(shop: Shop, inventory: Invent
 
 async def test_a_sale_of_less_than_its_hold_makes_the_rest_available(shop: Shop) -> None:
     pool = await shop.golden()
-    hold = await held(shop, pool_id=pool["id"], quantity=20)
+    hold = await hold_units(shop, pool_id=pool["id"], quantity=20)
 
     await shop.call("record_sale", variant_gid=SIX_PACK, quantity=2, hold_id=hold)
 
@@ -94,8 +94,8 @@ async def test_a_sale_of_less_than_its_hold_makes_the_rest_available(shop: Shop)
 
 async def test_a_sale_of_more_than_its_hold_needs_available_units(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50, buffer=10)
-    mine = await held(shop, pool_id=pool["id"], quantity=5)
-    await held(shop, pool_id=pool["id"], quantity=30)
+    mine = await hold_units(shop, pool_id=pool["id"], quantity=5)
+    await hold_units(shop, pool_id=pool["id"], quantity=30)
     before = await inventory.everything()
 
     refused = await shop.refused("record_sale", pool_id=pool["id"], quantity=11, hold_id=mine)
@@ -108,7 +108,7 @@ async def test_a_sale_of_more_than_its_hold_needs_available_units(shop: Shop, in
 
 async def test_units_held_for_others_or_in_the_buffer_are_not_sold(shop: Shop) -> None:
     pool = await shop.pool(50, buffer=10)
-    await held(shop, pool_id=pool["id"], quantity=30)
+    await hold_units(shop, pool_id=pool["id"], quantity=30)
 
     refused = await shop.refused("record_sale", pool_id=pool["id"], quantity=11)
 
@@ -126,7 +126,7 @@ async def test_a_pool_that_may_go_below_zero_is_sold_below_zero(shop: Shop) -> N
 async def test_a_hold_is_sold_though_the_shop_keeps_more_back_meanwhile(shop: Shop) -> None:
     """What was promised stays promised: a buffer that grows takes nothing from it."""
     pool = await shop.pool(10)
-    hold = await held(shop, pool_id=pool["id"], quantity=6)
+    hold = await hold_units(shop, pool_id=pool["id"], quantity=6)
     await shop.call("update_pool", pool_id=pool["id"], buffer=10)
 
     await shop.call("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
@@ -137,7 +137,7 @@ async def test_a_hold_is_sold_though_the_shop_keeps_more_back_meanwhile(shop: Sh
 async def test_a_hold_of_which_less_is_there_is_sold_as_far_as_it_is_there(shop: Shop, inventory: Inventory) -> None:
     """The platform reported a sale that took what was held."""
     pool = await shop.pool(10)
-    hold = await held(shop, pool_id=pool["id"], quantity=6)
+    hold = await hold_units(shop, pool_id=pool["id"], quantity=6)
     await inventory.sql(
         """
         insert into ledger (shop_id, id, pool_id, seq, kind, delta, held_delta, balance_after, held_after, below_zero,
@@ -159,7 +159,7 @@ async def test_a_hold_of_which_less_is_there_is_sold_as_far_as_it_is_there(shop:
 
 async def test_a_hold_that_was_sold_is_not_sold_again(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
-    hold = await held(shop, pool_id=pool["id"], quantity=6)
+    hold = await hold_units(shop, pool_id=pool["id"], quantity=6)
     await shop.call("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
     before = await inventory.everything()
 
@@ -171,7 +171,7 @@ async def test_a_hold_that_was_sold_is_not_sold_again(shop: Shop, inventory: Inv
 
 async def test_concurrent_sales_of_one_hold_are_done_once(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
-    hold = await held(shop, pool_id=pool["id"], quantity=6)
+    hold = await hold_units(shop, pool_id=pool["id"], quantity=6)
     sale = {"pool_id": pool["id"], "quantity": 6, "hold_id": hold}
 
     answers = await asyncio.gather(*(shop.call("record_sale", **sale) for _ in range(8)), return_exceptions=True)
@@ -194,7 +194,7 @@ async def test_concurrent_sales_of_ten_times_ten_units_of_fifty_sell_five(shop: 
 
 async def test_a_hold_past_its_expiry_is_not_sold_even_before_it_is_ended(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
-    hold = await held(shop, pool_id=pool["id"], quantity=6)
+    hold = await hold_units(shop, pool_id=pool["id"], quantity=6)
     await inventory.sql("update holds set expires_at = now()")
 
     refused = await shop.refused("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
@@ -204,7 +204,7 @@ async def test_a_hold_past_its_expiry_is_not_sold_even_before_it_is_ended(shop: 
 
 async def test_a_hold_of_another_pool_does_not_become_the_sale(shop: Shop) -> None:
     jars, lids = await shop.pool(50), await shop.pool(50)
-    hold = await held(shop, pool_id=jars["id"], quantity=6)
+    hold = await hold_units(shop, pool_id=jars["id"], quantity=6)
 
     refused = await shop.refused("record_sale", pool_id=lids["id"], quantity=6, hold_id=hold)
 
@@ -214,7 +214,7 @@ async def test_a_hold_of_another_pool_does_not_become_the_sale(shop: Shop) -> No
 async def test_a_hold_of_another_shop_cannot_be_sold(shop: Shop, inventory: Inventory) -> None:
     other = await inventory.shop()
     theirs = await other.pool(50)
-    hold = await held(other, pool_id=theirs["id"], quantity=6)
+    hold = await hold_units(other, pool_id=theirs["id"], quantity=6)
     mine = await shop.pool(50)
 
     refused = await shop.refused("record_sale", pool_id=mine["id"], quantity=6, hold_id=hold)
@@ -258,7 +258,7 @@ async def test_a_sale_of_a_kit_expects_the_highest_version_of_its_pools(shop: Sh
 
 async def test_a_sale_that_is_repeated_with_its_key_sells_once(shop: Shop) -> None:
     pool = await shop.pool(50)
-    hold = await held(shop, pool_id=pool["id"], quantity=6)
+    hold = await hold_units(shop, pool_id=pool["id"], quantity=6)
     sale = {"pool_id": pool["id"], "quantity": 6, "hold_id": hold, "idempotency_key": "order 7"}
 
     first, second = await shop.call("record_sale", **sale), await shop.call("record_sale", **sale)

@@ -12,7 +12,7 @@ async def load(shop: Shop, text: str, kind: str = "pools", **options: Any) -> di
     return await shop.call("import_csv", **{"kind": kind, "text": text, "dry_run": False, **options})
 
 
-async def refused(shop: Shop, text: str, kind: str = "pools", **options: Any) -> list[tuple[int, str]]:
+async def refused_lines(shop: Shop, text: str, kind: str = "pools", **options: Any) -> list[tuple[int, str]]:
     """The lines for which an import is refused, and why."""
     answer = await shop.refused("import_csv", **{"kind": kind, "text": text, "dry_run": False, **options})
     assert (answer["code"], list(answer["errors"])) == ("validation_failed", ["text"])
@@ -91,7 +91,7 @@ async def test_a_sku_of_no_variant_or_of_several_is_refused(shop: Shop, inventor
     await (await inventory.shop()).pool(9, members=[{**PACKS[0], "sku": "THEIRS"}])
     before = await inventory.everything()
 
-    errors = await refused(shop, "pool,sku,units_per_sale\nJars,HONEY,1\nJars,THEIRS,1\nJars,,1\n", "members")
+    errors = await refused_lines(shop, "pool,sku,units_per_sale\nJars,HONEY,1\nJars,THEIRS,1\nJars,,1\n", "members")
 
     assert errors == [
         (2, "sku: several variants have the SKU HONEY: name one by its variant_gid"),
@@ -136,9 +136,9 @@ async def test_one_bad_row_prevents_the_import_and_every_bad_row_is_named(shop: 
         "Short,units\n"
     )
 
-    errors = await refused(shop, text)
+    errors = await refused_lines(shop, text)
 
-    assert await refused(shop, text, dry_run=True) == errors
+    assert await refused_lines(shop, text, dry_run=True) == errors
     assert [line for line, _ in errors] == [3, 4, 5, 6, 7, 8, 9]
     fields = [message.partition(":")[0] for _, message in errors]
     assert fields[1:6] == ["quantity", "buffer", "quantity", "name", "quantity"]
@@ -151,7 +151,7 @@ async def test_one_bad_row_prevents_the_import_and_every_bad_row_is_named(shop: 
     "cell", ["1e400", "NaN", "inf", "1e30", "1_000", "\u0663", "1" * 5_000, "0x10", "5 units", '"1,5"', "1.5", "TRUE"]
 )
 async def test_a_cell_that_is_no_number_of_ours_is_refused(shop: Shop, cell: str) -> None:
-    errors = await refused(shop, f"name,quantity\nJars,{cell}\n")
+    errors = await refused_lines(shop, f"name,quantity\nJars,{cell}\n")
 
     assert [(line, message.partition(":")[0]) for line, message in errors] == [(2, "quantity")]
 
@@ -175,7 +175,7 @@ async def test_a_variant_of_an_unknown_pool_is_refused(shop: Shop, inventory: In
         f"Jars,{SIX_PACK},0\n"
     )
 
-    errors = await refused(shop, text, "members")
+    errors = await refused_lines(shop, text, "members")
 
     assert [(line, message.partition(":")[0]) for line, message in errors] == [
         (3, "pool"),
@@ -242,11 +242,11 @@ async def test_sheets_are_read_as_programs_write_them(shop: Shop, text: str) -> 
 async def test_a_cell_without_a_column_is_refused(shop: Shop, text: str) -> None:
     await shop.pool(50, name="Jars")
 
-    assert await refused(shop, text) == [(2, "has 3 cells under 2 columns")]
+    assert await refused_lines(shop, text) == [(2, "has 3 cells under 2 columns")]
 
 
 async def test_line_numbers_include_the_line_that_names_the_separator(shop: Shop) -> None:
-    assert await refused(shop, "sep=;\nname;quantity\nJars;many\n") == [
+    assert await refused_lines(shop, "sep=;\nname;quantity\nJars;many\n") == [
         (3, 'quantity: must be an integer or null, not "many"')
     ]
     answer = await shop.refused("import_csv", kind="pools", text="sep=;\nname;on_hand\nJars;1\n")
@@ -255,7 +255,7 @@ async def test_line_numbers_include_the_line_that_names_the_separator(shop: Shop
 
 async def test_line_numbers_are_those_of_an_editor(shop: Shop) -> None:
     """A cell may have several lines; a row is named by its last."""
-    errors = await refused(shop, 'name,unit\n"two\nlines",g\nbad row\n')
+    errors = await refused_lines(shop, 'name,unit\n"two\nlines",g\nbad row\n')
 
     assert errors[-1][0] == 4
 

@@ -38,11 +38,11 @@ NAMES = [
 ]
 
 
-async def exported(shop: Shop, kind: str) -> str:
+async def export_csv(shop: Shop, kind: str) -> str:
     return (await shop.call("export_csv", kind=kind))["csv"]
 
 
-def lasting(text: str) -> list[dict[str, str]]:
+def rows_without_ids(text: str) -> list[dict[str, str]]:
     """The rows of a sheet but for their versions and ids of pools, which belong to a shop."""
     rows = csv.DictReader(io.StringIO(text, newline=""))
     return [{name: cell for name, cell in row.items() if name not in {"version", "pool_id"}} for row in rows]
@@ -51,14 +51,14 @@ def lasting(text: str) -> list[dict[str, str]]:
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_pool_is_imported_under_its_own_name_and_not_as_another(shop: Shop, name: str) -> None:
     pool = await shop.pool(50, name=name, unit="g", buffer=3, members=[{**PACKS[0], "sku": name, "title": name}])
-    before = {kind: await exported(shop, kind) for kind in ("pools", "members")}
+    before = {kind: await export_csv(shop, kind) for kind in ("pools", "members")}
 
     for kind, text in before.items():
         done = await shop.call("import_csv", kind=kind, text=text, dry_run=False)
         assert (done["created"], done["updated"] + done["unchanged"]) == (0, 1), done
 
     for kind, text in before.items():
-        assert lasting(await exported(shop, kind)) == lasting(text)
+        assert rows_without_ids(await export_csv(shop, kind)) == rows_without_ids(text)
     [only] = (await shop.call("list_pools"))["pools"]
     assert (only["id"], only["name"], only["on_hand"]) == (pool["id"], name, 50)
     [variant] = (await shop.call("find_variant", gid=SINGLE))["variants"]
@@ -68,7 +68,7 @@ async def test_a_pool_is_imported_under_its_own_name_and_not_as_another(shop: Sh
 @pytest.mark.parametrize("kind", ["pools", "members"])
 async def test_an_unchanged_exported_sheet_changes_nothing(shop: Shop, inventory: Inventory, kind: str) -> None:
     await shop.golden()
-    text = await exported(shop, kind)
+    text = await export_csv(shop, kind)
     before = await inventory.everything()
 
     result = await shop.call("import_csv", kind=kind, text=text, dry_run=False)
@@ -84,17 +84,17 @@ async def test_the_exported_sheets_of_one_shop_can_furnish_another(shop: Shop, i
     await shop.pool(3, name="Boxes", members=PACKS)
 
     for kind in ("pools", "members"):
-        await other.call("import_csv", kind=kind, text=await exported(shop, kind), dry_run=False)
+        await other.call("import_csv", kind=kind, text=await export_csv(shop, kind), dry_run=False)
 
     for kind in ("pools", "members"):
-        assert lasting(await exported(other, kind)) == lasting(await exported(shop, kind))
+        assert rows_without_ids(await export_csv(other, kind)) == rows_without_ids(await export_csv(shop, kind))
     assert (await other.storefront()).json()["variants"] == (await shop.storefront()).json()["variants"]
 
 
 async def test_a_row_with_the_id_of_its_pool_renames_it(shop: Shop) -> None:
     pool = await shop.pool(50, name="Jars", members=[PACKS[0]])
-    members = await exported(shop, "members")
-    text = (await exported(shop, "pools")).replace("Jars,units,50", "Honey,units,44")
+    members = await export_csv(shop, "members")
+    text = (await export_csv(shop, "pools")).replace("Jars,units,50", "Honey,units,44")
 
     done = await shop.call("import_csv", kind="pools", text=text, dry_run=False)
 
@@ -129,7 +129,7 @@ async def test_an_unchanged_deficit_is_imported_as_it_was(shop: Shop, inventory:
     """A quantity below zero cannot be set, but it can stay."""
     pool = await shop.pool(0, name="Jars", allow_negative=True)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-5)
-    text = await exported(shop, "pools")
+    text = await export_csv(shop, "pools")
     before = await inventory.everything()
 
     same = await shop.call("import_csv", kind="pools", text=text, dry_run=False)
@@ -143,7 +143,7 @@ async def test_an_unchanged_deficit_is_imported_as_it_was(shop: Shop, inventory:
 async def test_an_old_sheet_does_not_undo_later_changes(shop: Shop, inventory: Inventory) -> None:
     """Every row carries the version it was read at; nobody's change is overwritten unseen."""
     pools = [await shop.pool(50, name=name) for name in ("Jars", "Lids")]
-    text = (await exported(shop, "pools")).replace(",50,", ",40,")
+    text = (await export_csv(shop, "pools")).replace(",50,", ",40,")
     await shop.call("adjust_pool_quantity", pool_id=pools[1]["id"], delta=-6)
     before = await inventory.everything()
 

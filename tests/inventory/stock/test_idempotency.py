@@ -66,7 +66,7 @@ def test_every_tool_that_writes_is_tested_with_a_repeated_key() -> None:
     assert {tool for tool, _, _ in CALLS} == {name for name, operation in TOOLS.items() if not operation.mode.reads}
 
 
-async def furnished(shop: Shop) -> Shop:
+async def prepare_shop(shop: Shop) -> Shop:
     """Pools 1 and 2 with the entries 1 and 2, pool 3 archived; hold 3 of pool 2."""
     await shop.pool(50, name="Jars", members=PACKS[:1])
     await shop.pool(20, name="Boxes")
@@ -78,7 +78,7 @@ async def furnished(shop: Shop) -> Shop:
 
 @pytest.fixture(scope="module")
 def furnish() -> Furnish:
-    return furnished
+    return prepare_shop
 
 
 @named

@@ -26,7 +26,7 @@ async def adjust(shop: Shop, pool_id: int, times: int = 3) -> None:
         await shop.call("adjust_pool_quantity", pool_id=pool_id, delta=1)
 
 
-async def compared(inventory: Inventory, shop: Shop) -> bool:
+async def is_remembered_right(inventory: Inventory, shop: Shop) -> bool:
     """Compare what is remembered of a shop with what is stored. Returns whether it would be used."""
     remembered: RememberedStock | None = inventory.database.resources.stock.get(shop.id)
 
@@ -75,7 +75,7 @@ async def test_a_remembered_stock_is_always_that_of_the_database(inventory: Inve
             await shop.call(tool, **arguments)
         except ToolRefusal as refused:
             assert refused.code in {"not_found", "not_enough_stock"}  # noqa: PT017 - the others must not be refused
-        used += await compared(inventory, shop)
+        used += await is_remembered_right(inventory, shop)
 
     assert used > 20
     assert await inventory.differences() == []

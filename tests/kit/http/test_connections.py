@@ -37,7 +37,7 @@ async def answer(scope: Scope, receive: Receive, send: Send) -> None:
     await Response(b"x" * HUGE if request.url.path == "/huge" else b"here")(scope, receive, send)
 
 
-def padded(size: int) -> bytes:
+def padded_request(size: int) -> bytes:
     """A request whose head has so many bytes."""
     start, end = b"GET / HTTP/1.1\r\nHost: here\r\nPadding: ", b"\r\n\r\n"
     return start + b"x" * (size - len(start) - len(end)) + end
@@ -62,7 +62,7 @@ async def hasty() -> AsyncIterator[SocketSite]:
 
 async def test_headers_of_up_to_64_kib_are_read(site: SocketSite) -> None:
     client = await site.client()
-    await client.send(padded(MAX_HEADER_BYTES))
+    await client.send(padded_request(MAX_HEADER_BYTES))
 
     assert (await client.answer())[0] == 200
 
@@ -70,7 +70,7 @@ async def test_headers_of_up_to_64_kib_are_read(site: SocketSite) -> None:
 @pytest.mark.parametrize("size", [MAX_HEADER_BYTES + 1, 2 * MAX_HEADER_BYTES, 20 * MAX_HEADER_BYTES])
 async def test_headers_of_more_than_64_kib_are_answered_with_431(site: SocketSite, size: int) -> None:
     client = await site.client()
-    await client.send(padded(size))
+    await client.send(padded_request(size))
 
     status, body = await client.answer()
 
@@ -120,7 +120,7 @@ async def test_an_address_without_end_is_cut_off(site: SocketSite) -> None:
 async def test_headers_of_every_request_have_a_limit_of_their_own(site: SocketSite) -> None:
     client = await site.client()
     for _ in range(3):
-        await client.send(padded(MAX_HEADER_BYTES))
+        await client.send(padded_request(MAX_HEADER_BYTES))
         assert (await client.answer())[0] == 200
 
 

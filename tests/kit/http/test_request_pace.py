@@ -178,15 +178,15 @@ def pace() -> Held:
 
 
 @pytest.fixture
-def begun() -> list[str]:
+def begun_paths() -> list[str]:
     """The paths of the requests that were begun."""
     return []
 
 
 @pytest.fixture
-async def site(pace: Held, begun: list[str]) -> AsyncIterator[SocketSite]:
+async def site(pace: Held, begun_paths: list[str]) -> AsyncIterator[SocketSite]:
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        begun.append(scope["path"])
+        begun_paths.append(scope["path"])
         await Response(str(len(await Request(scope, receive).body())))(scope, receive, send)
 
     async with serve_site(answer, ConnectionLimits(1000, 500, pace=pace)) as site:
@@ -198,14 +198,16 @@ async def waits(pace: Held, count: int = 1) -> None:
     await eventually(lambda: pace.count() == count)
 
 
-async def test_a_health_check_is_answered_while_requests_wait(site: SocketSite, pace: Held, begun: list[str]) -> None:
+async def test_a_health_check_is_answered_while_requests_wait(
+    site: SocketSite, pace: Held, begun_paths: list[str]
+) -> None:
     client, balancer = await site.client(), await site.client()
     await client.send(REQUEST)
     await waits(pace)
     await balancer.send(HEALTH)
 
     assert (await balancer.answer())[0] == 200
-    assert begun == ["/healthz"]
+    assert begun_paths == ["/healthz"]
     pace.release()
     assert (await client.answer())[0] == 200
 
@@ -222,7 +224,9 @@ async def test_a_body_that_arrives_while_its_request_waits_belongs_to_it(site: S
     await sending
 
 
-async def test_a_request_whose_client_has_gone_is_not_begun(site: SocketSite, pace: Held, begun: list[str]) -> None:
+async def test_a_request_whose_client_has_gone_is_not_begun(
+    site: SocketSite, pace: Held, begun_paths: list[str]
+) -> None:
     client = await site.client()
     await client.send(REQUEST)
     await waits(pace)
@@ -233,11 +237,11 @@ async def test_a_request_whose_client_has_gone_is_not_begun(site: SocketSite, pa
     await later.send(HEALTH)
 
     assert (await later.answer())[0] == 200
-    assert begun == ["/healthz"]
+    assert begun_paths == ["/healthz"]
 
 
 async def test_requests_that_were_sent_together_are_begun_in_turns(
-    site: SocketSite, pace: Held, begun: list[str]
+    site: SocketSite, pace: Held, begun_paths: list[str]
 ) -> None:
     client, other = await site.client(), await site.client()
     await client.send(HEALTH + 2 * REQUEST)
@@ -246,7 +250,7 @@ async def test_requests_that_were_sent_together_are_begun_in_turns(
     await waits(pace)
     await other.send(HEALTH)
     assert (await other.answer())[0] == 200
-    assert begun == ["/healthz", "/healthz"]
+    assert begun_paths == ["/healthz", "/healthz"]
     pace.release()
     assert (await client.answer())[0] == 200
     await waits(pace)

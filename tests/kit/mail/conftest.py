@@ -29,7 +29,7 @@ async def service(settings: Settings, server: MailServer) -> AsyncGenerator[Serv
 
 
 @pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits long for a mail server."""
     monkeypatch.setattr(attempts, "RETRY_BACKOFF", RetryBackoff(0.1, 0.4))
     monkeypatch.setattr(outbox, "RETRY_BACKOFF", RetryBackoff(0.1, 0.4))

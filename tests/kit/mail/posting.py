@@ -41,10 +41,10 @@ async def render(_: Database[Any], mails: Sequence[Mail]) -> list[Envelope | Unw
     """What a service does: `stale` mails are no longer true, and `bad` and `hopeless` ones cannot be written."""
     if any(mail.kind == "bad" for mail in mails):
         raise KeyError("arguments")
-    return list(map(_rendered, mails))
+    return list(map(_render_mail, mails))
 
 
-def _rendered(mail: Mail) -> Envelope | UnwritableMail | None:
+def _render_mail(mail: Mail) -> Envelope | UnwritableMail | None:
     if mail.kind == "stale":
         return None
     if mail.kind == "hopeless":

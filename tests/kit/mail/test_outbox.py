@@ -111,7 +111,7 @@ async def test_a_mail_that_kills_the_rendering_process_fails_and_delays_no_other
     monkeypatch.setenv("PYTHONPATH", subprocess_functions.PATH)
     await post_mails(service, "ann@example.com", kind="deadly")
     await post_mails(service, *PEOPLE)
-    async with SubprocessCall(subprocess_functions.written) as write:
+    async with SubprocessCall(subprocess_functions.write_mails) as write:
 
         async def render(_: Database[Any], mails: Sequence[Mail]) -> list[Envelope]:
             contents = await write([mail.kind for mail in mails])
@@ -151,7 +151,9 @@ async def test_the_process_that_writes_ends_when_there_were_no_mails_for_long(
             return subprocess_functions.__name__.rpartition(".")[2] in " ".join(process.cmdline())
         return False
 
-    sending_mails = asyncio.create_task(rendering.run_sender(service.database, subprocess_functions.written, render))
+    sending_mails = asyncio.create_task(
+        rendering.run_sender(service.database, subprocess_functions.write_mails, render)
+    )
     for recipient in ("ann@example.com", "bob@example.com"):
         await post_mails(service, recipient)
         await wait_until_all_ended(service)

@@ -58,7 +58,7 @@ async def shard_of(service: Service, recipient: str) -> int:
 
 
 @pytest.fixture
-async def others(settings: Settings, server: MailServer) -> AsyncGenerator[list[Service]]:
+async def other_services(settings: Settings, server: MailServer) -> AsyncGenerator[list[Service]]:
     """Two more services on the same database, each as in a process of its shard_number."""
     mailing = settings.model_copy(update=server.settings)
     async with running_events(mailing) as first, running_events(mailing) as second:
@@ -308,14 +308,14 @@ async def test_a_mail_at_which_the_server_stalls_does_not_stop_other_shards(
 
 
 async def test_three_processes_send_each_mail_once_and_each_thread_in_order(
-    service: Service, others: list[Service], server: MailServer
+    service: Service, other_services: list[Service], server: MailServer
 ) -> None:
     # A person may change the address: then the mails of a thread are in different shards.
     for number in range(5):
         for thread in range(20):
             await post_mails(service, f"{thread}.{number // 2}@example.com", thread=f"thread {thread}")
 
-    async with run_senders(service, *others):
+    async with run_senders(service, *other_services):
         await wait_until_all_ended(service, 60)
 
     threads = await service.run_sql("select array_agg(id order by id) from mails group by thread")

@@ -17,7 +17,7 @@ from holdfast.kit.mail.transport import FileMailer, MailDeferral, Mailer, MailRe
 from holdfast.kit.process.checks.check_list import run_checks
 from holdfast.kit.process.checks.inspection import Inspection
 from holdfast.kit.process.checks.partners import check_mail_server
-from tests.helpers.smtp import BREAK, NEVER, MailServer, encrypted, login, mail_server
+from tests.helpers.smtp import BREAK, NEVER, MailServer, login, mail_server, starttls_options
 from tests.kit.mail.posting import confirm_at_once, envelope
 
 
@@ -156,7 +156,7 @@ async def test_mails_are_encrypted_and_the_password_is_sent_only_over_tls(
     path, context = certificate
     known = {"smtp_security": "starttls", "smtp_username": "ada", "smtp_password": "secret"}
     monkeypatch.setattr(transport, "CONNECT_TIMEOUT_SECONDS", 2)
-    with mail_server(**encrypted(context), **login("ada", "secret")) as server:
+    with mail_server(**starttls_options(context), **login("ada", "secret")) as server:
         assert await carry(mailer_for(server, tmp_path, **known), "ann@example.com") == ["MailServerUnavailable"]
         monkeypatch.setenv("SSL_CERT_FILE", str(path))
         assert await carry(mailer_for(server, tmp_path, **known), "ann@example.com") == ["sent"]
@@ -180,7 +180,7 @@ async def test_the_check_of_operators_logs_in_and_sends_no_mail(
 ) -> None:
     path, context = certificate
     monkeypatch.setenv("SSL_CERT_FILE", str(path))
-    with mail_server(**encrypted(context), **login("ada", "secret")) as server:
+    with mail_server(**starttls_options(context), **login("ada", "secret")) as server:
         right = settings_for(server, tmp_path, smtp_security="starttls", smtp_username="ada", smtp_password="secret")
         limited = right.model_copy(update={"smtp_max_per_second": 14})
         wrong = right.model_copy(update={"smtp_password": "wrong"})

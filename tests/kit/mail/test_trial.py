@@ -9,7 +9,7 @@ import pytest
 from holdfast.events.settings import Settings
 from holdfast.kit.mail import trial
 from tests.helpers.command_line import run_holdfast_in
-from tests.helpers.smtp import BREAK, MailServer, encrypted, login, mail_server
+from tests.helpers.smtp import BREAK, MailServer, login, mail_server, starttls_options
 
 LOGIN = {"smtp_username": "ada", "smtp_password": "secret"}
 
@@ -24,7 +24,7 @@ async def test_a_trial_reports_the_steps_to_a_server_with_tls_and_a_login(
 ) -> None:
     path, context = certificate
     known = {"smtp_security": "starttls", **LOGIN}
-    with mail_server(**encrypted(context), **login("ada", "secret")) as server:
+    with mail_server(**starttls_options(context), **login("ada", "secret")) as server:
         [*_, untrusted] = await steps(server, **known)
         monkeypatch.setenv("SSL_CERT_FILE", str(path))
         steps_of_trial = await steps(server, **known)

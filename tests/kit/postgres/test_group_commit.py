@@ -55,7 +55,7 @@ async def turn() -> None:
     await asyncio.sleep(0)
 
 
-def doubling(but: Callable[[int], int | Problem] = lambda call: 2 * call) -> Run:
+def doubling_run(but: Callable[[int], int | Problem] = lambda call: 2 * call) -> Run:
     async def run(calls: Sequence[int]) -> Sequence[int | Problem]:
         return [but(call) for call in calls]
 
@@ -152,7 +152,7 @@ async def test_answers_that_cannot_be_completed_fail_their_own_batch() -> None:
             raise RuntimeError("it cannot be completed")
         return answers
 
-    batcher = Batcher[int, int](ANY_BOUND, "test", doubling(), complete=complete, size=1)
+    batcher = Batcher[int, int](ANY_BOUND, "test", doubling_run(), complete=complete, size=1)
 
     [failed, answer] = await outcomes(submit(batcher, 1, 2))
     assert (str(failed), answer) == ("it cannot be completed", 4)
@@ -160,7 +160,7 @@ async def test_answers_that_cannot_be_completed_fail_their_own_batch() -> None:
 
 async def test_a_problem_among_the_answers_is_raised_for_its_own_caller_alone() -> None:
     refusal = NOT_FOUND("There is no 2.")
-    batcher = Batcher[int, int](ANY_BOUND, "test", doubling(lambda call: refusal if call == 2 else 2 * call))
+    batcher = Batcher[int, int](ANY_BOUND, "test", doubling_run(lambda call: refusal if call == 2 else 2 * call))
 
     assert await outcomes(submit(batcher, 1, 2, 3)) == [2, refusal, 6]
 
@@ -268,7 +268,7 @@ async def test_a_run_with_too_few_answers_fails_the_calls_without_one() -> None:
 @given(calls=st.lists(st.integers(), max_size=60), size=st.integers(1, 12))
 def test_every_caller_gets_the_answer_to_its_own_call(calls: list[int], size: int) -> None:
     async def answers() -> list[int | BaseException]:
-        batcher = Batcher[int, int](ANY_BOUND, "test", doubling(), size=size)
+        batcher = Batcher[int, int](ANY_BOUND, "test", doubling_run(), size=size)
         return await outcomes(submit(batcher, *calls))
 
     assert asyncio.run(answers()) == [2 * call for call in calls]

@@ -228,7 +228,7 @@ def redis_port(tmp_path: Path) -> Iterator[int]:
 
 
 @pytest.fixture
-def shared(settings: Settings, redis_port: int) -> Settings:
+def shared_settings(settings: Settings, redis_port: int) -> Settings:
     """Settings under which processes share a limit of ten registrations a minute and key."""
     url = f"redis://127.0.0.1:{redis_port}"
     return settings.model_copy(update={"rate_limit_storage_url": url, "registrations_per_minute": 10})
@@ -251,8 +251,8 @@ async def register(client: Client, event_id: int, tries: int) -> list[int]:
     return sorted(answer.status_code for answer in answers)
 
 
-async def test_processes_that_share_a_redis_share_their_limits(shared: Settings) -> None:
-    async with running_events(shared) as one, running_events(shared) as other:
+async def test_processes_that_share_a_redis_share_their_limits(shared_settings: Settings) -> None:
+    async with running_events(shared_settings) as one, running_events(shared_settings) as other:
         ada, ben = await one.organizer("Ada Events"), await one.organizer("Ben Events")
         event, bens = await ada.create_event(), await ben.create_event()
         other_client = Client(other.http, ada.key)
@@ -265,8 +265,10 @@ async def test_processes_that_share_a_redis_share_their_limits(shared: Settings)
         assert await register(Client(other.http, ben.key), bens["id"], 3) == [202] * 3
 
 
-async def test_requests_that_come_at_once_to_several_processes_are_counted_one_by_one(shared: Settings) -> None:
-    async with running_events(shared) as one, running_events(shared) as other:
+async def test_requests_that_come_at_once_to_several_processes_are_counted_one_by_one(
+    shared_settings: Settings,
+) -> None:
+    async with running_events(shared_settings) as one, running_events(shared_settings) as other:
         ada = await one.organizer()
         event = await ada.create_event()
         statuses = await asyncio.gather(
@@ -276,8 +278,10 @@ async def test_requests_that_come_at_once_to_several_processes_are_counted_one_b
     assert [*statuses[0], *statuses[1]].count(202) == 10
 
 
-async def test_limits_hold_again_after_the_connection_to_redis_was_lost(shared: Settings, redis_port: int) -> None:
-    async with running_events(shared) as service:
+async def test_limits_hold_again_after_the_connection_to_redis_was_lost(
+    shared_settings: Settings, redis_port: int
+) -> None:
+    async with running_events(shared_settings) as service:
         ada = await service.organizer()
         event = await ada.create_event()
         assert await register(ada, event["id"], 1) == [202]
@@ -288,8 +292,10 @@ async def test_limits_hold_again_after_the_connection_to_redis_was_lost(shared: 
         assert await register(ada, event["id"], 1) == [429]
 
 
-async def test_a_service_that_has_stopped_leaves_no_connection_to_redis_open(shared: Settings, redis_port: int) -> None:
-    async with running_events(shared) as service:
+async def test_a_service_that_has_stopped_leaves_no_connection_to_redis_open(
+    shared_settings: Settings, redis_port: int
+) -> None:
+    async with running_events(shared_settings) as service:
         await service.organizer()
         assert (await redis(redis_port, "CLIENT LIST TYPE normal")).count(" addr=") > 1
 
@@ -297,8 +303,8 @@ async def test_a_service_that_has_stopped_leaves_no_connection_to_redis_open(sha
     assert (await redis(redis_port, "CLIENT LIST TYPE normal")).count(" addr=") == 1
 
 
-async def test_the_check_of_operators_finds_that_redis_answers(shared: Settings, redis_port: int) -> None:
-    [finding] = await run_checks(Inspection(EVENTS, shared), [check_rate_limits])
+async def test_the_check_of_operators_finds_that_redis_answers(shared_settings: Settings, redis_port: int) -> None:
+    [finding] = await run_checks(Inspection(EVENTS, shared_settings), [check_rate_limits])
 
     assert finding.status == "ok"
     assert (await redis(redis_port, "CLIENT LIST TYPE normal")).count(" addr=") == 1
