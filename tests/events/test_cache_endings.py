@@ -20,7 +20,7 @@ from tests.events.oauth.oauth_scene import OAuthScene
 from tests.events.oauth_server.oauth_server_scene import (
     ConsentingPerson,
     OAuthServerScene,
-    serve_furnished,
+    serve_oauth_scene,
     sign_in_person,
 )
 from tests.helpers.agents import Agent
@@ -38,7 +38,7 @@ def with_server(settings: Settings) -> Settings:
 
 @pytest.fixture
 async def scene(with_server: Settings) -> AsyncIterator[OAuthServerScene]:
-    async with serve_furnished(with_server) as scene:
+    async with serve_oauth_scene(with_server) as scene:
         yield scene
 
 

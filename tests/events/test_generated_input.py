@@ -75,14 +75,14 @@ def service_process(template_url: str, tmp_path_factory: pytest.TempPathFactory)
             reader.start()
             try:
                 document = schemathesis.openapi.from_url(f"{address}/openapi.json")
-                yield ServedEvents(address, key, document, furnish(address, key))
+                yield ServedEvents(address, key, document, prepare_service(address, key))
             finally:
                 process.terminate()
                 reader.join()
             assert failures_in(log) == []
 
 
-def furnish(address: str, key: str) -> Mapping[str, Known]:
+def prepare_service(address: str, key: str) -> Mapping[str, Known]:
     """Put something into the service, and say what each operation can ask for."""
     with httpx2.Client(base_url=address, headers={"X-API-Key": key}) as http:
         organizer = {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}

@@ -14,7 +14,7 @@ import pytest_asyncio
 from holdfast.kit.mcp.tools import definition
 from tests.helpers.generated import fits
 from tests.helpers.inventory_service import SINGLE, TOOLS, Inventory, Shop
-from tests.inventory.samples import ARGUMENTS, furnish_shop
+from tests.inventory.samples import ARGUMENTS, prepare_shop
 
 every_tool = pytest.mark.parametrize("tool", TOOLS)
 in_one_loop = pytest.mark.asyncio(loop_scope="module")
@@ -60,7 +60,7 @@ def inventory(shared_inventory: Inventory) -> Inventory:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shop(inventory: Inventory) -> Shop:
-    return await furnish_shop(inventory)
+    return await prepare_shop(inventory)
 
 
 def schema(tool: str) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def test_every_tool_has_sample_arguments() -> None:
 
 @every_tool
 async def test_a_valid_call_is_answered_as_its_output_schema_says(new_inventory: Inventory, tool: str) -> None:
-    answer = await (await furnish_shop(new_inventory)).call(tool, **ARGUMENTS[tool])
+    answer = await (await prepare_shop(new_inventory)).call(tool, **ARGUMENTS[tool])
 
     assert fits(definition(TOOLS[tool])["outputSchema"], answer)
 

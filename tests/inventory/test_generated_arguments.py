@@ -16,7 +16,7 @@ from tests.helpers.databases import scratch_database
 from tests.helpers.generated import Schema, fits, from_schema
 from tests.helpers.inventory_service import SINGLE, SIX_PACK, TOOLS, TWELVE_PACK, running_inventory, unlimited
 from tests.helpers.processes import running_processes
-from tests.inventory.samples import furnish_shop
+from tests.inventory.samples import prepare_shop
 
 GIDS = st.sampled_from([SINGLE, SIX_PACK, TWELVE_PACK, "gid://shopify/ProductVariant/99999999999999999999"])
 SHEETS = st.sampled_from(
@@ -55,15 +55,15 @@ def rpc(http: httpx2.Client, method: str, **params: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def service_process(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedInventory]:
-    """A furnished shop, asked by its agent. What has happened to its books by the end is right."""
+    """A prepared shop, asked by its agent. What has happened to its books by the end is right."""
     data: Path = tmp_path_factory.mktemp("data")
     with scratch_database(inventory_template, "generated_inventory") as url:
 
-        async def furnish() -> str:
+        async def prepare_key() -> str:
             async with running_inventory(unlimited(url, data)) as inventory:
-                return (await furnish_shop(inventory)).key
+                return (await prepare_shop(inventory)).key
 
-        key = asyncio.run(furnish())
+        key = asyncio.run(prepare_key())
         with (
             running_processes(url, data, 1, service="inventory") as (process,),
             httpx2.Client(base_url=process.url, headers={"authorization": f"Bearer {key}"}, timeout=30) as http,

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from tests.helpers.inventory_service import SINGLE, Inventory, Shop
-from tests.inventory.samples import furnish_shop
+from tests.inventory.samples import prepare_shop
 
 MAX_QUANTITY = 10**12
 
 
 @pytest.fixture
 async def scene(inventory: Inventory) -> Shop:
-    return await furnish_shop(inventory)
+    return await prepare_shop(inventory)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.operation import Batch, Batched, Call, Operation, Stepwise
 from holdfast.kit.running.steps import Steps
 from tests.helpers.inventory_service import SINGLE, Inventory, Shop
-from tests.inventory.samples import ARGUMENTS, furnish_shop
+from tests.inventory.samples import ARGUMENTS, prepare_shop
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -44,7 +44,7 @@ def inventory(shared_inventory: Inventory) -> Inventory:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def ada(inventory: Inventory) -> Shop:
     """The shop reached for: three pools, a hold, a history."""
-    return await furnish_shop(inventory)
+    return await prepare_shop(inventory)
 
 
 @pytest_asyncio.fixture(loop_scope="module")

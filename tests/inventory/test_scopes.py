@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from holdfast.inventory.shops.model import SCOPES
 from tests.helpers.inventory_service import TOOLS, Inventory, Shop
-from tests.inventory.samples import ARGUMENTS, furnish_shop
+from tests.inventory.samples import ARGUMENTS, prepare_shop
 
 NEEDED = {name: operation.scope for name, operation in TOOLS.items()}
 
@@ -46,7 +46,7 @@ def test_reading_needs_a_scope_to_read_and_writing_one_to_write() -> None:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared_shop(shared_inventory: Inventory) -> Shop:
     """For tests that are refused."""
-    return await furnish_shop(shared_inventory)
+    return await prepare_shop(shared_inventory)
 
 
 @pytest.mark.asyncio(loop_scope="module")
@@ -69,7 +69,7 @@ ALSO: dict[str, set[str]] = {"create_pool": {"write_inventory"}, "import_csv": {
 
 @pytest.mark.parametrize("tool", TOOLS)
 async def test_with_the_scope_it_needs_a_tool_needs_no_other(inventory: Inventory, tool: str) -> None:
-    shop = await furnish_shop(inventory, str(NEEDED[tool]), *ALSO.get(tool, ()))
+    shop = await prepare_shop(inventory, str(NEEDED[tool]), *ALSO.get(tool, ()))
 
     response = await shop.ask(tool, ARGUMENTS[tool])
 
@@ -86,7 +86,7 @@ async def test_only_tools_the_key_may_call_are_listed(inventory: Inventory, coun
 
 
 async def test_a_key_without_scopes_sees_no_tools_and_can_call_none(inventory: Inventory) -> None:
-    shop = await furnish_shop(inventory)
+    shop = await prepare_shop(inventory)
     await inventory.regenerate(shop)
 
     assert await list_tools(shop) == []
@@ -116,7 +116,7 @@ async def test_a_call_that_changes_quantities_needs_their_scope_too(
     inventory: Inventory, tool: str, arguments: dict[str, Any], scopes: set[str], needed: str
 ) -> None:
     """The challenge names all that the call needs, as RFC 6750 has it."""
-    shop = await furnish_shop(inventory, *scopes)
+    shop = await prepare_shop(inventory, *scopes)
     before = await inventory.everything()
 
     assert missing_scope(await shop.ask(tool, arguments)) == needed
@@ -124,7 +124,7 @@ async def test_a_call_that_changes_quantities_needs_their_scope_too(
 
 
 async def test_an_empty_quantity_cell_needs_no_scope_for_quantities(inventory: Inventory) -> None:
-    shop = await furnish_shop(inventory, "write_pools")
+    shop = await prepare_shop(inventory, "write_pools")
 
     done = await shop.call("import_csv", kind="pools", text="name,quantity,buffer\nLids,,3\n", dry_run=False)
 
@@ -132,7 +132,7 @@ async def test_an_empty_quantity_cell_needs_no_scope_for_quantities(inventory: I
 
 
 async def test_in_a_batch_one_call_without_its_scope_keeps_all_from_being_run(inventory: Inventory) -> None:
-    shop = await furnish_shop(inventory, "write_inventory")
+    shop = await prepare_shop(inventory, "write_inventory")
     before = await inventory.everything()
     calls = [("adjust_pool_quantity", {"pool_id": 1, "delta": -6}), ("pause_pool", {"pool_id": 1})]
     batch = [
@@ -147,7 +147,7 @@ async def test_in_a_batch_one_call_without_its_scope_keeps_all_from_being_run(in
 
 
 async def test_a_scope_that_is_taken_away_is_gone_at_once(inventory: Inventory) -> None:
-    shop = await furnish_shop(inventory)
+    shop = await prepare_shop(inventory)
     await shop.call("adjust_pool_quantity", pool_id=1, delta=-1)
     old = shop.key
 

@@ -146,7 +146,7 @@ IN_PATHS = {
 }
 
 
-async def furnish(scene: PaymentScene) -> tuple[Client, Browser]:
+async def prepare_scene(scene: PaymentScene) -> tuple[Client, Browser]:
     """An organizer who is signed in: event 1 has photos, the price of 2 moves, 3 is paid for, 4 opens with a draw;
     queue 1, and Ann."""
     service = scene.service
@@ -278,7 +278,7 @@ def few_first() -> Iterator[None]:
 async def work(url: str, few_first: None, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[EventsWork]:
     """The service in a database that was filled after everything had run once, while there was little in it."""
     async with open_payment_scene(unlimited(url, tmp_path_factory.mktemp("data"))) as scene:
-        ada, browser = await furnish(scene)
+        ada, browser = await prepare_scene(scene)
         [(arrival, issued)] = await scene.service.run_sql(
             """
             select arrival, (extract(epoch from data_link_at) * 1000000)::bigint

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.events.agents.documents import ISSUER
-from tests.events.agents.samples import PHOTOS, furnish_organizer
+from tests.events.agents.samples import PHOTOS, prepare_organizer
 from tests.events.refusal_scene import PROCESSOR_KEY
 from tests.helpers.databases import State, shared_or_own, state_of
 from tests.helpers.events_service import Client, Service, empty_service, restore_service, running_events
@@ -37,7 +37,7 @@ def http(service: Service) -> httpx2.AsyncClient:
 async def prepared_organizer(module_service: Service, template_url: str) -> tuple[Client, State]:
     """The organizer for whom the sample arguments are accepted, and what the database then holds."""
     await empty_service(module_service, template_url)
-    return await furnish_organizer(module_service), state_of(module_service.database.url)
+    return await prepare_organizer(module_service), state_of(module_service.database.url)
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ async def restored_ada(prepared_organizer: tuple[Client, State], emptied_service
 @pytest.fixture
 async def own_ada(service: Service) -> Client:
     """An organizer of the test's own."""
-    return await furnish_organizer(service)
+    return await prepare_organizer(service)
 
 
 @pytest.fixture

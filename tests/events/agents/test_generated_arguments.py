@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from psycopg import sql
 
-from tests.events.agents.samples import ANN, PHOTOS, TOOLS, furnish_organizer
+from tests.events.agents.samples import ANN, PHOTOS, TOOLS, prepare_organizer
 from tests.events.refusal_scene import KINDS, LEAKS, PROCESSOR_KEY, failures_in
 from tests.helpers.databases import scratch_database
 from tests.helpers.events_service import running_events, unlimited
@@ -105,15 +105,15 @@ def service_process(
     data = tmp_path_factory.mktemp("data")
     with scratch_database(template_url, "generated_arguments") as url:
 
-        async def furnish() -> str:
+        async def prepare_key() -> str:
             async with running_events(unlimited(url, data)) as service:
-                ada = await furnish_organizer(service)
+                ada = await prepare_organizer(service)
                 # So that no number tried by chance is the id of the key in use.
                 await service.run_sql("alter sequence api_keys_id_seq restart with 987654321")
                 made = await ada.post("/api/keys", {"api_key": {"name": "Generated"}})
                 return made.json()["data"]["key"]
 
-        key = asyncio.run(furnish())
+        key = asyncio.run(prepare_key())
         with (
             processor_in_settings(processor_url),
             running_processes(url, data, 1, "--no-background") as (process,),

@@ -33,7 +33,7 @@ async def two_organizers(settings: Settings, credential: str) -> AsyncGenerator[
         running_events(settings.model_copy(update={"oauth_issuer": server.issuer})) as service,
     ):
         eve = ProbedOrganizer(await service.organizer("Eve Events", email="eve@example.com"))
-        await eve.furnish(service, "ann")
+        await eve.prepare(service, "ann")
         await service.settle()
         token = server.token(sub="eve", email="eve@example.com", email_verified=True)
         scene = TwoOrganizers(service, eve, token if credential == "with an access token" else str(eve.client.key))

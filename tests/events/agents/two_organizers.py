@@ -53,7 +53,7 @@ class ProbedOrganizer:
         self.people: list[str] = []
         self.photos: list[str] = []
 
-    async def furnish(self, service: Service, *people: str) -> None:
+    async def prepare(self, service: Service, *people: str) -> None:
         """An event with one seat and one place to wait, one that is cancelled, and one that is past, where Pat waits
         to be settled. The first shows a photo, another is shown by none, and one has only been uploaded.
         """
@@ -99,7 +99,7 @@ class TwoOrganizers:
     async def ada_comes(self) -> None:
         self.alone = {tool: await self.lists(tool) for tool in LISTS}
         self.ada = ProbedOrganizer(await self.service.organizer("Ada Events"))
-        await self.ada.furnish(self.service, "ann", "ben", "cal")
+        await self.ada.prepare(self.service, "ann", "ben", "cal")
 
     def agent(self, version: str = ERAS[0]) -> Agent:
         """An agent of Eve's."""

@@ -12,14 +12,14 @@ import pytest
 
 from holdfast.accounts.agents.agents_page import ConnectionDetails
 from holdfast.events.settings import Settings
-from tests.events.oauth_server.oauth_server_scene import ConsentingPerson, OAuthServerScene, serve_furnished
+from tests.events.oauth_server.oauth_server_scene import ConsentingPerson, OAuthServerScene, serve_oauth_scene
 from tests.helpers.agents import Agent
 from tests.helpers.events_service import event_fields, queue_fields, running_events
 
 
 @pytest.fixture
 async def scene(settings: Settings) -> AsyncIterator[OAuthServerScene]:
-    async with serve_furnished(settings.model_copy(update={"oauth_builtin": True})) as scene:
+    async with serve_oauth_scene(settings.model_copy(update={"oauth_builtin": True})) as scene:
         yield scene
 
 

@@ -12,14 +12,14 @@ from tests.events.oauth_server.oauth_server_scene import (
     ConsentingPerson,
     OAuthServerScene,
     issued_tokens,
-    serve_furnished,
+    serve_oauth_scene,
 )
 from tests.helpers.form_browser import token
 
 
 @pytest.fixture
 async def scene(settings: Settings) -> AsyncIterator[OAuthServerScene]:
-    async with serve_furnished(settings.model_copy(update={"oauth_builtin": True})) as scene:
+    async with serve_oauth_scene(settings.model_copy(update={"oauth_builtin": True})) as scene:
         yield scene
 
 

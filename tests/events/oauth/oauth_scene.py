@@ -76,7 +76,7 @@ class OAuthScene:
 
 
 @contextlib.asynccontextmanager
-async def furnish_scene(settings: Settings, server: AuthorizationServer) -> AsyncGenerator[OAuthScene]:
+async def open_oauth_scene(settings: Settings, server: AuthorizationServer) -> AsyncGenerator[OAuthScene]:
     async with running_events(settings) as service:
         ada = await service.organizer(email="ada@example.com")
         yield OAuthScene(service, server, ada, "ada@example.com")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, furnish_scene
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, prepare_scene
 from tests.helpers.databases import shared_or_own
 from tests.helpers.events_service import Service, running_events
 
@@ -37,4 +37,4 @@ def server(request: pytest.FixtureRequest, template_url: str) -> Service:
 
 @pytest.fixture
 async def scene(server: Service) -> OAuthServerScene:
-    return await furnish_scene(server)
+    return await prepare_scene(server)

@@ -147,13 +147,13 @@ async def register_client(service: Service, **metadata: Any) -> App:
 
 
 @contextlib.asynccontextmanager
-async def serve_furnished(settings: Settings, **resources: Any) -> AsyncGenerator[OAuthServerScene]:
+async def serve_oauth_scene(settings: Settings, **resources: Any) -> AsyncGenerator[OAuthServerScene]:
     """The service with an organizer and a client."""
     async with running_events(settings, resources=resources) as service:
-        yield await furnish_scene(service)
+        yield await prepare_scene(service)
 
 
-async def furnish_scene(service: Service) -> OAuthServerScene:
+async def prepare_scene(service: Service) -> OAuthServerScene:
     """An organizer and a client in a service."""
     ada = await service.organizer(email="ada@example.com")
     return OAuthServerScene(service, ada, await sign_in_person(service, ada.id), await register_client(service))

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.events.oauth_server.oauth_server_scene import App, OAuthServerScene, issued_tokens, serve_furnished
+from tests.events.oauth_server.oauth_server_scene import App, OAuthServerScene, issued_tokens, serve_oauth_scene
 from tests.events.oauth_server.published import PublishedSite, publish_site
 from tests.events.oauth_server.signed_assertions import SigningClient
 
@@ -172,11 +172,11 @@ async def test_assistants_connect_call_a_tool_and_refresh(
     if assistant.document:
         async with (
             publish_site(tmp_path, *assistant.document) as site,
-            serve_furnished(with_server, documents=site.outbound) as scene,
+            serve_oauth_scene(with_server, documents=site.outbound) as scene,
         ):
             await _connect(scene, assistant, site)
     else:
-        async with serve_furnished(with_server) as scene:
+        async with serve_oauth_scene(with_server) as scene:
             await _connect(scene, assistant, None)
 
 

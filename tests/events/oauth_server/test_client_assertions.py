@@ -15,7 +15,7 @@ from tests.events.oauth_server.oauth_server_scene import (
     App,
     OAuthServerScene,
     issued_tokens,
-    serve_furnished,
+    serve_oauth_scene,
     status_and_error,
 )
 from tests.events.oauth_server.published import PublishedSite, publish_site
@@ -54,7 +54,7 @@ def key() -> RSAKey | ECKey:
 
 @pytest.fixture
 async def signer(with_server: Settings, tmp_path: Path, key: RSAKey | ECKey) -> AsyncIterator[Signer]:
-    async with publish_site(tmp_path) as site, serve_furnished(with_server, documents=site.outbound) as scene:
+    async with publish_site(tmp_path) as site, serve_oauth_scene(with_server, documents=site.outbound) as scene:
         yield Signer(scene, site, key)
 
 

@@ -13,7 +13,7 @@ from tests.events.oauth_server.oauth_server_scene import (
     ConsentingPerson,
     OAuthServerScene,
     issued_tokens,
-    serve_furnished,
+    serve_oauth_scene,
 )
 from tests.events.oauth_server.published import HOST, PublishedSite, publish_site
 from tests.helpers.outside_servers import raw_answer
@@ -40,7 +40,7 @@ class Publisher:
 
 @pytest.fixture
 async def publisher(with_server: Settings, tmp_path: Path) -> AsyncIterator[Publisher]:
-    async with publish_site(tmp_path) as site, serve_furnished(with_server, documents=site.outbound) as scene:
+    async with publish_site(tmp_path) as site, serve_oauth_scene(with_server, documents=site.outbound) as scene:
         yield Publisher(scene, site)
 
 

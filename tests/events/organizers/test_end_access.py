@@ -8,7 +8,7 @@ from holdfast.events.organizers.accounts import end_access
 from holdfast.events.settings import Settings
 from tests.accounts.races import ending_transaction
 from tests.events.console.organizer_scene import hidden_field
-from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, serve_furnished, status_and_error
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, serve_oauth_scene, status_and_error
 from tests.helpers.form_browser import Browser
 
 ADA = "ada@example.com"
@@ -17,7 +17,7 @@ EVERY_SCOPE = "read_events write_events manage_keys"
 
 @pytest.fixture
 async def scene(settings: Settings) -> AsyncIterator[OAuthServerScene]:
-    async with serve_furnished(settings.model_copy(update={"oauth_builtin": True})) as scene:
+    async with serve_oauth_scene(settings.model_copy(update={"oauth_builtin": True})) as scene:
         yield scene
 
 

@@ -15,7 +15,7 @@ from tests.helpers.platform_shop import DOMAIN, KEY_PATTERN, PlatformScene, key_
 from tests.helpers.platform_webhooks import deliver, handle, install_app
 from tests.helpers.webhook_receiver import fan_all_out, receivers_of
 from tests.inventory.installs.uninstalling import move_uninstall_back, tell_of_uninstall, uninstall_app
-from tests.inventory.samples import furnish_shop
+from tests.inventory.samples import prepare_shop
 from tests.inventory.webhooks.programs import ShopPrograms
 
 
@@ -186,7 +186,7 @@ async def test_all_data_of_a_shop_is_deleted_when_the_platform_says_so_and_none_
     scene: PlatformScene,
 ) -> None:
     inventory = scene.inventory
-    shop, other = await furnish_shop(inventory), await inventory.shop()
+    shop, other = await prepare_shop(inventory), await inventory.shop()
     await install_app(inventory, shop)
     await shop.call("adjust_pool_quantity", pool_id=1, delta=-1, idempotency_key="k")
     await shop.call("revert_entry", entry_id=4)

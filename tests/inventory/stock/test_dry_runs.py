@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TOOLS, Inventory, Shop
-from tests.inventory.stock.conftest import Furnish
+from tests.inventory.stock.conftest import Prepare
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("create_pool", {"name": "Lids", "quantity": 9, "buffer": 2, "members": PACKS[:2]}),
@@ -81,7 +81,7 @@ async def prepare_shop(shop: Shop) -> Shop:
 
 
 @pytest.fixture(scope="module")
-def furnish() -> Furnish:
+def prepare() -> Prepare:
     return prepare_shop
 
 

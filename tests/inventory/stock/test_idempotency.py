@@ -16,7 +16,7 @@ from tests.helpers.inventory_service import (
     ToolRefusal,
     running_inventory,
 )
-from tests.inventory.stock.conftest import Furnish
+from tests.inventory.stock.conftest import Prepare
 
 OTHERWISE = {"reason": "Another one."}
 CALLS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
@@ -77,7 +77,7 @@ async def prepare_shop(shop: Shop) -> Shop:
 
 
 @pytest.fixture(scope="module")
-def furnish() -> Furnish:
+def prepare() -> Prepare:
     return prepare_shop
 
 

@@ -13,7 +13,7 @@ from tests.kit.mcp.pantry import SCHEMA, Pantry
 
 @pytest.fixture(scope="session")
 def pantry_database(template_url: str) -> Iterator[tuple[str, psycopg.Connection[Any]]]:
-    """A database for every test of the pantry: there are many, and furnishing it anew is quicker than another one."""
+    """A database for every test of the pantry: there are many, and filling it anew is quicker than another one."""
     with (
         scratch_database(template_url, "pantry", "template template0") as url,
         psycopg.connect(url, autocommit=True) as connection,
