@@ -43,15 +43,15 @@ def main() -> None:
     # Those who make what is drawn ask more often than people do.
     limits = ("MCP_RATE_LIMIT", "FORM_RATE_LIMIT", "API_QUEUE_JOIN_RATE_LIMIT")
     often = dict.fromkeys(limits, "1000")
-    with run_demonstration(**often) as place:
-        figures, stopped = asyncio.run(draw(place, directory, arguments.visitor, arguments.only))
+    with run_demonstration(**often) as demonstration:
+        figures, stopped = asyncio.run(draw(demonstration, directory, arguments.visitor, arguments.only))
     sheet = directory / "index.html"
     sheet.write_text("<!doctype html><meta charset=utf-8><title>Contact sheet</title>\n" + "\n".join(figures))
     print(f"{len(figures)} pages: open {sheet}")
     sys.exit("\n".join(f"Drawn as it stopped: {line}" for line in stopped) or None)
 
 
-async def draw(place: Demonstration, directory: Path, name: str, only: str) -> tuple[list[str], list[str]]:
+async def draw(demonstration: Demonstration, directory: Path, name: str, only: str) -> tuple[list[str], list[str]]:
     """Draw the pages of the servers that `holdfast up` has started.
 
     Returns the figures of the sheet, and the pages on which something could not be done.
@@ -60,7 +60,7 @@ async def draw(place: Demonstration, directory: Path, name: str, only: str) -> t
     drawn: set[str] = set()
     async with launch_chromium() as chromium:
         for find in (visitors, hosts, shops):
-            for visitor in await find(chromium, place, directory):
+            for visitor in await find(chromium, demonstration, directory):
                 if name in visitor.name:
                     figures += await draw_visitor(chromium, visitor, directory, only, drawn, stopped)
     return figures, stopped

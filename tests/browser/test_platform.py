@@ -25,8 +25,8 @@ PACKS = {"Single": 1, "6-pack": 6, "12-pack": 12}
 def demonstration() -> Iterator[Demonstration]:
     # Who waits for the import here asks more often than an agent does.
     often = {"MCP_RATE_LIMIT": "1000"}
-    with run_demonstration(**often) as started:
-        yield started
+    with run_demonstration(**often) as demonstration:
+        yield demonstration
 
 
 @looks
@@ -155,9 +155,9 @@ async def open_pool(page: Page, app: FrameLocator) -> None:
     await expect(app.locator("#entries li").first).to_be_visible()
 
 
-async def install(page: Page, started: Demonstration, shop: str, language: str) -> str:
+async def install(page: Page, demonstration: Demonstration, shop: str, language: str) -> str:
     """Open a shop at the platform, and install the app by clicking. Returns the key that its page Agents shows."""
-    await page.goto(started.shops)
+    await page.goto(demonstration.shops)
     await page.get_by_text("Open another shop").click()
     await page.get_by_label("Domain").fill(shop)
     await page.get_by_role("button", name="Open the shop").click()

@@ -72,9 +72,9 @@ class SheetVisitor(NamedTuple):
     shots: tuple[Shot, ...] = ()
 
 
-async def visitors(_: Browser, place: Demonstration, __: Path) -> list[SheetVisitor]:
+async def visitors(_: Browser, demonstration: Demonstration, __: Path) -> list[SheetVisitor]:
     """Those who follow links; the demonstration is there, and the others are made."""
-    links, events, inventory = place.links, place.events, place.inventory
+    links, events, inventory = demonstration.links, demonstration.events, demonstration.inventory
     public = [links[name] for name in links if name not in {"organizer", "merchant", "console"}]
     open_pages = [f"{origin}/{path}" for origin in (events, inventory) for path in ("", "docs", "nowhere")]
     consoles = [f"{events}/console", f"{events}/account"]
@@ -84,8 +84,8 @@ async def visitors(_: Browser, place: Demonstration, __: Path) -> list[SheetVisi
         links=(links["organizer"], links["console"]),
     )
     async with httpx2.AsyncClient(base_url=events, timeout=60) as http:
-        await fill(SheetOrganizer(http, SentMails(place.mails)))
-    sign_in, mails = f"{events}/sign-in", place.mails
+        await fill(SheetOrganizer(http, SentMails(demonstration.mails)))
+    sign_in, mails = f"{events}/sign-in", demonstration.mails
     return [
         typical,
         SheetVisitor("empty", consoles, (sign_in, mails, "empty@example.com")),
