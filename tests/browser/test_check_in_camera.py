@@ -21,7 +21,7 @@ from tests.browser.conftest import launch_chromium
 from tests.browser.entrance import open_scanner, register_organizer
 from tests.browser.registering import FormStage, Watch, serve_stage
 from tests.events.log.log_scene import seal_logs
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import eventually
 from tests.helpers.people import sign_up
 
@@ -42,7 +42,7 @@ async def picture(stage: FormStage, folder: Path) -> Image.Image:
         return not await stage.service.run_sql("select from mails where ended_at is null")
 
     await seal_logs(stage.service)
-    async with at_work(sender.run(stage.service.database, partial(sending.render, writer))):
+    async with run_in_background(sender.run(stage.service.database, partial(sending.render, writer))):
         await eventually(is_sent)
     return attached_picture(folder)
 

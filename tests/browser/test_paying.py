@@ -20,7 +20,7 @@ from holdfast_demo.stripe.webhooks import Endpoint
 from tests.browser.link_following import open_live
 from tests.browser.looking import looks, open_context, session_cookie, too_wide, violations
 from tests.browser.registering import FormStage, Watch, register_in_frame, registration_link, serve_stage, wait_for_mail
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.people import handle_of
 from tests.helpers.serving import bind_port, serve_app
 from tests.helpers.smtp import MailServer, mail_server
@@ -43,7 +43,7 @@ async def open_for_payment(settings: Settings, **fields: Any) -> AsyncGenerator[
     ):
         processor.webhooks.endpoints.append(Endpoint(f"{stage.base_url}/stripe/webhook", SECRET))
         database = stage.service.database
-        async with at_work(
+        async with run_in_background(
             settlement.LOOP.run(database),
             sealing.LOOP.run(database),
             sending.run(database),

@@ -14,7 +14,7 @@ from holdfast.events.queues import release
 from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_context, too_wide, violations, with_and_without_scripts
 from tests.events.queues.guarded import GuardedEvent, guard
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import running_events
 from tests.helpers.serving import bind_port, running_already, serve_app
 
@@ -41,7 +41,7 @@ async def entrance(settings: Settings) -> AsyncIterator[RoomScene]:
         async with (
             serve_app(running_already(service.app), service_port),
             serve_app(Starlette(routes=[Route("/", host)]), site_port),
-            at_work(release.LOOP.run(service.database)),
+            run_in_background(release.LOOP.run(service.database)),
         ):
             yield RoomScene(guarded, (await guarded.event())["public_url"], site)
 

@@ -21,7 +21,7 @@ from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_context, too_wide, violations, with_and_without_scripts
 from tests.docs.connectors import load_python_connector
 from tests.events.queues.queue_scene import QueueScene, open_queue
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import running_events
 from tests.helpers.serving import bind_port, running_already, serve_app
 
@@ -65,7 +65,7 @@ async def shop(settings: Settings) -> AsyncIterator[GuardedShop]:
         async with (
             serve_app(running_already(service.app), service_port),
             serve_app(front_of_shop, site_port),
-            at_work(release.LOOP.run(service.database)),
+            run_in_background(release.LOOP.run(service.database)),
         ):
             yield shop
 

@@ -12,7 +12,7 @@ from holdfast.events.seats import settlement
 from holdfast.events.settings import Settings
 from holdfast_demo.data import inventory as demo
 from tests.helpers import inventory_service as inventory
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.serving import bind_port, running_already, serve_app, serve_events
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -58,7 +58,7 @@ async def test_an_agent_registers_a_person_and_says_the_outcome(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     agent = DocumentedAgent("events/agents.md")
-    async with serve_events(settings) as service, at_work(settlement.LOOP.run(service.database)):
+    async with serve_events(settings) as service, run_in_background(settlement.LOOP.run(service.database)):
         ada = await service.organizer()
         assert ada.key
         await ada.create_event(title="Life drawing", capacity=1)

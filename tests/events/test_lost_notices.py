@@ -20,7 +20,7 @@ from holdfast.kit.mail import sender
 from holdfast.kit.postgres import lookup_cache
 from holdfast.kit.postgres.notifications import POLL_SECONDS
 from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, mute_notifications
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Client, Service, eventually, running_events
 from tests.helpers.exchange import read_stream
 from tests.helpers.form_browser import Browser
@@ -124,7 +124,7 @@ async def test_an_announcement_whose_notice_was_lost_becomes_mails_by_a_poll(ser
     async def is_mailed(count: int) -> bool:
         return len(await service.run_sql("select id from mails where kind = 'event_cancelled'")) == count
 
-    async with open_deaf_service(service) as other, at_work(sending.ANNOUNCEMENTS.run(service.database)):
+    async with open_deaf_service(service) as other, run_in_background(sending.ANNOUNCEMENTS.run(service.database)):
         await ada.delete(f"/api/events/{first}")
         await eventually(lambda: is_mailed(1))
         await client_at(other, ada).delete(f"/api/events/{second}")
@@ -137,7 +137,7 @@ async def test_announcements_become_mails_while_the_listening_connection_is_cut_
     await ada.register(event["id"], email=ANN)
     await service.settle()
 
-    async with at_work(sending.ANNOUNCEMENTS.run(service.database)), cut_off_listener(service.database.url):
+    async with run_in_background(sending.ANNOUNCEMENTS.run(service.database)), cut_off_listener(service.database.url):
         await ada.delete(f"/api/events/{event['id']}")
         await eventually(
             lambda: service.run_sql("select id from mails where kind = 'event_cancelled'"),
@@ -159,7 +159,7 @@ async def test_a_payment_whose_notice_was_lost_is_handled_by_a_poll(settings: Se
     async with open_payment_scene(settings) as scene, open_deaf_service(scene.service) as other:
         event_id = await scene.event(await scene.organizer(), capacity=2)
         first, second = [await scene.register(event_id, email) for email in (ANN, "ben@example.com")]
-        async with at_work(*calls(scene.service.database)):
+        async with run_in_background(*calls(scene.service.database)):
             await first.pay()
             await scene.deliver_messages()
             await eventually(lambda: has_paid_seats(scene, event_id, 1))
@@ -175,7 +175,7 @@ async def test_payments_are_handled_while_the_listening_connection_is_cut_off(se
     async with open_payment_scene(settings) as scene:
         event_id = await scene.event(await scene.organizer())
         ann = await scene.register(event_id, ANN)
-        async with at_work(*calls(scene.service.database)), cut_off_listener(scene.service.database.url):
+        async with run_in_background(*calls(scene.service.database)), cut_off_listener(scene.service.database.url):
             await ann.pay()
             await scene.deliver_messages()
             await eventually(lambda: has_paid_seats(scene, event_id, 1), row_work.POLL_SECONDS + SLACK_SECONDS)
@@ -187,7 +187,7 @@ async def test_a_photo_whose_notice_was_lost_gets_its_sizes_by_a_poll(service: S
 
     async with (
         open_deaf_service(service) as other,
-        at_work(row_work.run(service.database, sizes.SizesWork(service.database))),
+        run_in_background(row_work.run(service.database, sizes.SizesWork(service.database))),
     ):
         _, heard_of = await with_photo(ada, service)
         await eventually(lambda: stored_sizes(service, heard_of))
@@ -199,7 +199,7 @@ async def test_photos_get_their_sizes_while_the_listening_connection_is_cut_off(
     ada = await service.organizer()
 
     async with (
-        at_work(row_work.run(service.database, sizes.SizesWork(service.database))),
+        run_in_background(row_work.run(service.database, sizes.SizesWork(service.database))),
         cut_off_listener(service.database.url),
     ):
         _, key = await with_photo(ada, service)

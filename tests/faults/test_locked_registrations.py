@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from holdfast.events.seats import intake, settlement
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Client, Service, eventually
 from tests.helpers.locked_rows import check_unnoticed, hold_locks
 
@@ -22,7 +22,7 @@ REGISTRATION = """
 @pytest.fixture
 async def running_settlement(service: Service) -> AsyncIterator[None]:
     """Settlement runs, as in a process with background work."""
-    async with at_work(settlement.LOOP.run(service.database)):
+    async with run_in_background(settlement.LOOP.run(service.database)):
         yield
 
 

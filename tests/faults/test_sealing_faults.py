@@ -10,7 +10,7 @@ from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
 from tests.events.log.log_scene import LogScene, open_log
 from tests.faults.pair import pair
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.data_directories import wait_until
 from tests.helpers.events_service import Client, Service, eventually, running_events
 from tests.helpers.locked_rows import hold_locks
@@ -103,7 +103,7 @@ async def test_every_registration_is_logged_once_even_if_the_sealing_process_is_
                     await asyncio.to_thread(process.kill)
                     assert not await seal_once(service.database)
                     await scene.nothing_more_is_served(is_sealed=step == BETWEEN_SEAL_AND_SIGNATURE)
-                async with at_work(sealing.LOOP.run(service.database)):  # this process seals and signs too
+                async with run_in_background(sealing.LOOP.run(service.database)):  # this process seals and signs too
                     await asyncio.to_thread(process.start)
                     await scene.register(1)
                     await eventually(scene.has_settled)
@@ -116,7 +116,7 @@ async def test_every_registration_is_logged_once_even_if_the_sealing_process_is_
                 await holder.is_waited_for()
                 await eventually(scene.has_settled)
                 process.suspend()
-            async with at_work(sealing.LOOP.run(service.database)):  # this process seals and signs too
+            async with run_in_background(sealing.LOOP.run(service.database)):  # this process seals and signs too
                 await scene.all_is_logged_once()
                 process.resume()
                 await scene.register(3)

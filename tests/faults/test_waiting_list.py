@@ -10,7 +10,7 @@ import psycopg
 
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.stored_order import register_organizer_with_event
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.processes import Process, running_processes
 from tests.helpers.serving import PLAIN
 
@@ -47,7 +47,7 @@ async def watch_event(database_url: str) -> AsyncGenerator[list[int]]:
                 counted = await (await connection.execute("select waitlisted_count from events")).fetchall()
                 waited.append(counted[0][0])
 
-    async with at_work(watch()):
+    async with run_in_background(watch()):
         yield waited
 
 

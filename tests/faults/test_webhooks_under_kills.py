@@ -16,7 +16,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from holdfast.kit.security.http_client import HttpClient
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import eventually
 from tests.helpers.processes import Process, organizer_at, port_that_stays_free, register_all, running_processes
 from tests.helpers.webhook_receiver import ReceivedMessage, ReceiverAnswer, open_receiver
@@ -194,7 +194,7 @@ async def coming_and_going(port: int, deliveries: Deliveries) -> AsyncGenerator[
                 await asyncio.sleep(random.uniform(1.0, 4.0))
             await asyncio.sleep(random.uniform(0.1, 0.5))
 
-    async with at_work(run()):
+    async with run_in_background(run()):
         yield
 
 
@@ -213,5 +213,5 @@ async def skip_pauses(database_url: str) -> AsyncGenerator[None]:
                 await connection.execute("select pg_notify('holdfast', 'webhook_deliveries ')")
                 await asyncio.sleep(0.2)
 
-    async with at_work(run()):
+    async with run_in_background(run()):
         yield

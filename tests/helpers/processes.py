@@ -23,7 +23,7 @@ import pytest
 from holdfast.events.settings import Settings
 from holdfast.kit.security.http_client import HttpClient
 from holdfast.kit.security.service_secret import secret
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import UNLIMITED, Client, pause_after
 from tests.helpers.forking import forks
 from tests.helpers.serving import PLAIN
@@ -259,5 +259,5 @@ async def kill_in_turn(processes: Sequence[Process], max_pause_seconds: float = 
             await asyncio.to_thread(process.start)
             seconds_of_start = time.monotonic() - began
 
-    async with at_work(kill()):
+    async with run_in_background(kill()):
         yield kills

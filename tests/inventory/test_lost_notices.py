@@ -15,7 +15,7 @@ from holdfast.inventory.stock import expiry
 from holdfast.inventory.sync import shop_sync as sync
 from holdfast.kit.background import row_work
 from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, mute_notifications, wait_until_quiet
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import eventually
 from tests.helpers.inventory_service import SINGLE, Inventory, Shop, running_inventory
 from tests.helpers.platform_webhooks import DeliveryScene as Deliveries
@@ -47,7 +47,7 @@ async def test_a_hold_whose_notice_was_lost_ends_by_a_poll(shop: Shop, inventory
     async def is_released() -> bool:
         return (await shop.call("get_pool", pool_id=pool["id"]))["held"] == 0
 
-    async with open_deaf_inventory(inventory) as other, at_work(expiry.LOOP.run(inventory.database)):
+    async with open_deaf_inventory(inventory) as other, run_in_background(expiry.LOOP.run(inventory.database)):
         await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=1)
         await eventually(is_released)
         await shop.through(other).call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=1)
@@ -61,7 +61,7 @@ async def test_holds_end_while_the_listening_connection_is_cut_off(shop: Shop, i
     async def is_released() -> bool:
         return (await shop.call("get_pool", pool_id=pool["id"]))["held"] == 0
 
-    async with at_work(expiry.LOOP.run(inventory.database)), cut_off_listener(inventory.database.url):
+    async with run_in_background(expiry.LOOP.run(inventory.database)), cut_off_listener(inventory.database.url):
         await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=1)
         await eventually(is_released, expiry.POLL_SECONDS + SLACK_SECONDS)
 
@@ -114,7 +114,10 @@ async def test_a_webhook_whose_notice_was_lost_is_handled_by_a_poll(shop: Shop, 
     async def handled(count: int) -> bool:
         return len(scene.handled) == count
 
-    async with open_deaf_inventory(inventory) as other, at_work(row_work.run(inventory.database, scene.handling)):
+    async with (
+        open_deaf_inventory(inventory) as other,
+        run_in_background(row_work.run(inventory.database, scene.handling)),
+    ):
         await deliver(shop, "orders/updated", {"id": 1})
         await eventually(lambda: handled(1))
         await wait_until_quiet("webhook")
@@ -124,7 +127,10 @@ async def test_a_webhook_whose_notice_was_lost_is_handled_by_a_poll(shop: Shop, 
 
 async def test_webhooks_are_handled_while_the_listening_connection_is_cut_off(shop: Shop, inventory: Inventory) -> None:
     scene = Deliveries(inventory, await install_app(inventory, shop))
-    async with at_work(row_work.run(inventory.database, scene.handling)), cut_off_listener(inventory.database.url):
+    async with (
+        run_in_background(row_work.run(inventory.database, scene.handling)),
+        cut_off_listener(inventory.database.url),
+    ):
         await deliver(shop, "orders/updated", {"id": 1})
         await eventually(lambda: len(scene.handled) == 1, row_work.POLL_SECONDS + SLACK_SECONDS)
 
@@ -155,7 +161,7 @@ async def follow_unheard(synced: SyncScene, other: Inventory) -> None:
 async def test_a_change_whose_notice_was_lost_reaches_the_platform_by_a_poll(synced_scene: SyncScene) -> None:
     async with (
         open_deaf_inventory(synced_scene.inventory) as other,
-        at_work(running_sync(synced_scene)),
+        run_in_background(running_sync(synced_scene)),
     ):
         await follow_unheard(synced_scene, other)
 
@@ -171,15 +177,15 @@ async def test_a_shop_whose_notice_was_lost_does_not_wait_for_busy_shops(synced_
 
     async with (
         open_deaf_inventory(synced_scene.inventory) as other,
-        at_work(running_sync(synced_scene)),
-        at_work(be_busy()),
+        run_in_background(running_sync(synced_scene)),
+        run_in_background(be_busy()),
     ):
         await follow_unheard(synced_scene, other)
 
 
 async def test_levels_follow_while_the_listening_connection_is_cut_off(synced_scene: SyncScene) -> None:
     async with (
-        at_work(running_sync(synced_scene)),
+        run_in_background(running_sync(synced_scene)),
         cut_off_listener(synced_scene.inventory.database.url),
     ):
         await synced_scene.adjust(-1)

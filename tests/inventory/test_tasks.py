@@ -11,7 +11,7 @@ from holdfast.kit.background import tasks
 from holdfast.kit.background.tasks import TaskHandler
 from holdfast.kit.postgres.transactions import Task
 from holdfast.kit.running.steps import Steps
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.inventory_service import Inventory, Shop
 
 
@@ -38,7 +38,10 @@ async def test_a_task_of_a_shop_sees_rows_of_that_shop_only(inventory: Inventory
         counts.put_nowait(await steps.read(lambda reader: reader.value("select count(*) from pools")))
 
     await inventory.database.transact(lambda tx: tx.enqueue(COUNT, NoArguments()), ben.id)
-    async with at_work(tasks.run_tasks(inventory.database, [TaskHandler(COUNT, count)], ())), asyncio.timeout(20):
+    async with (
+        run_in_background(tasks.run_tasks(inventory.database, [TaskHandler(COUNT, count)], ())),
+        asyncio.timeout(20),
+    ):
         assert await counts.get() == 2
 
 

@@ -13,7 +13,7 @@ from holdfast.events.seats import intake
 from holdfast.kit.mail import sender
 from holdfast.kit.mail.rendering import ContentRenderer
 from tests.events.log.log_scene import seal_logs
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Client, Service, eventually
 from tests.helpers.smtp import MailServer, ReceivedMail
 
@@ -66,7 +66,7 @@ class Post:
                 """
             )
 
-        async with at_work(sender.run(self.service.database, partial(sending.render, self.writer))):
+        async with run_in_background(sender.run(self.service.database, partial(sending.render, self.writer))):
             await eventually(empty)
         return sorted(self.server.received[known:], key=lambda received: int(received.message_id.partition(".")[0]))
 

@@ -10,7 +10,7 @@ import pytest
 from holdfast.events.payments import checkout, due
 from holdfast.kit.background import row_work
 from holdfast_demo.stripe.errors import Fault
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.event_visitor import Visitor, page_text
 from tests.helpers.events_service import eventually
 from tests.helpers.payments import Buyer, PaymentScene, handle_payments
@@ -216,7 +216,7 @@ async def test_a_payment_does_not_wait_until_all_checkouts_are_opened(shop: Paym
         return await ann.status() == "registered"
 
     works = due.payment_rows(shop.service.database, tables)
-    async with at_work(*(row_work.run(shop.service.database, work) for work in works)):
+    async with run_in_background(*(row_work.run(shop.service.database, work) for work in works)):
         await ann.pay()
         await shop.deliver_messages()
         await eventually(is_seated)
@@ -230,7 +230,7 @@ async def test_a_processor_that_limits_calls_gets_none_for_as_long_as_it_says(sh
     shop.processor.plan(Fault("limited", "/checkout/sessions", seconds=1))
     began = time.monotonic()
     [work] = due.payment_rows(shop.service.database, [checkout.OPENING._replace(max_concurrent=1)])
-    async with at_work(row_work.run(shop.service.database, work)):
+    async with run_in_background(row_work.run(shop.service.database, work)):
         await eventually(lambda: shop.processor.things("checkout.session"))
         assert time.monotonic() - began >= 1
         await eventually(lambda: len(shop.processor.things("checkout.session")) == 2)

@@ -13,7 +13,7 @@ from holdfast.events.photos.sizes import clear_photos, find_sizes
 from holdfast.events.settings import Settings
 from holdfast.kit.background import row_work
 from holdfast.kit.running.steps import Steps
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Service, eventually, running_events
 from tests.helpers.photos import (
     a_day_passes,
@@ -112,7 +112,7 @@ async def test_photos_get_their_sizes_as_soon_as_they_are_accepted(
     # Each photo is accepted, and then locked for a moment by the event that shows it.
     monkeypatch.setattr(row_work, "POLL_SECONDS", 3_600.0)
     ada = await service.organizer()
-    async with at_work(row_work.run(service.database, sizes.SizesWork(service.database))):
+    async with run_in_background(row_work.run(service.database, sizes.SizesWork(service.database))):
         for _ in range(2):
             _, key = await with_photo(ada, service)
 

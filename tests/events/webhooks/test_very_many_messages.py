@@ -13,7 +13,7 @@ from holdfast.kit.background import row_work
 from holdfast.kit.webhooks.fan_out import FAN_OUT_BATCH_SIZE, FAN_OUT_LOOP
 from holdfast.kit.webhooks.sending import DeliveryWork
 from tests.events.webhooks.programs import OrganizerProgram, OrganizerPrograms
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Service, eventually
 
 SOAK = "HOLDFAST_SOAK" in os.environ
@@ -53,7 +53,7 @@ async def test_the_messages_about_one_cancelled_event_delay_no_other_organizer(
     process = psutil.Process()
     memory, began = process.memory_info().rss, time.monotonic()
     loops = (FAN_OUT_LOOP.run(service.database), row_work.run(service.database, DeliveryWork(service.database)))
-    async with at_work(*loops):
+    async with run_in_background(*loops):
         delays = [
             await seconds_until_delivery(calm, event["id"], f"Evening {number}") for number in range(MEASUREMENTS)
         ]

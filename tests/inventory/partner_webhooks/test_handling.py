@@ -19,7 +19,7 @@ from holdfast.inventory.shopify.platform_tokens import GrantedTokens
 from holdfast.kit.background.leases import LEASE_SECONDS
 from holdfast.kit.background.row_work import run
 from holdfast.kit.contract.problems import Problem
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import eventually
 from tests.helpers.inventory_service import Inventory
 from tests.helpers.platform_webhooks import DeliveryScene, install_app
@@ -156,7 +156,7 @@ async def test_a_delivery_whose_process_died_is_due_again_after_the_lease(scene:
 
     scene.meanwhile = hang
     await scene.receive("w1")
-    async with at_work(handle_all(scene.handling)):
+    async with run_in_background(handle_all(scene.handling)):
         await eventually(lambda: scene.handled)
     scene.meanwhile = lambda _: None
 
@@ -212,7 +212,7 @@ async def test_a_delivery_leased_by_another_process_meanwhile_is_not_settled(sce
 
 
 async def test_deliveries_are_handled_as_they_come_while_the_service_runs(scene: DeliveryScene) -> None:
-    async with at_work(run(scene.inventory.database, scene.handling)):
+    async with run_in_background(run(scene.inventory.database, scene.handling)):
         await scene.receive(*(f"w{number}" for number in range(30)))
 
         await eventually(lambda: len(scene.handled) == 30)
@@ -237,7 +237,7 @@ async def test_a_shop_whose_deliveries_hang_does_not_delay_those_of_others(scene
     await scene.receive(*(f"slow {number}" for number in range(20)))
     await other.receive(*(f"other {number}" for number in range(5)))
     work = WebhookWork(scene.inventory.database, {"orders/updated": hang_for_one})
-    async with at_work(run(scene.inventory.database, work)):
+    async with run_in_background(run(scene.inventory.database, work)):
         await eventually(lambda: sum(delivery.shop_id != slow for delivery in scene.handled) == 5)
         assert sum(delivery.shop_id == slow for delivery in scene.handled) <= 3
 

@@ -9,7 +9,7 @@ import pytest
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.stock import expiry
 from holdfast.inventory.stock.stock_changes import HOLDS_CHANNEL
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import eventually
 from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop, running_inventory
 
@@ -128,7 +128,7 @@ async def test_a_shop_whose_books_are_damaged_keeps_no_other_shop_waiting(invent
 
 def running_expiry(inventory: Inventory) -> contextlib.AbstractAsyncContextManager[None]:
     """The loop that ends holds, as a process runs it."""
-    return at_work(expiry.LOOP.run(inventory.database))
+    return run_in_background(expiry.LOOP.run(inventory.database))
 
 
 async def test_a_hold_is_ended_as_soon_as_its_time_comes(shop: Shop, inventory: Inventory) -> None:

@@ -17,7 +17,7 @@ from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.platform_state import WebhookMessage
 from holdfast_demo.shopify.shops import NewVariant
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import eventually
 from tests.helpers.platform_shop import DOMAIN
 from tests.helpers.platform_webhooks import handle
@@ -78,7 +78,9 @@ async def test_a_shop_that_grants_it_gets_the_numbers_of_all_variants(checked_sc
 async def test_a_sale_reaches_the_numbers_while_the_service_runs(checked_scene: SyncScene) -> None:
     await checked_scene.inventory.sql("update cart_numbers set written_at = written_at - interval '2 seconds'")
     before = metafield_value(checked_scene, "Single")["v"]
-    async with at_work(row_work.run(checked_scene.inventory.database, SyncWork(checked_scene.inventory.database))):
+    async with run_in_background(
+        row_work.run(checked_scene.inventory.database, SyncWork(checked_scene.inventory.database))
+    ):
         await checked_scene.adjust(-6)
         await eventually(lambda: pools(checked_scene) == [[[checked_scene.pool_id, n, 44]] for n in PACKS.values()])
 

@@ -13,7 +13,7 @@ from holdfast.inventory.sync.shop_sync import SyncWork
 from holdfast.kit.background import row_work
 from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.shops import count
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import eventually
 from tests.helpers.platform_shop import DOMAIN, PlatformSource
 from tests.inventory.sync.sync_scene import (
@@ -140,7 +140,7 @@ async def test_an_edit_by_a_person_between_two_attempts_is_adopted_and_nothing_e
 async def test_a_service_that_stops_in_the_middle_of_a_call_leaves_it_to_the_next_one(scene: SyncScene) -> None:
     before = count_level_calls(scene)
     scene.platform.plan(Fault("slow", "AdjustLevels", seconds=30))
-    async with at_work(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database))):
+    async with run_in_background(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database))):
         await scene.adjust(-6)
         await eventually(lambda: scene.levels() == (32, 5, 2))
     scene.count("Single", 31)

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from holdfast.events.resources import Database
 from holdfast.kit.background.loops import IDLE_TURN_SECONDS, PAUSE_FACTOR, Loop, LoopStep, RowWaiters, yield_to_requests
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Service, eventually
 
 CHANNEL = "loops_tested"
@@ -36,7 +36,7 @@ class Steps:
 
 
 def running_loop(loop: Loop, service: Service) -> AbstractAsyncContextManager[None]:
-    return at_work(loop.run(service.database))
+    return run_in_background(loop.run(service.database))
 
 
 async def test_a_loop_makes_its_next_step_after_the_returned_seconds(service: Service) -> None:

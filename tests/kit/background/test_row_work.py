@@ -12,7 +12,7 @@ from holdfast.events.resources import Database, Reader, Tx
 from holdfast.kit.background import leases, row_work
 from holdfast.kit.background.leases import LeaseFence
 from holdfast.kit.background.row_work import RetryBackoff, RowWork
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Service, eventually
 from tests.helpers.row_work import handle_all
 
@@ -78,7 +78,7 @@ async def work(service: Service) -> Parcels:
 
 
 def running_loop(work: Parcels) -> AbstractAsyncContextManager[None]:
-    return at_work(row_work.run(work.database, work))
+    return run_in_background(row_work.run(work.database, work))
 
 
 async def add(work: Parcels, *ids: int, seconds: float = 0.0, notify: bool = True) -> None:

@@ -12,7 +12,7 @@ from holdfast.kit.mail import outbox, sender
 from holdfast.kit.mail.message import Envelope, MailMessage, UnwritableMail
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.postgres.database import Database
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Service, eventually
 from tests.helpers.smtp import MailServer
 
@@ -64,7 +64,7 @@ def text_of(envelope: Envelope) -> str:
 
 def run_senders(*services: Service, render: sender.Render = render) -> AbstractAsyncContextManager[None]:
     """The loop of each service runs."""
-    return at_work(*(sender.run(service.database, render) for service in services))
+    return run_in_background(*(sender.run(service.database, render) for service in services))
 
 
 async def all_due(database: Database[Any]) -> list[Mail]:

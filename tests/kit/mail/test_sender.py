@@ -13,7 +13,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.background.row_work import RetryBackoff
 from holdfast.kit.mail import outbox, sender
 from holdfast.kit.postgres.database import Reader
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Service, eventually, running_events
 from tests.helpers.smtp import BREAK, NEVER, MailServer
 from tests.kit.mail.posting import PEOPLE, has_received, mail_states, post_mails, run_senders, wait_until_all_ended
@@ -113,7 +113,7 @@ async def test_a_process_that_stops_measuring_shows_no_metrics_of_waiting_mails(
         return (await waiting())[0] == "1.0"
 
     await post_mails(service, "ann@example.com")
-    async with at_work(outbox.MEASURE.run(service.database)):
+    async with run_in_background(outbox.MEASURE.run(service.database)):
         await eventually(waits)
 
     assert await waiting() == ["0.0", "0.0"]

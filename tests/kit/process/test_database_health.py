@@ -10,14 +10,14 @@ from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from holdfast.kit.process import database_health
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Service, eventually
 
 HOUR = 3600
 
 
 def watching_database(service: Service, clock: Callable[[], float] = time.time) -> AbstractAsyncContextManager[None]:
-    return at_work(database_health.watch_database(service.database, clock))
+    return run_in_background(database_health.watch_database(service.database, clock))
 
 
 def clock_lines(logs: list[Any]) -> list[tuple[str, float]]:
