@@ -12,8 +12,8 @@ from holdfast.events.keys.operations import KEY_LIMITS
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import system
 from tests.browser.looking import (
-    looks,
     open_context,
+    parametrize_looks,
     session_cookie,
     submit,
     too_wide,
@@ -44,7 +44,7 @@ async def cookie(stage: FormStage) -> Any:
     return session_cookie(stage.base_url, secret)
 
 
-@looks
+@parametrize_looks
 async def test_the_page_of_the_agent_limit_and_its_refusal_are_accessible_and_fit(
     chromium: Browser, stage: FormStage, scheme: Any, width: int, language: str
 ) -> None:
@@ -79,7 +79,7 @@ async def test_an_organizer_sets_a_limit(chromium: Browser, stage: FormStage, sc
     assert await page.get_by_label("People a day").input_value() == "1000"
 
 
-@looks
+@parametrize_looks
 async def test_the_page_of_a_request_of_an_agent_is_accessible_and_fits(
     chromium: Browser, stage: FormStage, scheme: Any, width: int, language: str
 ) -> None:

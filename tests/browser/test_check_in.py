@@ -12,7 +12,7 @@ from holdfast.events.registrations.entrance_code import parse_short_code, short_
 from holdfast.events.registrations.links import OWN_PAGE, Link
 from holdfast.events.settings import Settings
 from tests.browser.entrance import has_sent_all, open_scanner, register_organizer, sign_in, stored_scans, type_code
-from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
 from tests.browser.registering import FormStage, Watch, serve_stage
 from tests.events.check_in.check_in_scene import code_of
 from tests.helpers.events_service import eventually
@@ -153,7 +153,7 @@ async def test_the_form_of_check_in_works_without_scripts(chromium: Browser, sta
     assert await stored_scans(stage) == [("ann", "By name", True)]
 
 
-@looks
+@parametrize_looks
 async def test_the_check_in_page_is_accessible_and_fits(
     chromium: Browser, stage: FormStage, scheme: Any, width: int, language: str
 ) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from playwright.async_api import Browser, expect
 
-from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
 from tests.helpers.databases import scratch_database
 from tests.helpers.inventory_service import unlimited
 from tests.helpers.platform_shop import DOMAIN, open_platform_scene
@@ -15,7 +15,7 @@ CONNECTED = {"en": "Your shop is connected", "de": "Ihr Shop ist verbunden"}
 NOT_CONNECTED = {"en": "Your shop is not connected", "de": "Ihr Shop ist nicht verbunden"}
 
 
-@looks
+@parametrize_looks
 async def test_a_shop_is_connected_from_the_link_to_its_key(
     chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:

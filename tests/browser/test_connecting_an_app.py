@@ -12,7 +12,7 @@ from playwright.async_api import Browser, expect
 
 from holdfast.accounts.signin import links
 from holdfast.events.settings import Settings
-from tests.browser.looking import looks, open_context, session_cookie, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, session_cookie, too_wide, violations
 from tests.browser.registering import Watch
 from tests.events.oauth_server.oauth_server_scene import App, issued_tokens, register_client, sign_in_person
 from tests.helpers.agents import Agent
@@ -107,7 +107,7 @@ async def test_an_app_on_the_web_gets_the_decision_of_the_person(
     assert [failure for failure in watch.failures if "favicon" not in failure] == []
 
 
-@looks
+@parametrize_looks
 async def test_the_pages_that_connect_an_app_are_accessible_and_fit_small_screens(
     chromium: Browser, scene: AppScene, scheme: Any, width: int, language: str
 ) -> None:

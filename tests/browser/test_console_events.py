@@ -9,7 +9,14 @@ from playwright.async_api import Browser, expect
 
 from holdfast.events.settings import Settings
 from tests.browser.console import EMAIL, PASSWORD, sign_in
-from tests.browser.looking import looks, open_context, submit, too_wide, violations, with_and_without_scripts
+from tests.browser.looking import (
+    open_context,
+    parametrize_looks,
+    submit,
+    too_wide,
+    violations,
+    with_and_without_scripts,
+)
 from tests.browser.registering import FormStage, Watch, serve_stage
 from tests.helpers.photos import accept_photos, key_of
 from tests.helpers.pictures import picture
@@ -84,7 +91,7 @@ async def test_a_mail_is_previewed_in_the_console_and_then_saved(chromium: Brows
     assert watch.hosts == {stage.base_url.split("/")[2]}
 
 
-@looks
+@parametrize_looks
 async def test_pages_of_events_in_the_console_are_accessible_and_fit(
     chromium: Browser, stage: FormStage, scheme: Any, width: int, language: str
 ) -> None:

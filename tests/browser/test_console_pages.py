@@ -9,7 +9,15 @@ from playwright.async_api import Browser, BrowserContext, expect
 
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
-from tests.browser.looking import looks, open_boxes, open_context, session_cookie, submit, too_wide, violations
+from tests.browser.looking import (
+    open_boxes,
+    open_context,
+    parametrize_looks,
+    session_cookie,
+    submit,
+    too_wide,
+    violations,
+)
 from tests.browser.page_costs import measure_page
 from tests.browser.registering import Watch
 from tests.browser.visitors import PHONE
@@ -90,7 +98,7 @@ PAID = """
 """
 
 
-@looks
+@parametrize_looks
 async def test_the_question_whose_an_organizer_is_is_accessible_and_fits(
     chromium: Browser, office: ConsoleScene, scheme: Any, width: int, language: str
 ) -> None:
@@ -106,7 +114,7 @@ async def test_the_question_whose_an_organizer_is_is_accessible_and_fits(
     assert await violations(page) == []
 
 
-@looks
+@parametrize_looks
 async def test_pages_of_keys_apps_queues_and_mails_are_accessible_and_fit(
     chromium: Browser, office: ConsoleScene, scheme: Any, width: int, language: str
 ) -> None:

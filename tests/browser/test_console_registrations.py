@@ -9,7 +9,14 @@ from playwright.async_api import Browser, BrowserContext, expect
 
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
-from tests.browser.looking import LOCALES, looks, open_context, too_wide, violations, with_and_without_scripts
+from tests.browser.looking import (
+    LOCALES,
+    open_context,
+    parametrize_looks,
+    too_wide,
+    violations,
+    with_and_without_scripts,
+)
 from tests.browser.registering import FormStage, Watch, serve_stage
 from tests.events.console.organizing import sign_in_organizer
 from tests.helpers.events_service import Client
@@ -219,7 +226,7 @@ async def test_people_are_added_moved_and_removed(chromium: Browser, stage: Form
     assert watch.failures == []
 
 
-@looks
+@parametrize_looks
 async def test_pages_of_registrations_are_accessible_and_fit(
     chromium: Browser, stage: FormStage, scheme: Any, width: int, language: str
 ) -> None:

@@ -6,13 +6,13 @@ from typing import Any
 from playwright.async_api import Browser, expect
 
 from holdfast_demo.mails.viewer import SCRIPTS, SITE, with_viewer
-from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
 from tests.browser.registering import Watch
 from tests.demo.mails.writing import write
 from tests.helpers.serving import application, bind_port, serve_app
 
 
-@looks
+@parametrize_looks
 async def test_the_list_of_demo_mails_and_a_mail_are_accessible_and_fit(
     chromium: Browser, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:

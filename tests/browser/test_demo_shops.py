@@ -10,7 +10,7 @@ from playwright.async_api import Browser, Page, expect
 
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.platform_state import App
-from tests.browser.looking import SMALL, looks, open_context, submit, too_wide, violations
+from tests.browser.looking import SMALL, open_context, parametrize_looks, submit, too_wide, violations
 from tests.demo.shopify.stage import CLIENT, DOMAIN, SCOPES, SECRET
 from tests.helpers.serving import bind_port, serve_app
 
@@ -26,7 +26,7 @@ FLIGHTS = """
 """Counts the units that leave the shelf before the eyes of a visitor."""
 
 
-@looks
+@parametrize_looks
 async def test_a_merchant_installs_the_app_in_a_demo_shop_and_sells_a_pack(
     chromium: Browser, scheme: Any, width: int, language: str
 ) -> None:
@@ -83,7 +83,7 @@ async def test_a_merchant_installs_the_app_in_a_demo_shop_and_sells_a_pack(
             await context.close()
 
 
-@looks
+@parametrize_looks
 async def test_a_cart_counts_and_sums_what_is_chosen(chromium: Browser, scheme: Any, width: int, language: str) -> None:
     async with stage_page(chromium, scheme, width) as page:
         await page.goto(page.url.replace("side-by-side", "cart"))
@@ -120,7 +120,7 @@ async def test_a_cart_counts_and_sums_what_is_chosen(chromium: Browser, scheme: 
         assert await too_wide(page) == []
 
 
-@looks
+@parametrize_looks
 async def test_a_shop_promises_more_than_there_is_until_the_app_is_installed(
     chromium: Browser, scheme: Any, width: int, language: str
 ) -> None:
@@ -152,7 +152,7 @@ async def test_a_shop_promises_more_than_there_is_until_the_app_is_installed(
         assert await violations(page) == []
 
 
-@looks
+@parametrize_looks
 async def test_a_pack_bought_beside_the_shop_leaves_the_shelf_and_moves_a_number_in_each_frame(
     chromium: Browser, scheme: Any, width: int, language: str
 ) -> None:

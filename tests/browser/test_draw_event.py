@@ -7,12 +7,12 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
 from tests.events.draws.event_scene import opening_event
 from tests.helpers.serving import serve_events
 
 
-@looks
+@parametrize_looks
 async def test_a_visitor_enters_the_draw_of_an_event_and_computes_its_order_again(
     chromium: Browser, settings: Settings, monkeypatch: pytest.MonkeyPatch, scheme: Any, width: int, language: str
 ) -> None:

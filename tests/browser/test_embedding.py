@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Browser, Frame, Page, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
 from tests.browser.registering import MOVING_PRICE, Watch, prove_organizers, serve_stage, with_payments
 
 FREE: dict[str, Any] = {}
@@ -132,7 +132,7 @@ async def test_only_the_frame_itself_can_change_its_height(chromium: Browser, se
         )
 
 
-@looks
+@parametrize_looks
 async def test_the_card_in_the_frame_is_accessible_and_fits_small_screens(
     chromium: Browser, settings: Settings, scheme: str, width: int, language: str
 ) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from playwright.async_api import Browser
 
-from tests.browser.looking import looks, open_context
+from tests.browser.looking import open_context, parametrize_looks
 from tests.browser.merchants import enter, serve_merchant_console
 from tests.browser.webhook_pages import faults_of_pages
 from tests.helpers.webhook_receiver import ReceiverAnswer
@@ -13,7 +13,7 @@ from tests.inventory.console.signing_in import add_merchant
 from tests.inventory.webhooks.programs import programs_of
 
 
-@looks
+@parametrize_looks
 async def test_the_pages_of_webhooks_of_a_shop_have_no_faults_of_accessibility_and_fit(
     chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:

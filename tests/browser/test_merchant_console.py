@@ -10,7 +10,7 @@ from holdfast.inventory.replays import operations as replays
 from holdfast.inventory.replays.model import ReplayTask
 from holdfast.inventory.shops.model import SCOPES
 from holdfast_demo.shopify.seed import add_more, add_past
-from tests.browser.looking import looks, open_boxes, open_context, too_wide, violations
+from tests.browser.looking import open_boxes, open_context, parametrize_looks, too_wide, violations
 from tests.browser.merchants import enter, serve_merchant_console
 from tests.browser.person import at_task
 from tests.helpers.inventory_service import PACKS, SIX_PACK
@@ -45,7 +45,7 @@ def watch_page(page: Page) -> list[str]:
     return faults
 
 
-@looks
+@parametrize_looks
 async def test_a_merchant_installs_the_app_in_the_admin_and_makes_a_new_key_in_its_frame(
     chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
@@ -138,7 +138,7 @@ async def test_the_page_of_a_pool_follows_an_agent_in_the_frame(
         await context.close()
 
 
-@looks
+@parametrize_looks
 async def test_a_merchant_sees_the_last_thirty_days_with_pools_and_then_accepts_all_suggestions(
     chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
@@ -274,7 +274,7 @@ PAGES = (
 )
 
 
-@looks
+@parametrize_looks
 async def test_an_owner_reads_every_page_of_the_console(
     chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
@@ -319,7 +319,7 @@ async def test_an_owner_reads_every_page_of_the_console(
         await context.close()
 
 
-@looks
+@parametrize_looks
 async def test_a_merchant_who_is_unknown_in_the_frame_reads_what_to_do(
     chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:

@@ -7,7 +7,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, FrameLocator, Locator, Page, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
 from tests.browser.registering import FormStage, serve_stage
 
 SEND = "form => fetch(form.action, { method: 'POST', body: new URLSearchParams(new FormData(form)) }).then(a => a.url)"
@@ -94,7 +94,7 @@ async def test_the_outcome_is_shown_and_loads_again_without_scripts(chromium: Br
     await expect(page.get_by_role("heading", level=2)).to_have_text("You have a seat.")
 
 
-@looks
+@parametrize_looks
 async def test_the_page_of_an_address_that_is_already_registered_is_accessible_and_fits(
     chromium: Browser, stage: FormStage, scheme: str, width: int, language: str
 ) -> None:

@@ -9,7 +9,14 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.looking import looks, open_context, submit, too_wide, violations, with_and_without_scripts
+from tests.browser.looking import (
+    open_context,
+    parametrize_looks,
+    submit,
+    too_wide,
+    violations,
+    with_and_without_scripts,
+)
 from tests.browser.registering import FormStage, Watch, serve_stage
 from tests.events.pages.own_data import sent_links
 from tests.events.pages.own_registration import own_path
@@ -59,7 +66,7 @@ async def test_the_own_data_is_downloaded_and_then_erased(
     assert watch.hosts == {stage.base_url.split("/")[2]}
 
 
-@looks
+@parametrize_looks
 async def test_pages_of_the_own_data_are_accessible_and_fit(
     chromium: Browser, stage: FormStage, scheme: Any, width: int, language: str
 ) -> None:

@@ -18,7 +18,7 @@ from holdfast.kit.background import row_work
 from holdfast_demo.stripe.processor import StripeDouble
 from holdfast_demo.stripe.webhooks import Endpoint
 from tests.browser.link_following import open_live
-from tests.browser.looking import looks, open_context, session_cookie, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, session_cookie, too_wide, violations
 from tests.browser.registering import FormStage, Watch, register_in_frame, registration_link, serve_stage, wait_for_mail
 from tests.helpers.background_loops import run_in_background
 from tests.helpers.people import handle_of
@@ -236,7 +236,7 @@ async def _wait_for_payment_mail(server: MailServer) -> str:
     return text
 
 
-@looks
+@parametrize_looks
 async def test_every_state_of_paying_is_accessible_and_fits(
     chromium: Browser, settings: Settings, scheme: Any, width: int, language: str
 ) -> None:

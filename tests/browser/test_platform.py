@@ -10,7 +10,7 @@ from mcp.client.streamable_http import streamable_http_client
 from playwright.async_api import Browser, FrameLocator, Page, expect
 
 from tests.browser.demonstration import Demonstration, run_demonstration
-from tests.browser.looking import looks, open_context, submit, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, submit, too_wide, violations
 from tests.helpers.events_service import eventually
 from tests.helpers.exchange import Event, parse_event
 
@@ -29,7 +29,7 @@ def demonstration() -> Iterator[Demonstration]:
         yield demonstration
 
 
-@looks
+@parametrize_looks
 async def test_a_6_pack_is_sold_and_storefront_stream_levels_and_history_say_so(
     chromium: Browser, demonstration: Demonstration, scheme: Any, width: int, language: str
 ) -> None:

@@ -10,7 +10,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
 from tests.browser.page_costs import OBSERVER, SLOW_NETWORK, measure
 from tests.browser.visitors import PHONE, SheetVisitor
 from tests.helpers.events_service import Client, Service
@@ -132,7 +132,7 @@ async def open_watched_page(context: BrowserContext, address: str) -> Watched:
     return watch
 
 
-@looks
+@parametrize_looks
 async def test_public_pages_are_accessible_fit_and_load_nothing_from_elsewhere(
     chromium: Browser, town: Town, scheme: Any, width: int, language: str
 ) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 from playwright.async_api import Browser, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
 from tests.helpers.serving import serve_events
 
 
-@looks
+@parametrize_looks
 async def test_the_reference_is_accessible_and_fits_small_screens(
     chromium: Browser, settings: Settings, scheme: Any, width: int, language: str
 ) -> None:

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from holdfast.events.queues import release
 from holdfast.events.settings import Settings
-from tests.browser.looking import looks, open_context, too_wide, violations, with_and_without_scripts
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations, with_and_without_scripts
 from tests.events.queues.guarded import GuardedEvent, guard
 from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import running_events
@@ -96,7 +96,7 @@ async def test_an_open_page_follows_the_room(chromium: Browser, entrance: RoomSc
     await expect(page.get_by_label("E-mail address")).to_be_visible(timeout=15_000)
 
 
-@looks
+@parametrize_looks
 async def test_pages_of_a_guarded_event_are_accessible_and_fit(
     chromium: Browser, entrance: RoomScene, scheme: str, width: int, language: str
 ) -> None:

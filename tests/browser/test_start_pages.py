@@ -6,7 +6,7 @@ from typing import Any
 
 from playwright.async_api import Browser, expect
 
-from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
 from tests.helpers.databases import scratch_database
 from tests.helpers.inventory_service import unlimited
 from tests.helpers.platform_shop import open_platform_scene
@@ -15,7 +15,7 @@ from tests.helpers.serving import bind_port, running_already, serve_app
 JARS = 42
 
 
-@looks
+@parametrize_looks
 async def test_a_sale_on_the_shelf_changes_what_is_left_of_every_pack(
     chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:

@@ -10,7 +10,7 @@ from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.platform_state import App
-from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
 from tests.browser.stock_page import VISIBLE, StockPage
 from tests.helpers.databases import scratch_database
 from tests.helpers.events_service import eventually
@@ -109,7 +109,7 @@ BACK = {"en": "Back in stock: {}", "de": "Wieder auf Lager: {}"}
 OLD = {"en": r"^{} in stock at \d+:\d\d", "de": r"^{} auf Lager um \d+:\d\d$"}
 
 
-@looks
+@parametrize_looks
 async def test_a_visitor_sees_each_sale_at_once_and_the_page_outlives_the_service(
     chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:

@@ -14,7 +14,7 @@ from holdfast_verify.formats.entries import timestamp
 from holdfast_verify.formats.proof_file import ProofFile
 from holdfast_verify.formats.signed_note import Checkpoint, Signer
 from holdfast_verify.formats.tree import append, inclusion_proof, leaf_hash
-from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
 from tests.helpers.events_service import Service
 from tests.verify.audit.honest_event import HOST, KEY, ORIGIN, START, Entry, HonestEvent, compact_json, write_texts
 
@@ -378,7 +378,7 @@ async def test_a_person_missing_in_a_restored_backup_reads_that_and_nothing_fals
         assert "restored from a backup that does not have this registration" in text
 
 
-@looks
+@parametrize_looks
 async def test_the_results_of_a_history_check_are_accessible_and_fit_small_screens(
     service: Service, chromium: Browser, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:

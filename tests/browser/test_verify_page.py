@@ -10,7 +10,7 @@ from playwright.async_api import Browser, ConsoleMessage, Page, Route, expect
 
 from holdfast.events.settings import Settings
 from holdfast_verify.formats.signed_note import Signer
-from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
 from tests.events.log.log_scene import seal_logs
 from tests.events.pages.own_registration import register_and_settle
 from tests.helpers.serving import serve_events
@@ -57,7 +57,7 @@ async def check_text(page: Page, text: str, key: str) -> None:
     await page.locator("form button[type=submit]").click()
 
 
-@looks
+@parametrize_looks
 async def test_a_receipt_is_checked_by_the_browser_alone_also_in_a_saved_file(
     chromium: Browser, settings: Settings, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:

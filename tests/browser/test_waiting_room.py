@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from holdfast.events.queues import release
 from holdfast.events.settings import Settings
-from tests.browser.looking import looks, open_context, too_wide, violations, with_and_without_scripts
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations, with_and_without_scripts
 from tests.docs.connectors import load_python_connector
 from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.helpers.background_loops import run_in_background
@@ -219,7 +219,7 @@ async def test_the_page_of_a_queue_may_not_be_framed_itself(chromium: Browser, s
     await expect(page.frame_locator("iframe").locator("main")).to_have_count(0)
 
 
-@looks
+@parametrize_looks
 async def test_every_state_of_the_page_is_accessible_and_fits_small_screens(
     chromium: Browser, shop: GuardedShop, scheme: Any, width: int, language: str
 ) -> None:

@@ -8,7 +8,7 @@ from playwright.async_api import Browser
 
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
-from tests.browser.looking import looks, open_context, session_cookie
+from tests.browser.looking import open_context, parametrize_looks, session_cookie
 from tests.browser.webhook_pages import faults_of_pages
 from tests.events.webhooks.programs import OrganizerProgram, OrganizerPrograms
 from tests.helpers.serving import serve_events
@@ -49,7 +49,7 @@ async def office(settings: Settings) -> AsyncIterator[WebhookScene]:
         yield WebhookScene(service.base_url, secret, program)
 
 
-@looks
+@parametrize_looks
 async def test_the_pages_of_webhooks_have_no_faults_of_accessibility_and_fit(
     office: WebhookScene, chromium: Browser, scheme: Any, width: int, language: str
 ) -> None:
