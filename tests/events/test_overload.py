@@ -13,7 +13,7 @@ import pytest
 from holdfast.kit.running.admission import MIN_IN_PROGRESS
 from holdfast.kit.running.runner import TENANT_SHARE_DIVISOR
 from holdfast.kit.running.slots import SLOT_TIMEOUT_SECONDS
-from tests.events.console.organizer_scene import open_scene
+from tests.events.console.organizer_scene import open_organizer_scene
 from tests.helpers.event_visitor import Visitor, field_value, page_text
 from tests.helpers.events_service import Client, Service, eventually
 from tests.helpers.locked_rows import hold_locks
@@ -103,7 +103,7 @@ async def test_a_form_refused_under_overload_is_shown_as_it_was_filled_in(servic
 
 
 async def test_the_console_does_not_wait_behind_programs_of_the_same_organizer(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     async with await psycopg.AsyncConnection.connect(service.database.url) as blocker:
         await blocker.execute("lock table queues in access exclusive mode")
         reads = [asyncio.create_task(scene.ada.get("/api/queues")) for _ in range(50)]

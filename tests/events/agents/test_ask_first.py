@@ -9,8 +9,8 @@ from holdfast.accounts import sessions
 from holdfast.accounts.agents.requests import MAX_WAITING_REQUESTS
 from holdfast.events.agents.actions import OPERATIONS
 from holdfast.events.api import OPERATIONS as TABLE
-from tests.events.agents.asking import NIGHT, asking_scene, decide
-from tests.events.console.organizer_scene import hidden_field, open_scene
+from tests.events.agents.asking import NIGHT, decide, open_asking_scene
+from tests.events.console.organizer_scene import hidden_field, open_organizer_scene
 from tests.helpers.agents import problem_of
 from tests.helpers.events_service import Client, Service, event_fields
 from tests.helpers.form_browser import main_text
@@ -22,7 +22,7 @@ async def count(service: Service, table: str) -> int:
 
 
 async def test_a_call_waits_for_the_person_and_then_its_repetition_has_the_answer(service: Service) -> None:
-    scene, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     event = await scene.ada.create_event(title="Jazz night", capacity=20)
 
     waiting = problem_of(await agent.call("update_event", event_id=event["id"], capacity=30))
@@ -46,7 +46,7 @@ async def test_a_call_waits_for_the_person_and_then_its_repetition_has_the_answe
 
 
 async def test_the_time_of_an_event_to_create_is_in_its_zone_or_else_in_that_of_the_browser(service: Service) -> None:
-    scene, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     night = NIGHT | {"datetime": "2031-07-01T18:00:00Z", "pricing_mode": "free", "price": 0}
     addresses = [
         f"/console/agents/requests/{problem_of(await agent.call('create_event', **night | zone))['request_id']}"
@@ -62,7 +62,7 @@ async def test_the_time_of_an_event_to_create_is_in_its_zone_or_else_in_that_of_
 
 
 async def test_over_rest_it_is_a_conflict_with_the_address_of_the_request(service: Service) -> None:
-    scene, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     event = await scene.ada.create_event()
     body = {"registration": {"event_id": event["id"], "email": "ben@example.com"}}
     headers = {"X-API-Key": agent.key or "", "Idempotency-Key": "once"}
@@ -79,7 +79,7 @@ async def test_over_rest_it_is_a_conflict_with_the_address_of_the_request(servic
 
 
 async def test_a_declined_request_changes_nothing_and_its_agent_reads_that_it_was_declined(service: Service) -> None:
-    scene, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     waiting = problem_of(await agent.call("create_event", **NIGHT))
     path = f"/console/agents/requests/{waiting['request_id']}"
 
@@ -92,7 +92,7 @@ async def test_a_declined_request_changes_nothing_and_its_agent_reads_that_it_wa
 
 
 async def test_a_request_about_something_that_changed_since_is_shown_again_instead_of_run(service: Service) -> None:
-    scene, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     event = await scene.ada.create_event(capacity=20)
     waiting = problem_of(await agent.call("update_event", event_id=event["id"], capacity=30))
     path = f"/console/agents/requests/{waiting['request_id']}"
@@ -110,7 +110,7 @@ async def test_a_request_about_something_that_changed_since_is_shown_again_inste
 
 
 async def test_many_clicks_at_once_do_it_once(service: Service) -> None:
-    scene, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     waiting = problem_of(await agent.call("create_event", **NIGHT))
     path = f"/console/agents/requests/{waiting['request_id']}"
     seen = hidden_field(await scene.browser.get(path), "seen")
@@ -123,7 +123,7 @@ async def test_many_clicks_at_once_do_it_once(service: Service) -> None:
 
 
 async def test_a_call_that_is_refused_when_it_is_approved_goes_on_waiting(service: Service) -> None:
-    scene, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     event = await scene.ada.create_event()
     waiting = problem_of(await agent.call("create_registration", event_id=event["id"], email="ben@example.com"))
     path = f"/console/agents/requests/{waiting['request_id']}"
@@ -139,7 +139,7 @@ async def test_a_call_that_is_refused_when_it_is_approved_goes_on_waiting(servic
 
 
 async def test_a_revoked_key_gets_nothing_approved(service: Service) -> None:
-    scene, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     waiting = problem_of(await agent.call("create_event", **NIGHT))
     [claude] = [key for key in (await scene.ada.get("/api/keys")).json()["data"] if key["name"] == "Claude"]
     await scene.ada.delete(f"/api/keys/{claude['id']}")
@@ -153,7 +153,7 @@ async def test_a_revoked_key_gets_nothing_approved(service: Service) -> None:
 
 
 async def test_a_request_ends_after_24_hours_and_can_be_made_again(service: Service) -> None:
-    scene, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     waiting = problem_of(await agent.call("create_event", **NIGHT))
     path = f"/console/agents/requests/{waiting['request_id']}"
     seen = hidden_field(await scene.browser.get(path), "seen")
@@ -167,7 +167,7 @@ async def test_a_request_ends_after_24_hours_and_can_be_made_again(service: Serv
 
 
 async def test_no_more_than_fifty_requests_of_a_key_wait(service: Service) -> None:
-    _, agent = await asking_scene(service)
+    _, agent = await open_asking_scene(service)
 
     answers = await asyncio.gather(
         *(agent.call("create_event", **event_fields(title=f"Night {number}")) for number in range(60))
@@ -179,7 +179,7 @@ async def test_no_more_than_fifty_requests_of_a_key_wait(service: Service) -> No
 
 
 async def test_an_approved_call_without_a_key_is_answered_once_and_then_asks_again(service: Service) -> None:
-    scene, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     waiting = problem_of(await agent.call("create_event", **NIGHT))
     await decide(scene, f"/console/agents/requests/{waiting['request_id']}", "approve")
     await agent.call("create_event", **NIGHT)
@@ -191,7 +191,7 @@ async def test_an_approved_call_without_a_key_is_answered_once_and_then_asks_aga
 
 
 async def test_all_pages_of_the_console_say_how_many_requests_wait(service: Service) -> None:
-    scene, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     await agent.call("create_event", **NIGHT)
     await agent.call("create_event", **event_fields(title="Late night"))
     await service.database.transact(lambda tx: sessions.announce_change(tx, scene.ada.id))
@@ -202,7 +202,7 @@ async def test_all_pages_of_the_console_say_how_many_requests_wait(service: Serv
 
 
 async def test_reading_needs_no_approval_nor_do_other_keys(service: Service) -> None:
-    scene, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     await scene.ada.create_event()
 
     listed = await agent.call("list_events")
@@ -211,7 +211,7 @@ async def test_reading_needs_no_approval_nor_do_other_keys(service: Service) -> 
 
 
 async def test_requests_to_another_organizer_can_be_neither_seen_nor_approved(service: Service) -> None:
-    scene, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     waiting = problem_of(await agent.call("create_event", **NIGHT))
     await service.run_sql("update agent_requests set tenant_id = %(bob)s", bob=scene.bob.id)
     path = f"/console/agents/requests/{waiting['request_id']}"
@@ -222,7 +222,7 @@ async def test_requests_to_another_organizer_can_be_neither_seen_nor_approved(se
 
 
 async def test_a_form_of_another_site_approves_no_request(service: Service) -> None:
-    scene, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     waiting = problem_of(await agent.call("create_event", **NIGHT))
     path = f"/console/agents/requests/{waiting['request_id']}"
     seen = hidden_field(await scene.browser.get(path), "seen")
@@ -232,7 +232,7 @@ async def test_a_form_of_another_site_approves_no_request(service: Service) -> N
 
 
 async def test_the_switch_is_beside_the_daily_limit(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     [key] = (await scene.ada.get("/api/keys")).json()["data"]
     path = f"/console/agents/limit?key={key['id']}"
     assert "The agent must ask before each change" in main_text(await scene.browser.get(path))
@@ -258,7 +258,7 @@ async def test_only_calls_of_visitors_and_uploads_do_not_wait_for_a_person() -> 
 
 
 async def test_an_agent_that_asks_first_may_not_change_webhooks(service: Service) -> None:
-    scene, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     made = await scene.ada.post("/api/webhook_endpoints", {"webhook_endpoint": {"url": "https://shop.example/"}})
     asking = Client(service.http, agent.key)
     path = f"/api/webhook_endpoints/{made.json()['data']['id']}"
@@ -278,14 +278,14 @@ async def test_an_agent_that_asks_first_may_not_change_webhooks(service: Service
 
 @pytest.mark.parametrize("text", ["x", "0", "99999999999999999999"])
 async def test_a_page_of_a_request_with_an_invalid_id_is_not_found(service: Service, text: str) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
 
     assert (await scene.browser.get(f"/console/agents/requests/{text}")).status_code == 404
 
 
 @pytest.mark.parametrize("command", ['{"capacity": "many"}', '{"event_id": 1', "[]"])
 async def test_a_request_of_another_version_that_cannot_be_read_is_left_out(service: Service, command: str) -> None:
-    scene, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     waiting = problem_of(await agent.call("create_event", **NIGHT))
     stored = service.database.resources.secret.seal(f'{{"command": {command}, "key": null, "program": ""}}')
     await service.run_sql("update agent_requests set sealed = %(sealed)s", sealed=stored)

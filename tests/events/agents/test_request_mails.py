@@ -7,7 +7,7 @@ import pytest
 from holdfast.events.mails import sending
 from holdfast.events.mails.writing import write
 from holdfast.kit.mail.message import Envelope
-from tests.events.agents.asking import NIGHT, asking_scene, decide
+from tests.events.agents.asking import NIGHT, decide, open_asking_scene
 from tests.helpers.agents import problem_of
 from tests.helpers.events_service import Service
 from tests.kit.mail.posting import all_due, text_of
@@ -26,7 +26,7 @@ async def request_mails(service: Service) -> list[str]:
 
 
 async def test_an_organizer_is_mailed_what_an_agent_asks_for_with_its_name(service: Service) -> None:
-    scene, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     event = await scene.ada.create_event(title="Jazz night")
     await agent.call("create_registration", event_id=event["id"], email="ben@example.com")
     waiting = problem_of(await agent.call("update_event", event_id=event["id"], capacity=30))
@@ -40,7 +40,7 @@ async def test_an_organizer_is_mailed_what_an_agent_asks_for_with_its_name(servi
 
 
 async def test_a_text_that_an_agent_writes_brings_no_web_address_into_the_mail(service: Service) -> None:
-    _, agent = await asking_scene(service)
+    _, agent = await open_asking_scene(service)
     await agent.call("create_event", **{**NIGHT, "title": "Sign in again at evil.com now"})
 
     [mail] = await request_mails(service)
@@ -50,7 +50,7 @@ async def test_a_text_that_an_agent_writes_brings_no_web_address_into_the_mail(s
 
 @pytest.mark.parametrize("decision", ["approve", "decline"])
 async def test_a_request_that_was_decided_meanwhile_is_not_mailed(service: Service, decision: str) -> None:
-    scene, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     waiting = problem_of(await agent.call("create_event", **NIGHT))
 
     assert await decide(scene, f"/console/agents/requests/{waiting['request_id']}", decision) == 303
@@ -59,7 +59,7 @@ async def test_a_request_that_was_decided_meanwhile_is_not_mailed(service: Servi
 
 
 async def test_an_organizer_whose_address_changed_since_gets_the_mail_nowhere(service: Service) -> None:
-    _, agent = await asking_scene(service)
+    _, agent = await open_asking_scene(service)
     await agent.call("create_event", **NIGHT)
     await service.run_sql("update users set email = 'new@example.com' where email = 'ada@example.com' returning id")
 
@@ -67,7 +67,7 @@ async def test_an_organizer_whose_address_changed_since_gets_the_mail_nowhere(se
 
 
 async def test_an_organizer_turns_the_mails_about_a_key_off_on_its_page(service: Service) -> None:
-    scene, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     [(key_id,)] = await service.run_sql("select max(id) from api_keys where name = 'Claude'")
     path = f"/console/agents/limit?key={key_id}"
     form = await scene.browser.get(path)

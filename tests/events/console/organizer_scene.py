@@ -41,7 +41,7 @@ class OrganizerScene:
         return await self.browser.http.post(path, data={"token": token(page), **fields}, headers=FOREIGN)
 
 
-async def open_scene(service: Service, *, language: str = "en") -> OrganizerScene:
+async def open_organizer_scene(service: Service, *, language: str = "en") -> OrganizerScene:
     """Ada and Bob, with one key each."""
     ada, browser = await sign_in_organizer(service, language=language)
     return OrganizerScene(service, browser, ada, await service.organizer("Bob Events"))

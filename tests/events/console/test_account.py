@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.events.console.organizer_scene import FOREIGN, KEY_PATTERN, create_key, open_scene
+from tests.events.console.organizer_scene import FOREIGN, KEY_PATTERN, create_key, open_organizer_scene
 from tests.events.console.organizing import PASSWORD
 from tests.helpers.events_service import Client, Service
 from tests.helpers.form_browser import Browser, token
@@ -29,7 +29,7 @@ async def connect(service: Service, *accounts: int) -> None:
 
 
 async def test_one_button_ends_keys_apps_password_and_sessions_of_this_account_only(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     [key] = KEY_PATTERN.findall((await create_key(scene, "Ticket machine")).text)
     await connect(service, scene.ada.id, scene.bob.id)
     thief = Browser(service)
@@ -57,7 +57,7 @@ async def test_one_button_ends_keys_apps_password_and_sessions_of_this_account_o
 
 
 async def test_opening_the_question_ends_no_access(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
 
     await scene.page("/account/secure")
 
@@ -67,7 +67,7 @@ async def test_opening_the_question_ends_no_access(service: Service) -> None:
 
 @pytest.mark.parametrize("path", ["/account/secure", "/account/data"])
 async def test_a_form_of_another_site_or_person_is_refused(service: Service, path: str) -> None:
-    scene, bob = await open_scene(service), Browser(service)
+    scene, bob = await open_organizer_scene(service), Browser(service)
     await bob.sign_in("bob@example.com")
     form_token = token(await bob.get("/account"))
 
@@ -80,7 +80,7 @@ async def test_a_form_of_another_site_or_person_is_refused(service: Service, pat
 
 
 async def test_the_page_of_an_organizers_account_says_what_signing_out_does_not_end(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     ann = Browser(service)
     await ann.sign_in(ANN)
 
@@ -123,7 +123,7 @@ async def test_an_older_session_gets_a_mail_for_the_data_at_most_once_an_hour(se
 
 
 async def test_an_organizer_reads_what_to_do_instead_of_erasing(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
 
     page, sent = await scene.browser.get("/account/data"), await scene.post("/account/data")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.events.console.organizer_scene import OrganizerScene, open_scene
+from tests.events.console.organizer_scene import OrganizerScene, open_organizer_scene
 from tests.helpers.events_service import Service
 from tests.helpers.form_browser import main_text
 
@@ -16,7 +16,7 @@ async def page_of_key(scene: OrganizerScene) -> str:
 async def test_a_saved_limit_applies_at_once_and_is_shown_on_the_card_of_the_key(
     service: Service,
 ) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     event = await scene.ada.create_event()
     await scene.ada.register(event["id"], email="ann@example.com")
 
@@ -32,7 +32,7 @@ async def test_a_saved_limit_applies_at_once_and_is_shown_on_the_card_of_the_key
 
 
 async def test_an_empty_field_takes_the_limit_away(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     event = await scene.ada.create_event()
     await scene.post(await page_of_key(scene), daily_limit="0")
 
@@ -46,7 +46,7 @@ async def test_an_empty_field_takes_the_limit_away(service: Service) -> None:
 
 @pytest.mark.parametrize("text", ["many", "-1", "1.5", "1,50"])
 async def test_an_invalid_daily_limit_is_refused_beside_the_field_and_stays_in_it(service: Service, text: str) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
 
     refused = await scene.post(await page_of_key(scene), daily_limit=text)
 
@@ -56,7 +56,7 @@ async def test_an_invalid_daily_limit_is_refused_beside_the_field_and_stays_in_i
 
 
 async def test_a_number_may_have_groups_of_three_digits(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
 
     await scene.post(await page_of_key(scene), daily_limit="1.500")
 
@@ -64,7 +64,7 @@ async def test_a_number_may_have_groups_of_three_digits(service: Service) -> Non
 
 
 async def test_an_unknown_key_and_that_of_another_organizer_have_no_page(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     [key] = (await scene.bob.get("/api/keys")).json()["data"]
 
     for query in (f"key={key['id']}", "key=x", "key=999999", "app=unknown", "", f"key={key['id']}&app=x"):
@@ -75,13 +75,13 @@ async def test_an_unknown_key_and_that_of_another_organizer_have_no_page(service
 
 
 async def test_a_daily_limit_cannot_be_set_from_another_site(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
 
     assert (await scene.foreign(await page_of_key(scene), daily_limit="3")).status_code == 403
 
 
 async def test_the_page_of_a_daily_limit_is_in_german_too(service: Service) -> None:
-    scene = await open_scene(service, language="de")
+    scene = await open_organizer_scene(service, language="de")
 
     page = main_text(await scene.browser.get(await page_of_key(scene)))
 

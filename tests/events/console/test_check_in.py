@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from tests.events.check_in.check_in_scene import code_of
-from tests.events.console.organizer_scene import OrganizerScene, open_scene
+from tests.events.console.organizer_scene import OrganizerScene, open_organizer_scene
 from tests.helpers.events_service import Service
 from tests.helpers.form_browser import main_text
 from tests.helpers.people import end_event, erase, sign_up
@@ -16,7 +16,7 @@ async def open_check_in(
     service: Service, *people: str, language: str = "en", **fields: object
 ) -> tuple[OrganizerScene, str, int]:
     """An organizer at the check-in of a new event: the scene, the path, and the event."""
-    scene = await open_scene(service, language=language)
+    scene = await open_organizer_scene(service, language=language)
     event = await scene.ada.create_event(**fields)
     await sign_up(service, event, *people)
     return scene, f"/console/events/{event['id']}/check-in", event["id"]
@@ -132,7 +132,7 @@ async def test_check_in_forms_of_other_sites_or_without_a_task_change_nothing(se
 
 
 async def test_a_check_in_of_another_organizer_is_not_shown_or_changed(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     event = await scene.bob.create_event(title="Secret meeting")
     others_event = await scene.ada.create_event()
     await sign_up(service, event, "zoe")

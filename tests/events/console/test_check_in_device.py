@@ -8,13 +8,13 @@ import pytest
 
 from holdfast.events.check_in import operations
 from tests.events.check_in.check_in_scene import code_of, link_of
-from tests.events.console.organizer_scene import OrganizerScene, open_scene
+from tests.events.console.organizer_scene import OrganizerScene, open_organizer_scene
 from tests.helpers.events_service import Service
 from tests.helpers.people import end_event, sign_up
 
 
 async def open_check_in(service: Service, *people: str, **fields: object) -> tuple[OrganizerScene, str, int]:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     event = await scene.ada.create_event(**fields)
     await sign_up(service, event, *people)
     return scene, f"/console/events/{event['id']}/check-in", event["id"]
@@ -139,7 +139,7 @@ async def test_a_scan_from_another_site_or_session_is_refused(service: Service) 
 
 
 async def test_a_device_gets_and_changes_no_check_in_data_of_another_organizer(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     event = await scene.bob.create_event(title="Secret meeting")
     await sign_up(service, event, "zoe")
     path, code = f"/console/events/{event['id']}/check-in", await code_of(service, event["id"], "zoe")

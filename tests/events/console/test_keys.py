@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.events.console.organizer_scene import KEY_PATTERN, create_key, hidden_field, open_scene
+from tests.events.console.organizer_scene import KEY_PATTERN, create_key, hidden_field, open_organizer_scene
 from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.form_browser import token
 
@@ -13,7 +13,7 @@ async def ids(client: Client) -> list[int]:
 
 
 async def test_a_key_is_made_shown_once_and_works(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
 
     answer = await create_key(scene, "Ticket machine")
 
@@ -26,7 +26,7 @@ async def test_a_key_is_made_shown_once_and_works(service: Service) -> None:
 
 
 async def test_a_form_for_a_key_sent_twice_makes_one_key(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     form_page = await scene.browser.get("/console/agents")
     form = {"token": token(form_page), "once": hidden_field(form_page, "once"), "name": "Ticket machine"}
 
@@ -39,7 +39,7 @@ async def test_a_form_for_a_key_sent_twice_makes_one_key(service: Service) -> No
 
 
 async def test_a_key_is_revoked_after_a_question(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     [key] = KEY_PATTERN.findall((await create_key(scene, "Ticket machine")).text)
     [_, id] = await ids(scene.ada)
 
@@ -55,7 +55,7 @@ async def test_a_key_is_revoked_after_a_question(service: Service) -> None:
 
 
 async def test_the_page_of_keys_says_when_a_key_was_used(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     unused = await scene.page("/console/agents")
     await scene.ada.get("/api/events")
 
@@ -93,7 +93,7 @@ async def test_a_key_that_is_locked_can_be_used(service: Service) -> None:
 
 
 async def test_keys_of_another_organizer_are_neither_shown_nor_revoked(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     [theirs] = await ids(scene.bob)
 
     page = await scene.page("/console/agents")
@@ -107,7 +107,7 @@ async def test_keys_of_another_organizer_are_neither_shown_nor_revoked(service: 
 
 
 async def test_no_key_is_made_for_another_organizer(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
 
     await create_key(scene, "Mine", user_id=str(scene.bob.id), organizer_id=str(scene.bob.id))
 
@@ -116,7 +116,7 @@ async def test_no_key_is_made_for_another_organizer(service: Service) -> None:
 
 
 async def test_a_form_of_another_site_or_session_changes_no_keys(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     [mine] = await ids(scene.ada)
     stranger = await scene.browser.http.post("/console/agents/keys/new", data={"token": "1-x", "name": "Theirs"})
 
@@ -140,7 +140,7 @@ async def test_a_form_of_another_site_or_session_changes_no_keys(service: Servic
     ],
 )
 async def test_an_invalid_name_of_a_key_has_its_message_beside_it(service: Service, name: str, message: str) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
 
     answer = await create_key(scene, name)
 
@@ -150,7 +150,7 @@ async def test_an_invalid_name_of_a_key_has_its_message_beside_it(service: Servi
 
 
 async def test_the_name_of_a_key_is_escaped(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
 
     answer = await create_key(scene, '<script>alert("1")</script>')
 
@@ -161,7 +161,7 @@ async def test_the_name_of_a_key_is_escaped(service: Service) -> None:
 
 @pytest.mark.parametrize("id", ["0", "-1", "x", "9" * 19, "1%00", "1'--", "01"])
 async def test_an_id_that_cannot_exist_is_no_page(service: Service, id: str) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
 
     question, sent = (
         await scene.browser.get(f"/console/agents/keys/{id}/revoke"),
@@ -174,7 +174,7 @@ async def test_an_id_that_cannot_exist_is_no_page(service: Service, id: str) -> 
 
 async def test_an_organizer_at_the_limit_of_keys_reads_that_one_must_be_revoked(settings: Settings) -> None:
     async with running_events(settings.model_copy(update={"keys_per_organizer": 1})) as service:
-        scene = await open_scene(service)
+        scene = await open_organizer_scene(service)
 
         answer = await create_key(scene, "One more")
 
@@ -184,7 +184,7 @@ async def test_an_organizer_at_the_limit_of_keys_reads_that_one_must_be_revoked(
 
 async def test_keys_made_here_count_among_those_of_the_api(settings: Settings) -> None:
     async with running_events(settings.model_copy(update={"keys_per_hour": 2})) as service:
-        scene = await open_scene(service)
+        scene = await open_organizer_scene(service)
         body = {"api_key": {"name": "From a program"}}
         by_api = [(await scene.ada.post("/api/keys", body)).status_code for _ in range(2)]
 
@@ -193,7 +193,7 @@ async def test_keys_made_here_count_among_those_of_the_api(settings: Settings) -
 
 
 async def test_the_pages_of_keys_are_in_german_too(service: Service) -> None:
-    scene = await open_scene(service, language="de")
+    scene = await open_organizer_scene(service, language="de")
 
     assert "Mit einem Schlüssel kann es alles tun, was Sie hier tun können." in await scene.page("/console/agents")
     assert "Kopieren Sie den Schlüssel „" in (await create_key(scene, "Kasse")).text

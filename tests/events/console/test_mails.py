@@ -6,7 +6,7 @@ from html import unescape
 import httpx2
 import pytest
 
-from tests.events.console.organizer_scene import OrganizerScene, open_scene
+from tests.events.console.organizer_scene import OrganizerScene, open_organizer_scene
 from tests.helpers.events_service import Client, Service
 from tests.helpers.form_browser import Browser
 
@@ -23,7 +23,7 @@ async def cause_mails(scene: OrganizerScene, who: Client, title: str, *names: st
 
 
 async def test_the_page_of_mails_shows_the_status_of_each_mail(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     await cause_mails(scene, scene.ada, "Life drawing", "ann", "bob", "cleo", "dan", "eve")
     for name, change in (
         ("bob", "outcome = 'sent', ended_at = now(), attempts = 1"),
@@ -62,7 +62,7 @@ async def mail_statuses(scene: OrganizerScene) -> list[tuple[str | None, int]]:
 
 
 async def test_mails_can_be_filtered_by_their_status(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     await cause_mails(
         scene, scene.ada, "Life drawing", *(f"person{number}" for number in range(60)), "bob", "cleo", "dan"
     )
@@ -91,7 +91,7 @@ async def test_mails_can_be_filtered_by_their_status(service: Service) -> None:
 
 
 async def test_mails_to_one_address_are_found_whatever_their_status(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     await cause_mails(scene, scene.ada, "Life drawing", "ann", "bob")
     await cause_mails(scene, scene.ada, "Pottery", "ann")
     await cause_mails(scene, scene.bob, "Secret meeting", "ann")
@@ -105,7 +105,7 @@ async def test_mails_to_one_address_are_found_whatever_their_status(service: Ser
 
 
 async def test_a_mail_that_failed_is_tried_again(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     await cause_mails(scene, scene.ada, "Life drawing", "ann", "bob")
     path = await fail_mail(scene, "ann")
     page = await scene.page("/console/mails?status=failed")
@@ -119,7 +119,7 @@ async def test_a_mail_that_failed_is_tried_again(service: Service) -> None:
 
 
 async def test_a_mail_that_was_sent_or_does_not_exist_is_not_retried(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     await cause_mails(scene, scene.ada, "Life drawing", "ann")
     path = await fail_mail(scene, "ann")
     await service.run_sql("update mails set outcome = 'sent'")
@@ -135,7 +135,7 @@ async def test_a_mail_that_was_sent_or_does_not_exist_is_not_retried(service: Se
 
 
 async def test_mails_of_another_organizer_and_mails_to_sign_in_are_not_tried_again(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     await cause_mails(scene, scene.bob, "Secret meeting", "ann")
     await Browser(service).ask("somebody@example.com")
     paths = [await fail_mail(scene, name) for name in ("ann", "somebody")]
@@ -148,7 +148,7 @@ async def test_mails_of_another_organizer_and_mails_to_sign_in_are_not_tried_aga
 
 
 async def test_a_button_of_another_site_tries_nothing_again(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     await cause_mails(scene, scene.ada, "Life drawing", "ann")
     path = await fail_mail(scene, "ann")
 
@@ -164,7 +164,7 @@ async def test_a_button_of_another_site_tries_nothing_again(service: Service) ->
 
 
 async def test_the_page_of_mails_says_in_plain_words_why_a_mail_failed_and_what_to_do(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     await cause_mails(scene, scene.ada, "Life drawing", "ann", "bob")
     await fail_mail(scene, "ann", "552 5.2.2 mailbox full")
     await fail_mail(scene, "bob", "it could not be written: KeyError('internals')")
@@ -178,7 +178,7 @@ async def test_the_page_of_mails_says_in_plain_words_why_a_mail_failed_and_what_
 
 
 async def test_mails_of_another_organizer_and_mails_to_sign_in_are_not_shown(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     await Browser(service).ask("somebody@example.com")
     await cause_mails(scene, scene.bob, "Secret meeting", "ann")
 
@@ -191,7 +191,7 @@ async def test_mails_of_another_organizer_and_mails_to_sign_in_are_not_shown(ser
 
 
 async def test_mails_of_an_event_that_is_handed_over_go_with_it(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     await cause_mails(scene, scene.bob, "Kept", "ann")
     await cause_mails(scene, scene.bob, "Life drawing", "cleo", "dan")
     [(event,)] = await service.run_sql("select id from events where title = 'Life drawing'")
@@ -209,7 +209,7 @@ async def test_mails_of_an_event_that_is_handed_over_go_with_it(service: Service
 
 
 async def test_a_long_list_of_mails_is_paged(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     await cause_mails(scene, scene.ada, "First", *(f"person{number}" for number in range(30)))
     await cause_mails(scene, scene.ada, "Second", *(f"person{number}" for number in range(30)))
     await cause_mails(scene, scene.bob, "Secret meeting", "ann")
@@ -225,14 +225,14 @@ async def test_a_long_list_of_mails_is_paged(service: Service) -> None:
 
 @pytest.mark.parametrize("before", ["", "0", "-1", "x", "9" * 30, "1'--", "%00"])
 async def test_an_invalid_page_of_mails_is_the_first_page(service: Service, before: str) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     await cause_mails(scene, scene.ada, "Life drawing", "ann")
 
     assert "ann@example.com" in await scene.page(f"/console/mails?before={before}")
 
 
 async def test_texts_of_strangers_are_escaped_on_the_page_of_mails(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     await cause_mails(scene, scene.ada, "<script>alert(1)</script>", "ann")
     await service.run_sql("update mails set attempts = 1, error = '<img src=x onerror=alert(1)>'")
 
@@ -244,7 +244,7 @@ async def test_texts_of_strangers_are_escaped_on_the_page_of_mails(service: Serv
 
 
 async def test_the_page_of_mails_is_in_german_too(service: Service) -> None:
-    scene = await open_scene(service, language="de")
+    scene = await open_organizer_scene(service, language="de")
     await cause_mails(scene, scene.ada, "Aktzeichnen", "ann")
 
     assert "Wartet</span>" in await scene.page("/console/mails")

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tests.events.console.organizer_scene import OrganizerScene, open_scene
+from tests.events.console.organizer_scene import OrganizerScene, open_organizer_scene
 from tests.helpers.events_service import Service
 from tests.helpers.people import handle_of, sign_up
 
@@ -80,7 +80,7 @@ QUESTIONS = (
 async def test_a_question_names_what_ends_and_offers_the_way_out_first(
     service: Service, question: Callable[[OrganizerScene], Awaitable[tuple[str, str]]]
 ) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     path, name = await question(scene)
 
     page = (await scene.page(path)).partition("<main>")[2].partition("</main>")[0]

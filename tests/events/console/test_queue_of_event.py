@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_scene
+from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_organizer_scene
 from tests.helpers.event_visitor import page_text
 from tests.helpers.events_service import Service, event_fields
 from tests.helpers.form_browser import token
@@ -24,7 +24,7 @@ async def make(scene: OrganizerScene, event_id: str, **fields: str) -> Any:
 
 
 async def test_a_room_is_made_for_an_event_that_is_chosen(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     event = await scene.ada.create_event(title="Night of the lamps")
 
     choice = await scene.page("/console/queues/new")
@@ -44,7 +44,7 @@ async def test_a_room_is_made_for_an_event_that_is_chosen(service: Service) -> N
 
 
 async def test_the_page_of_the_event_shows_its_room_or_offers_one(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     event = await scene.ada.create_event()
     path = f"/console/events/{event['id']}"
 
@@ -60,7 +60,7 @@ async def test_the_page_of_the_event_shows_its_room_or_offers_one(service: Servi
 
 
 async def test_the_question_before_a_room_is_deleted_says_that_the_event_opens(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     event = await scene.ada.create_event(title="Night of the lamps")
     made = (await make(scene, str(event["id"]))).headers["location"]
 
@@ -70,7 +70,7 @@ async def test_the_question_before_a_room_is_deleted_says_that_the_event_opens(s
 
 
 async def test_the_form_of_a_queue_asks_for_an_event_if_none_is_chosen(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     await scene.ada.create_event()
 
     answer = await make(scene, "")
@@ -81,7 +81,7 @@ async def test_the_form_of_a_queue_asks_for_an_event_if_none_is_chosen(service: 
 
 
 async def test_events_of_others_are_not_offered_for_a_queue_and_are_refused(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     await scene.ada.create_event()
     other = await scene.bob.create_event(title="Secret party")
 
@@ -92,7 +92,7 @@ async def test_events_of_others_are_not_offered_for_a_queue_and_are_refused(serv
 
 
 async def test_only_events_to_come_without_a_room_are_offered(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     guarded, cancelled = await scene.ada.create_event(title="Guarded"), await scene.ada.create_event(title="Called off")
     await scene.ada.create_event(**event_fields(title="Free to choose", published=False))
     await scene.ada.delete(f"/api/events/{cancelled['id']}")
@@ -106,7 +106,7 @@ async def test_only_events_to_come_without_a_room_are_offered(service: Service) 
 
 
 async def test_the_first_step_says_why_no_event_can_be_chosen(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
 
     no_event = await scene.page("/console/queues/new")
     event = await scene.ada.create_event()
@@ -118,14 +118,14 @@ async def test_the_first_step_says_why_no_event_can_be_chosen(service: Service) 
 
 
 async def test_a_room_before_another_site_names_only_its_host_in_the_list(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     await scene.ada.create_queue(target_url="https://shop.example/sale?of=spring")
 
     assert "for shop.example" in page_text(await scene.browser.get("/console/queues"))
 
 
 async def test_a_room_before_another_site_shows_the_steps_to_connect_it(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     queue = await scene.ada.create_queue()
 
     page = page_text(await scene.browser.get(f"/console/queues/{queue['id']}"))
@@ -137,7 +137,7 @@ async def test_a_room_before_another_site_shows_the_steps_to_connect_it(service:
 
 
 async def test_a_room_that_leads_to_an_event_here_without_guarding_it_says_so(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     event = await scene.ada.create_event()
     queue = await scene.ada.create_queue(target_url=event["public_url"])
 

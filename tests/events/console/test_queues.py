@@ -10,7 +10,7 @@ from holdfast.events.queues.release import release
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
-from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_scene
+from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_organizer_scene
 from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.form_browser import token
 
@@ -39,7 +39,7 @@ async def queues(client: Client) -> list[dict[str, Any]]:
 
 
 async def test_a_queue_is_made_as_the_form_says(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
 
     answer = await send_form(scene, "/console/queues/new?site=", **FORM)
 
@@ -54,7 +54,7 @@ async def test_a_queue_is_made_as_the_form_says(service: Service) -> None:
 
 
 async def test_a_form_of_a_new_queue_sent_twice_makes_one_queue(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     form_page = await scene.browser.get("/console/queues/new?site=")
     form = {**FORM, "token": token(form_page), "once": hidden_field(form_page, "once")}
 
@@ -65,7 +65,7 @@ async def test_a_form_of_a_new_queue_sent_twice_makes_one_queue(service: Service
 
 
 async def test_a_form_changes_only_the_edited_fields_of_a_queue(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     before = await scene.ada.create_queue(
         starts_at="2090-05-01T10:00:30.5Z", max_queue_size=7, description="One.\nTwo.", title="Old"
     )
@@ -83,7 +83,7 @@ async def test_a_form_changes_only_the_edited_fields_of_a_queue(service: Service
 
 
 async def test_the_moments_of_a_queue_are_in_the_time_zone_of_the_last_event(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     await scene.ada.create_event(timezone="Europe/Berlin")
     queue = await scene.ada.create_queue(starts_at="2090-05-01T10:00:00Z")
     page = f"/console/queues/{queue['id']}/edit"
@@ -98,7 +98,7 @@ async def test_the_moments_of_a_queue_are_in_the_time_zone_of_the_last_event(ser
 
 
 async def test_the_order_of_a_queue_is_public_unless_its_box_is_left_empty(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
 
     await send_form(scene, "/console/queues/new?site=", **{**FORM, "title": "Public"})
     await send_form(scene, "/console/queues/new?site=", **{**FORM, "title": "Not public", "public_log": ""})
@@ -110,7 +110,7 @@ async def test_the_order_of_a_queue_is_public_unless_its_box_is_left_empty(servi
 
 
 async def test_a_queue_is_paused_and_resumed(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     queue = await scene.ada.create_queue()
     page = f"/console/queues/{queue['id']}"
 
@@ -127,7 +127,7 @@ async def test_a_queue_is_paused_and_resumed(service: Service) -> None:
 
 
 async def test_a_queue_is_deleted_after_a_question(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     queue = await scene.ada.create_queue(title="Winter sale")
     await scene.ada.post(f"/api/queues/{queue['id']}/join", {"visitor_id": "ann"})
 
@@ -143,7 +143,7 @@ async def test_a_queue_is_deleted_after_a_question(service: Service) -> None:
 
 
 async def test_the_picture_shows_length_pace_and_wait(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     queue = await scene.ada.create_queue(release_rate=1, max_queue_size=500)
     for visitor in ("ann", "bob", "cleo", "dan"):
         await scene.ada.post(f"/api/queues/{queue['id']}/join", {"visitor_id": visitor})
@@ -164,7 +164,7 @@ async def test_the_picture_shows_length_pace_and_wait(service: Service) -> None:
 
 
 async def test_queues_of_another_organizer_are_neither_shown_nor_changed(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     theirs = await scene.bob.create_queue(title="Secret sale")
     page = f"/console/queues/{theirs['id']}"
 
@@ -183,7 +183,7 @@ async def test_queues_of_another_organizer_are_neither_shown_nor_changed(service
 
 
 async def test_the_history_of_a_foreign_queue_is_refused_by_its_operation_too(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     theirs = await scene.bob.create_queue()
 
     with pytest.raises(Problem) as refused:
@@ -195,7 +195,7 @@ async def test_the_history_of_a_foreign_queue_is_refused_by_its_operation_too(se
 
 
 async def test_no_queue_is_made_for_another_organizer(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
 
     await send_form(scene, "/console/queues/new?site=", **FORM, organizer_id=str(scene.bob.id))
 
@@ -203,7 +203,7 @@ async def test_no_queue_is_made_for_another_organizer(service: Service) -> None:
 
 
 async def test_a_form_of_another_site_changes_no_queue(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     queue = await scene.ada.create_queue()
     page = f"/console/queues/{queue['id']}"
 
@@ -238,7 +238,7 @@ async def test_a_form_of_another_site_changes_no_queue(service: Service) -> None
 async def test_an_invalid_field_of_a_queue_has_its_message_beside_it(
     service: Service, fields: dict[str, str], message: str
 ) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     queue = await scene.ada.create_queue()
 
     for page in ("/console/queues/new?site=", f"/console/queues/{queue['id']}/edit"):
@@ -251,7 +251,7 @@ async def test_an_invalid_field_of_a_queue_has_its_message_beside_it(
 
 
 async def test_the_title_of_a_queue_is_escaped(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     queue = await scene.ada.create_queue(title="<script>alert(1)</script>", description="</textarea><script>x</script>")
 
     for path in ("", f"/{queue['id']}", f"/{queue['id']}/edit", f"/{queue['id']}/delete"):
@@ -265,14 +265,14 @@ async def test_the_label_of_the_pace_names_the_seconds_that_it_is_for(
     settings: Settings, seconds: int, label: str
 ) -> None:
     async with running_events(settings.model_copy(update={"queue_interval": seconds})) as service:
-        scene = await open_scene(service)
+        scene = await open_organizer_scene(service)
 
         assert f"People let in {label}</label>" in await scene.page("/console/queues/new?site=")
 
 
 async def test_an_organizer_at_the_limit_of_queues_reads_that_one_must_be_deleted(settings: Settings) -> None:
     async with running_events(settings.model_copy(update={"queues_per_organizer": 1})) as service:
-        scene = await open_scene(service)
+        scene = await open_organizer_scene(service)
         await scene.ada.create_queue()
 
         answer = await send_form(scene, "/console/queues/new?site=", **FORM)
@@ -282,7 +282,7 @@ async def test_an_organizer_at_the_limit_of_queues_reads_that_one_must_be_delete
 
 
 async def test_a_long_list_of_queues_is_paged(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     for number in range(21):
         await scene.ada.create_queue(title=f"Sale {number:02}")
 

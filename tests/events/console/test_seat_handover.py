@@ -7,7 +7,7 @@ from prometheus_client import REGISTRY
 
 from holdfast.kit.environment.metrics import write_requests
 from tests.events.check_in.check_in_scene import code_of
-from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_scene
+from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_organizer_scene
 from tests.helpers.events_service import Service
 from tests.helpers.form_browser import main_text
 from tests.helpers.people import sign_up
@@ -15,7 +15,7 @@ from tests.helpers.people import sign_up
 
 async def begin_event(service: Service, *, language: str = "en") -> tuple[OrganizerScene, str]:
     """An event with one seat that has begun: Ann has the seat, Bob waits. The scene of its organizer, and the path."""
-    scene = await open_scene(service, language=language)
+    scene = await open_organizer_scene(service, language=language)
     event = await scene.ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob")
     await service.run_sql("update events set datetime = now() where id = %(id)s", id=event["id"])
@@ -75,7 +75,7 @@ async def test_a_form_without_a_valid_number_gives_no_seats(service: Service, at
 
 
 async def test_seats_of_another_organizer_are_neither_shown_nor_given(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     event = await scene.bob.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "zoe", "yan")
     await service.run_sql("update events set datetime = now()")

@@ -13,7 +13,7 @@ from holdfast.events.settings import Settings
 from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.webhooks import endpoints
 from holdfast.kit.webhooks.verifying import VERIFYING
-from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_scene
+from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_organizer_scene
 from tests.events.webhooks.programs import OrganizerProgram, OrganizerPrograms, programs_of
 from tests.helpers.events_service import Service, running_events
 from tests.helpers.form_browser import main_text
@@ -28,7 +28,7 @@ programs = pytest.fixture(programs_of)
 
 @pytest.fixture
 async def scene(service: Service) -> OrganizerScene:
-    return await open_scene(service)
+    return await open_organizer_scene(service)
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ async def test_a_secret_for_this_machine_comes_with_the_command_that_listens_the
     settings: Settings, port: int, option: str
 ) -> None:
     async with running_events(settings.model_copy(update={"webhook_test_port": port})) as service:
-        scene = await open_scene(service)
+        scene = await open_organizer_scene(service)
         once = hidden_field(await scene.browser.get(f"{PAGE}/new"), "once")
         made = await scene.browser.send(f"{PAGE}/new", url=f"http://127.0.0.1:{port}/", which="all", once=once)
 
@@ -108,7 +108,7 @@ async def test_a_form_that_is_sent_twice_makes_one_address_and_shows_the_same_se
 
 
 async def test_mails_about_a_new_address_have_the_language_of_the_form(service: Service) -> None:
-    scene = await open_scene(service, language="de")
+    scene = await open_organizer_scene(service, language="de")
     fields = {"url": "https://shop.example/", "which": "all"}
     fields["once"] = hidden_field(await scene.browser.get(f"{PAGE}/new"), "once")
 
@@ -122,7 +122,7 @@ async def test_a_webhook_form_names_the_address_of_a_trial_only_where_it_may_be_
     settings: Settings, port: int, note: str
 ) -> None:
     async with running_events(settings.model_copy(update={"webhook_test_port": port})) as service:
-        scene = await open_scene(service)
+        scene = await open_organizer_scene(service)
         form = await scene.browser.get(f"{PAGE}/new")
         fields = {"url": "http://localhost:8787/", "which": "all", "once": hidden_field(form, "once")}
         refused = await scene.browser.send(f"{PAGE}/new", **fields)
@@ -177,7 +177,7 @@ async def test_a_test_is_sent_and_stands_in_the_list_with_its_answer(
 
 async def test_pages_that_are_looked_at_use_up_no_limit(settings: Settings) -> None:
     async with running_events(settings.model_copy(update={"keys_per_hour": 2})) as service:
-        scene = await open_scene(service)
+        scene = await open_organizer_scene(service)
         form = await scene.browser.get(f"{PAGE}/new")
         await scene.browser.send(
             f"{PAGE}/new", url="https://shop.example/", which="all", once=hidden_field(form, "once")
@@ -428,7 +428,7 @@ async def test_an_address_of_another_organizer_is_not_found(scene: OrganizerScen
 
 
 async def test_the_pages_are_in_german_too(service: Service, programs: OrganizerPrograms) -> None:
-    scene = await open_scene(service, language="de")
+    scene = await open_organizer_scene(service, language="de")
     program = await programs.add(scene.ada)
     await scene.browser.send(path_of(program), do="test")
     await program.deliver()

@@ -7,7 +7,7 @@ import pytest
 from tests.helpers.inventory_service import Inventory, Shop
 from tests.helpers.platform_shop import PlatformSource
 from tests.helpers.platform_webhooks import install_app
-from tests.inventory.orders.order_scene import OrderScene, open_scene
+from tests.inventory.orders.order_scene import OrderScene, open_order_scene
 
 
 @pytest.fixture
@@ -19,5 +19,5 @@ async def golden_shop(inventory: Inventory) -> Shop:
 
 @pytest.fixture
 async def scene(platform_source: PlatformSource) -> AsyncIterator[OrderScene]:
-    async with open_scene(platform_source) as scene:
+    async with open_order_scene(platform_source) as scene:
         yield scene

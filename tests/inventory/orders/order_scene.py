@@ -73,7 +73,7 @@ class OrderScene:
 
 
 @contextlib.asynccontextmanager
-async def open_scene(platform_source: PlatformSource) -> AsyncGenerator[OrderScene]:
+async def open_order_scene(platform_source: PlatformSource) -> AsyncGenerator[OrderScene]:
     """A scene, for as long as the block lasts."""
     async with open_platform_scene(platform_source) as stage:
         shop = await stage.installed(*SCOPES)

@@ -17,7 +17,7 @@ from holdfast_demo.shopify.platform_state import WebhookMessage
 from tests.helpers.databases import scratch_database
 from tests.helpers.inventory_service import unlimited
 from tests.helpers.platform_shop import DOMAIN
-from tests.inventory.orders.order_scene import UNITS, OrderScene, open_scene
+from tests.inventory.orders.order_scene import UNITS, OrderScene, open_order_scene
 
 WHOLE = ("orders/create", "orders/updated", "orders/cancelled")
 SOAK = bool(os.environ.get("HOLDFAST_SOAK"))
@@ -135,7 +135,7 @@ def tell(
     with scratch_database(inventory_template, "orders") as url, asyncio.Runner() as runner:
         stack = contextlib.AsyncExitStack()
         settings = unlimited(url, tmp_path_factory.mktemp("data"))
-        scene: OrderScene = runner.run(stack.enter_async_context(open_scene(settings)))
+        scene: OrderScene = runner.run(stack.enter_async_context(open_order_scene(settings)))
 
         async def story(history: list[Step], disorder: Disorder) -> None:
             orders = [scene.sell((0, 5), (1, 2)).id]
