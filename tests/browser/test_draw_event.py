@@ -37,7 +37,7 @@ async def test_a_visitor_enters_the_draw_of_an_event_and_computes_its_order_agai
 
         await draw.frozen()
         await draw.draw()
-        await draw.place()
+        await draw.give_places()
         await service.wait_for_notices()
         order = await draw.order()
         # The stream of the event tells the page of the outcome.

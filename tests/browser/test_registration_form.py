@@ -137,7 +137,7 @@ class LookingVisitor:
         self.page = page
         self.lang = lang
 
-    async def at(self, address: str, state: str) -> None:
+    async def check_page(self, address: str, state: str) -> None:
         """Open a page, and check it."""
         await self.page.goto(f"{address}?lang={self.lang}")
         await self.fits(state)
@@ -172,7 +172,7 @@ async def test_every_state_of_the_form_is_accessible_and_fits_small_screens(
     stage: FormStage, look: LookingVisitor
 ) -> None:
     service = stage.service
-    await look.at(stage.form, "open")
+    await look.check_page(stage.form, "open")
     await look.send("nonsense")
     await expect(look.page.locator("#email-error")).to_be_visible()
     await look.fits("open")
@@ -180,7 +180,7 @@ async def test_every_state_of_the_form_is_accessible_and_fits_small_screens(
     await look.fits("pending")
     await service.settle()
     await look.fits("registered")
-    await look.at(stage.form, "waiting_list")
+    await look.check_page(stage.form, "waiting_list")
     await look.send("ben@example.com")
     await look.page.wait_for_url("**/outcome/**")
     await service.settle()
@@ -189,9 +189,9 @@ async def test_every_state_of_the_form_is_accessible_and_fits_small_screens(
     await look.send("ann@example.com")
     await look.fits("known")
     await service.run_sql("update events set waitinglist_capacity = 1")
-    await look.at(stage.form, "full")
+    await look.check_page(stage.form, "full")
     await service.run_sql("update events set cancelled_at = now()")
-    await look.at(stage.form, "cancelled")
+    await look.check_page(stage.form, "cancelled")
 
 
 async def test_the_pages_of_the_own_registration_are_accessible_and_fit_small_screens(
@@ -206,31 +206,31 @@ async def test_the_pages_of_the_own_registration_are_accessible_and_fit_small_sc
     resources = stage.service.database.resources
     ann, ben = (own_url(resources.settings, resources.secret, stage.event["id"], *person) for person in people)
 
-    await look.at(ann, "registered")
-    await look.at(ben, "waitlisted")
-    await look.at(f"{ann}/unsubscribe", "subscribed")
+    await look.check_page(ann, "registered")
+    await look.check_page(ben, "waitlisted")
+    await look.check_page(f"{ann}/unsubscribe", "subscribed")
     await look.page.locator("button").click()
     await look.fits("unsubscribed")
     stop = mailboxes.path(resources.secret, mailboxes.digest("ann@example.com"))
-    await look.at(f"{stage.base_url}{stop}", "sent")
+    await look.check_page(f"{stage.base_url}{stop}", "sent")
     for after in ("stopped", "sent"):
         await look.page.locator("button").click()
         await look.fits(after)
-    await look.at(ann, "registered")
-    await look.at(f"{ann}/cancel", "asking")
+    await look.check_page(ann, "registered")
+    await look.check_page(f"{ann}/cancel", "asking")
     await look.page.locator("button").click()
     await look.fits("registered")
     await look.page.locator("#undo").click()
     await look.fits("registered")
-    await look.at(f"{ann}/cancel", "asking")
+    await look.check_page(f"{ann}/cancel", "asking")
     await look.page.locator("button").click()
     await stage.service.complete_cancellations()
-    await look.at(ann, "own_cancellation")
-    await look.at(ben, "registered")
+    await look.check_page(ann, "own_cancellation")
+    await look.check_page(ben, "registered")
     await stage.service.run_sql("update events set cancellation_hours = 8760")
-    await look.at(ben, "registered")
+    await look.check_page(ben, "registered")
     await stage.service.run_sql("update events set cancelled_at = now()")
-    await look.at(ben, "registered")
+    await look.check_page(ben, "registered")
 
 
 @pytest.mark.parametrize("lacks", ["", "allow-same-origin"], ids=["with all it needs", "without its origin"])

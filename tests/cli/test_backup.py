@@ -130,7 +130,7 @@ async def test_data_acknowledged_before_a_backup_of_busy_services_is_there_after
     # The role and the rights of agents came along: the shop's key works.
     of_stock = inventory_support.unlimited(empty_databases["INVENTORY_DATABASE_URL"], tmp_path / "stock")
     async with inventory_support.running_inventory(of_stock) as again:
-        assert on_hand <= await shop.through(again).on_hand(load.pool_id) <= load.on_hand[-1]
+        assert on_hand <= await shop.at_service(again).on_hand(load.pool_id) <= load.on_hand[-1]
         assert await again.differences() == []
 
 

@@ -57,7 +57,7 @@ async def test_a_photo_is_downloaded_and_appended(service: Service, site: PhotoS
     ada = await service.organizer()
     event = await ada.create_event()
     path = f"/api/events/{event['id']}/photos"
-    url = site.has("/poster", picture(content_type), content_type)
+    url = site.publish("/poster", picture(content_type), content_type)
 
     first = one(await ada.post(path, {"url": url}), AddedPhoto, 201)
     second = one(await ada.post(path, {"url": url}), AddedPhoto, 201)
@@ -110,7 +110,7 @@ async def test_an_image_of_more_than_5_mb_is_refused(service: Service, site: Pho
     }
 
     answers = [
-        await ada.post(f"/api/events/{event['id']}/photos", {"url": site.has(f"/{size}", content, "image/png")})
+        await ada.post(f"/api/events/{event['id']}/photos", {"url": site.publish(f"/{size}", content, "image/png")})
         for size, content in padded.items()
     ]
 
@@ -124,7 +124,7 @@ async def test_a_photo_of_an_unsupported_type_is_refused(service: Service, site:
     ada = await service.organizer()
     event = await ada.create_event()
 
-    response = await ada.post(f"/api/events/{event['id']}/photos", {"url": site.has("/a", content, "image/png")})
+    response = await ada.post(f"/api/events/{event['id']}/photos", {"url": site.publish("/a", content, "image/png")})
 
     assert failing_fields(response) == {"url"}
 

@@ -32,7 +32,7 @@ class TenancyScene:
         self.registration = poll
         self.key = f"/api/keys/{key_id}"
 
-    async def everything(self) -> list[Any]:
+    async def own_answers(self) -> list[Any]:
         """All that Ada can see of her own."""
         paths = (self.event, f"{self.event}/price_history", self.registration, "/api/registrations", "/api/keys")
         return [(await self.ada.get(path)).json() for path in paths]
@@ -74,12 +74,12 @@ async def scene(service: Service) -> TenancyScene:
 async def test_data_of_another_organizer_cannot_be_read_or_changed(
     scene: TenancyScene, method: str, path: str, body: Any
 ) -> None:
-    before = await scene.everything()
+    before = await scene.own_answers()
 
     response = await scene.eve.request(method, path.format(scene), body)
 
     assert refusal(response) == (403, "forbidden")
-    assert await scene.everything() == before
+    assert await scene.own_answers() == before
 
 
 @requirement("auth.organizer-scope")
@@ -87,12 +87,12 @@ async def test_data_of_another_organizer_cannot_be_read_or_changed(
 async def test_an_event_of_another_organizer_takes_no_registrations_from_this_one(
     scene: TenancyScene, person: dict[str, str]
 ) -> None:
-    before = await scene.everything()
+    before = await scene.own_answers()
 
     response = await scene.eve.post("/api/registrations", {"registration": {"event_id": scene.event_id, **person}})
 
     assert refusal(response) == (403, "forbidden")
-    assert await scene.everything() == before
+    assert await scene.own_answers() == before
 
 
 @requirement("auth.organizer-scope")

@@ -40,7 +40,7 @@ async def test_a_photo_comes_both_ways_by_the_pages_own_lines(settings: Settings
         ]
         lines = f"{begin}\n{commands('docs/events/photos.md')}"
         lines = lines.replace("$(.venv/bin/holdfast events address)", f"http://{served}")
-        lines = lines.replace(FROM_THE_WEB, site.has("/logo.png", picture("image/png"), "image/png"))
+        lines = lines.replace(FROM_THE_WEB, site.publish("/logo.png", picture("image/png"), "image/png"))
         ran = await asyncio.create_subprocess_exec(
             *("bash", "-euo", "pipefail", "-c", lines),
             cwd=tmp_path,

@@ -77,9 +77,9 @@ class PersistentCrowd:
                     assert answer.status_code == 503, answer.text
                     await asyncio.sleep(RETRY_SECONDS)
 
-    async def has(self, accepted: int) -> None:
-        """When so many were accepted."""
-        await asyncio.to_thread(wait_until, lambda: len(self.accepted) >= accepted, 60)
+    async def wait_until_accepted(self, count: int) -> None:
+        """Wait until this many were accepted."""
+        await asyncio.to_thread(wait_until, lambda: len(self.accepted) >= count, 60)
 
 
 @pytest.mark.parametrize("round", range(ROUNDS))
@@ -91,14 +91,14 @@ async def test_every_202_has_its_outcome_after_the_failover_and_the_first_new_on
         key, event_id = await register_organizer_with_event(process, capacity=SEATS, waitinglist_capacity=WAITING)
         crowd = PersistentCrowd(process, key, event_id)
         coming = asyncio.create_task(crowd.come())
-        await crowd.has(100)
+        await crowd.wait_until_accepted(100)
         before = await outcomes(process, key, [request.poll for request in crowd.accepted[:50]])
-        await crowd.has(BEFORE)
+        await crowd.wait_until_accepted(BEFORE)
         await asyncio.to_thread(servers.kill_primary)
         await asyncio.to_thread(servers.promote)
         promoted = asyncio.get_running_loop().time()
         count_before = len(crowd.accepted)
-        await crowd.has(count_before + AFTER)
+        await crowd.wait_until_accepted(count_before + AFTER)
         crowd.ended = True
         await coming
         answers = await outcomes(process, key, [request.poll for request in crowd.accepted])

@@ -38,7 +38,7 @@ class NotifiedQueue:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def at(cls, process: Process, key: str) -> AsyncGenerator["NotifiedQueue"]:
+    async def open_at(cls, process: Process, key: str) -> AsyncGenerator["NotifiedQueue"]:
         async with HttpClient(headers={"X-API-Key": key}, timeout=30) as http:
             made = await http.post(f"{process.url}/api/queues", json={"queue_event": queue_fields()})
             yield cls(http, f"/api/queues/{made.json()['data']['id']}")
@@ -76,7 +76,7 @@ async def test_a_visitor_whose_process_died_before_its_notice_is_released_by_a_p
 ) -> None:
     with start_dying_process(database_url, tmp_path) as (works, dies):
         key, _ = await register_organizer_with_event(works)
-        async with NotifiedQueue.at(works, key) as queue:
+        async with NotifiedQueue.open_at(works, key) as queue:
             await queue.join(dies, "ann")
             await asyncio.to_thread(kill_before_its_notice, database_url, dies)
             took = await queue.released_after(works, "ann")
@@ -89,7 +89,7 @@ async def test_settlement_and_release_go_on_while_the_listening_connection_is_cu
 ) -> None:
     with running_processes(database_url, tmp_path, 2) as (one, two):
         key, event_id = await register_organizer_with_event(one)
-        async with NotifiedQueue.at(one, key) as queue, cut_off_listener(database_url):
+        async with NotifiedQueue.open_at(one, key) as queue, cut_off_listener(database_url):
             poll = await register_person(two, key, event_id, "ann@example.com")
             settled = await settled_after(one, key, poll)
             await queue.join(two, "ann")

@@ -107,7 +107,7 @@ class Shop:
         """The history, the newest entry first."""
         return (await self.call("get_stock_history", **filters))["entries"]
 
-    def through(self, inventory: "Inventory") -> "Shop":
+    def at_service(self, inventory: "Inventory") -> "Shop":
         """The same shop, asking another instance of the service."""
         return Shop(inventory.http, inventory.settings, self.id, self.domain, self.key)
 
@@ -188,7 +188,7 @@ class Inventory:
         ]
         return [difference for differences in audits for difference in differences]
 
-    async def everything(self) -> Rows:
+    async def all_rows(self) -> Rows:
         """Every row there is, to see whether anything changed."""
         return await read_all_rows(self.sql)
 

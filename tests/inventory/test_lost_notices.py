@@ -50,7 +50,7 @@ async def test_a_hold_whose_notice_was_lost_ends_by_a_poll(shop: Shop, inventory
     async with open_deaf_inventory(inventory) as other, run_in_background(expiry.LOOP.run(inventory.database)):
         await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=1)
         await eventually(is_released)
-        await shop.through(other).call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=1)
+        await shop.at_service(other).call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=1)
         assert not await is_released()
         await eventually(is_released, expiry.POLL_SECONDS + SLACK_SECONDS)
 
@@ -76,7 +76,7 @@ async def test_a_storefront_answer_is_at_most_a_second_old_without_notifications
 
     async with open_deaf_inventory(inventory) as other:
         assert not await shows_49()
-        await shop.through(other).call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
+        await shop.at_service(other).call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
         await eventually(shows_49, cache.TTL_SECONDS + SLACK_SECONDS)
 
 
@@ -87,7 +87,7 @@ async def test_agents_are_notified_of_a_pool_and_the_status_after_a_poll(synced_
         open_agent(synced_scene) as agent,
         agent.listen(resource_subscriptions=[STATUS, pool]) as changes,
     ):
-        await synced_scene.shop.through(other).call("adjust_pool_quantity", pool_id=synced_scene.pool_id, delta=-1)
+        await synced_scene.shop.at_service(other).call("adjust_pool_quantity", pool_id=synced_scene.pool_id, delta=-1)
         async with asyncio.timeout(MAX_STALENESS_SECONDS + SLACK_SECONDS):
             assert await anext(changes) == ResourceUpdated(uri=pool)
 
@@ -121,7 +121,7 @@ async def test_a_webhook_whose_notice_was_lost_is_handled_by_a_poll(shop: Shop, 
         await deliver(shop, "orders/updated", {"id": 1})
         await eventually(lambda: handled(1))
         await wait_until_quiet("webhook")
-        await deliver(shop.through(other), "orders/updated", {"id": 2})
+        await deliver(shop.at_service(other), "orders/updated", {"id": 2})
         await eventually(lambda: handled(2), row_work.POLL_SECONDS + SLACK_SECONDS)
 
 
@@ -154,7 +154,7 @@ async def follow_unheard(synced: SyncScene, other: Inventory) -> None:
     await synced.adjust(-1)
     await eventually(level(synced, 49))
     await wait_until_quiet("levels")
-    await synced.shop.through(other).call("adjust_pool_quantity", pool_id=synced.pool_id, delta=-1)
+    await synced.shop.at_service(other).call("adjust_pool_quantity", pool_id=synced.pool_id, delta=-1)
     await eventually(level(synced, 48), row_work.POLL_SECONDS + SLACK_SECONDS)
 
 

@@ -55,12 +55,12 @@ async def test_with_all_scopes_but_the_one_it_needs_a_tool_is_refused_and_nothin
     shared_inventory: Inventory, shared_shop: Shop, tool: str
 ) -> None:
     await shared_inventory.regenerate(shared_shop, *(scope for scope in SCOPES if scope != NEEDED[tool]))
-    before = await shared_inventory.everything()
+    before = await shared_inventory.all_rows()
 
     response = await shared_shop.ask(tool, ARGUMENTS[tool])
 
     assert missing_scope(response) == NEEDED[tool]
-    assert await shared_inventory.everything() == before
+    assert await shared_inventory.all_rows() == before
 
 
 ALSO: dict[str, set[str]] = {"create_pool": {"write_inventory"}, "import_csv": {"write_inventory"}}
@@ -117,10 +117,10 @@ async def test_a_call_that_changes_quantities_needs_their_scope_too(
 ) -> None:
     """The challenge names all that the call needs, as RFC 6750 has it."""
     shop = await prepare_shop(inventory, *scopes)
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     assert missing_scope(await shop.ask(tool, arguments)) == needed
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_an_empty_quantity_cell_needs_no_scope_for_quantities(inventory: Inventory) -> None:
@@ -133,7 +133,7 @@ async def test_an_empty_quantity_cell_needs_no_scope_for_quantities(inventory: I
 
 async def test_in_a_batch_one_call_without_its_scope_keeps_all_from_being_run(inventory: Inventory) -> None:
     shop = await prepare_shop(inventory, "write_inventory")
-    before = await inventory.everything()
+    before = await inventory.all_rows()
     calls = [("adjust_pool_quantity", {"pool_id": 1, "delta": -6}), ("pause_pool", {"pool_id": 1})]
     batch = [
         {"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
@@ -143,7 +143,7 @@ async def test_in_a_batch_one_call_without_its_scope_keeps_all_from_being_run(in
     response = await shop.post(batch, **{"mcp-protocol-version": "2025-03-26"})
 
     assert missing_scope(response) == "write_pools"
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_a_scope_that_is_taken_away_is_gone_at_once(inventory: Inventory) -> None:

@@ -203,7 +203,7 @@ def explain(exchanges: Sequence[SentRequest], logs: dict[str, PublishedLog], ord
         }
         only_grown(log, [answer.text for name, answer in answers if name == "checkpoint"])
         for name, answer in answers:
-            agree(name == "checkpoint" or log.has(name, answer.content), f"{path}/{name} was different before")
+            agree(name == "checkpoint" or log.contains(name, answer.content), f"{path}/{name} was different before")
     accepted = [
         exchange.answer
         for exchange in exchanges

@@ -30,16 +30,16 @@ GIVEN = {"Function Scan", "ProjectSet", "Values Scan"}
 class Finding(NamedTuple):
     """A plan that reads too much.
 
-    place    file and function of the statement
+    source   file and function of the statement
     what     how much it reads, where, and for how many rows
     """
 
-    place: str
+    source: str
     what: str
     plan: Plan
 
     def __str__(self) -> str:
-        return f"{self.place} ({self.plan.doing}): {self.what}"
+        return f"{self.source} ({self.plan.doing}): {self.what}"
 
 
 def judge(plan: Plan) -> Finding | None:
@@ -61,7 +61,7 @@ def judge(plan: Plan) -> Finding | None:
         what = f"reads {blocks:,} blocks to touch {touched:,.0f} rows; most of them by {_node_name(worst)}"
     else:
         return None
-    return Finding(place(plan.statement), what, plan)
+    return Finding(source_of(plan.statement), what, plan)
 
 
 def _read(node: dict[str, Any]) -> float:
@@ -104,7 +104,7 @@ def _node_name(node: dict[str, Any]) -> str:
 
 
 @cache
-def place(statement: str) -> str:
+def source_of(statement: str) -> str:
     """Where a statement is: the file, and the function or the constant."""
     lines = [line.strip() for line in statement.splitlines() if len(line.strip()) > 8] or [statement.strip()]
     known, path, text = max((sum(line in text for line in lines), path, text) for path, text in _sources())
@@ -127,5 +127,5 @@ def _sources() -> Sequence[tuple[str, str]]:
 
 def findings_of(plans: Sequence[Plan], exceptions: Container[str]) -> str:
     """What is wrong with plans, each statement once; nothing of those in functions that are excepted."""
-    findings = {finding.place: str(finding) for finding in map(judge, plans) if finding is not None}
+    findings = {finding.source: str(finding) for finding in map(judge, plans) if finding is not None}
     return "\n".join(what for where, what in sorted(findings.items()) if where not in exceptions)

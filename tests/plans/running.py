@@ -56,7 +56,7 @@ class PlanWork(ABC):
         )
 
     @abstractmethod
-    async def everything(self) -> None:
+    async def run_all(self) -> None:
         """Run each operation and each job, turn each loop, and open each page."""
 
     @abstractmethod
@@ -67,7 +67,7 @@ class PlanWork(ABC):
     async def filled(self, fill: Callable[[Any], None]) -> AsyncGenerator[Self]:
         """Run everything once while there is little in the database, then fill it."""
         async with self.app.lifespan():
-            await self.everything()
+            await self.run_all()
             with filling_database(self.database.url) as connection:
                 fill(connection)
             yield self
@@ -75,7 +75,7 @@ class PlanWork(ABC):
     async def wrong(self, exceptions: Container[str]) -> str:
         """Run everything, and return what reads more than it touches."""
         self.recorder.begin()
-        await self.everything()
+        await self.run_all()
         return findings_of(self.recorder.plans, exceptions)
 
     async def pages(self) -> None:

@@ -190,7 +190,7 @@ class EventsWork(running.PlanWork):
         self.entries = itertools.count()
         self.capacities = itertools.count(100)
 
-    async def everything(self) -> None:
+    async def run_all(self) -> None:
         for operation in service.ALL_OPERATIONS:
             await self.operation(operation)
         for job in (task for part in self.parts for task in part.tasks):

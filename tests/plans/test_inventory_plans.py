@@ -151,7 +151,7 @@ class InventoryWork(running.PlanWork):
         self.leaving = count(FIRST_SHOP - 1)
         self.changes = count(1)
 
-    async def everything(self) -> None:
+    async def run_all(self) -> None:
         for operation in (*service.ALL_OPERATIONS, *service.TENANTLESS_OPERATIONS):
             await self.operation(operation)
         for name, arguments in SEARCHES:

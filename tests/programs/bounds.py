@@ -306,7 +306,7 @@ class Group(NamedTuple):
     address: str = "-"
     stranger: str = "Nothing: each address is counted for itself."
 
-    def has(self, bound: Bound) -> bool:
+    def includes(self, bound: Bound) -> bool:
         """Whether a bound is one of the group; its columns may say anything."""
         return bound.reserved == "-" and all(
             name in self.columns.values() or getattr(bound, name).startswith(getattr(self, name))
@@ -365,10 +365,10 @@ def page() -> str:
 def _section(service: str) -> str:
     """The tables of a service: what has shares, and each group."""
     bounds = [bound for bound in all_bounds() if bound.service == service]
-    rows = [_row(bound) for bound in bounds if not any(group.has(bound) for group in GROUPS)]
+    rows = [_row(bound) for bound in bounds if not any(group.includes(bound) for group in GROUPS)]
     tables = ["\n".join([f"## {HEADINGS[service]}", HEAD, *rows])]
     for group in (group for group in GROUPS if group.listed):
-        if short := [_short_row(bound, group) for bound in bounds if group.has(bound)]:
+        if short := [_short_row(bound, group) for bound in bounds if group.includes(bound)]:
             columns = ["What", *group.columns]
             head = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
             tables.append("\n".join([f"**{group.title}**", "", *(head if len(columns) > 2 else []), *short]))

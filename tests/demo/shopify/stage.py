@@ -54,7 +54,7 @@ class PlatformStage:
         self.variants: list[Variant] = []
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """The gid of the first location."""
         return self.double.locations(DOMAIN)[0].gid
 
@@ -63,7 +63,7 @@ class PlatformStage:
 
     def level(self, variant: int = 0) -> dict[str, str]:
         """Which level of a variant is meant: that at the first location."""
-        return {"inventoryItemId": self.item(variant), "locationId": self.place}
+        return {"inventoryItemId": self.item(variant), "locationId": self.location}
 
     async def post(self, body: Any, *, token: str | None = None, shop: str = DOMAIN) -> httpx2.Response:
         """A request to the Admin API, as it is."""

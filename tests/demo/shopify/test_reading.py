@@ -110,7 +110,7 @@ async def test_nodes_of_every_type_are_found_by_their_ids(stage: PlatformStage) 
         stage.variants[0].gid,
         level.gid,
         stage.item(),
-        stage.place,
+        stage.location,
         "gid://shopify/Product/7",
         stage.double.shop(DOMAIN).gid,
     ]

@@ -50,8 +50,8 @@ async def test_a_level_that_has_moved_is_not_set_and_its_key_is_used_up(stage: P
 
 async def test_a_request_to_set_several_levels_sets_all_or_none(stage: PlatformStage) -> None:
     quantities = [
-        {"inventoryItemId": stage.item(0), "locationId": stage.place, "quantity": 1, "changeFromQuantity": 50},
-        {"inventoryItemId": stage.item(1), "locationId": stage.place, "quantity": 1, "changeFromQuantity": 7},
+        {"inventoryItemId": stage.item(0), "locationId": stage.location, "quantity": 1, "changeFromQuantity": 50},
+        {"inventoryItemId": stage.item(1), "locationId": stage.location, "quantity": 1, "changeFromQuantity": 7},
     ]
 
     answer = await stage.set(0, key="one", quantities=quantities)
@@ -97,7 +97,7 @@ async def test_the_on_hand_quantity_of_a_level_can_be_set(stage: PlatformStage) 
 async def test_a_wrong_value_is_refused_by_its_code(stage: PlatformStage, changes: dict[str, Any], code: str) -> None:
     fields: dict[str, Any] = {
         "inventoryItemId": stage.item(),
-        "locationId": stage.place,
+        "locationId": stage.location,
         "quantity": 1,
         "changeFromQuantity": None,
     }
@@ -113,7 +113,7 @@ async def test_a_reference_document_of_an_app_is_accepted(stage: PlatformStage) 
 
 
 async def test_a_level_cannot_be_set_twice_in_one_request(stage: PlatformStage) -> None:
-    level = {"inventoryItemId": stage.item(), "locationId": stage.place, "quantity": 1, "changeFromQuantity": None}
+    level = {"inventoryItemId": stage.item(), "locationId": stage.location, "quantity": 1, "changeFromQuantity": None}
 
     answer = await stage.set(0, key="one", quantities=[level, level])
 
@@ -141,7 +141,7 @@ async def test_250_levels_are_set_at_once(stage: PlatformStage) -> None:
     quantities = [
         {
             "inventoryItemId": gid("InventoryItem", variant.item),
-            "locationId": stage.place,
+            "locationId": stage.location,
             "quantity": 2,
             "changeFromQuantity": 1,
         }

@@ -68,7 +68,7 @@ class EventDraw(DrawSteps):
             await self.freeze()
         await self.seal()
 
-    async def place(self) -> None:
+    async def give_places(self) -> None:
         """Give the places that are due."""
         await drawn.place_due(self.service.database)
 

@@ -37,7 +37,7 @@ async def test_confirmed_entries_get_their_places_before_all_others_as_the_log_p
     await draw.enter_late("late")
     await confirm_entries(draw, "late", "ann")  # too late
     await draw.draw()
-    await draw.place()
+    await draw.give_places()
     await draw.seal()
 
     order = sorted(await draw.order(), key=lambda ticket: ticket not in {2, 4, 7})

@@ -38,7 +38,7 @@ async def finish(draw: EventDraw, directory: Path) -> Forger:
     """Freeze, draw and give the places as the service does."""
     await draw.frozen()
     await draw.draw()
-    await draw.place()
+    await draw.give_places()
     await seal_logs(draw.service)
     url = draw.service.database.resources.settings.base_url
     return Forger(draw.service, draw.ada, draw.event, url, directory)

@@ -40,14 +40,14 @@ async def test_a_person_who_registers_before_the_event_opens_gets_the_drawn_plac
     await draw.frozen()
     assert not await draw.freeze()
     await draw.enter_late("late")
-    await draw.place()
+    await draw.give_places()
     assert await draw.statuses("ann", "late") == [PENDING, PENDING]
     await draw.draw(119)
-    await draw.place()
+    await draw.give_places()
     assert await draw.status("ann") == PENDING, "it was drawn before its round"
 
     await draw.draw()
-    await draw.place()
+    await draw.give_places()
     order = [PEOPLE[ticket - 1] for ticket in await draw.order()]
     outcomes = 3 * ["registered"] + 3 * ["waitlisted"] + 2 * ["registration_rejected"]
     assert await draw.statuses(*order, "late") == outcomes
@@ -67,7 +67,7 @@ async def test_a_person_who_registers_before_the_event_opens_gets_the_drawn_plac
     await draw.enter_late("new")
     assert await draw.statuses(order[4], "new") == ["registered", "waitlisted"]
     await draw.draw()
-    await draw.place()
+    await draw.give_places()
     await draw.seal()
     assert await draw.faults() == []
     log = await draw.log()
@@ -111,14 +111,14 @@ async def test_a_list_that_is_not_frozen_in_time_is_void_until_the_organizer_tak
     await draw.seal()
     await draw.freeze(91)
     await draw.draw()
-    await draw.place()
+    await draw.give_places()
     assert await draw.statuses(*PEOPLE) == 7 * [PENDING]
     await draw.change(422, opens_at=(draw.closes + dt.timedelta(days=1)).isoformat())
     await draw.change(422, public_log=False)
     await draw.change(opens_at=None)
     await draw.enter_late("new")
     assert await draw.statuses("ann", "new") == [PENDING, PENDING], "those who came before have no outcome yet"
-    await draw.place()
+    await draw.give_places()
     assert await draw.statuses(*PEOPLE) == 3 * ["registered"] + 3 * ["waitlisted"] + ["registration_rejected"]
     await draw.seal()
     assert await draw.faults() == []
@@ -174,7 +174,7 @@ async def test_an_event_that_is_cancelled_before_its_draw_rejects_all_entries(dr
     await draw.frozen()
     await draw.ada.delete(draw.path)
     await draw.draw()
-    await draw.place()
+    await draw.give_places()
     assert await draw.statuses("ann", "gus") == 2 * ["registration_rejected"]
     assert await draw.service.run_sql("select from event_draws") == []
     await draw.seal()
@@ -190,7 +190,7 @@ async def test_tickets_of_people_who_left_stay_in_the_list_and_are_passed_over(d
     people = await draw.service.run_sql("select user_id is null from event_entries order by ticket")
     assert [is_gone for (is_gone,) in people] == [False, True, False, False, True, False, False]
     ((list_size,),) = await draw.service.run_sql("select entries from event_freezes")
-    await draw.place()
+    await draw.give_places()
     order = [PEOPLE[ticket - 1] for ticket in await draw.order() if ticket not in {2, 5}]
     assert list_size == 7
     assert await draw.statuses(*order) == 3 * ["registered"] + 2 * ["waitlisted"]
@@ -207,7 +207,7 @@ async def test_a_drawn_seat_that_has_to_be_paid_is_held_as_long_as_one_of_the_wa
         await service.run_sql("update registrations set amount_due = 1500")
         await draw.frozen()
         await draw.draw()
-        await draw.place()
+        await draw.give_places()
         held = await service.run_sql(
             "select held_until > now() + interval '1 hour', amount from registrations"
             " join payments using (event_id, user_id, arrival) where status = 'held'"
@@ -226,7 +226,7 @@ async def test_people_join_their_accounts_during_a_draw_and_keep_their_places(dr
     await draw.service.run_sql("delete from registrations where user_id = %(id)s", id=taker)
     await draw.service.run_sql("select move_registrations(%(giver)s, %(taker)s)", giver=giver, taker=taker)
     await draw.draw()
-    await draw.place()
+    await draw.give_places()
     place = (await draw.order()).index(3)
     [(status,)] = await draw.service.run_sql("select status::text from registrations where user_id = %(id)s", id=taker)
     assert status == (3 * ["registered"] + 3 * ["waitlisted"] + ["rejected"])[place]
@@ -243,7 +243,7 @@ async def test_drawn_places_are_given_once_under_kills_and_by_two_processes(
     database, id, signature = draw.service.database, draw.event["id"], bytes.fromhex(ROUNDS[ROUND])
     now = draw.round_at + dt.timedelta(seconds=1)
     await database.transact(lambda tx: drawing.draw(tx, draw.subject, id, ROUND, signature, now), commit=False)
-    await draw.place()
+    await draw.give_places()
     assert await draw.statuses(*PEOPLE) == 7 * [PENDING]
     drawn = await asyncio.gather(
         *(database.transact(lambda tx: drawing.draw(tx, draw.subject, id, ROUND, signature, now)) for _ in range(2)),
@@ -254,7 +254,7 @@ async def test_drawn_places_are_given_once_under_kills_and_by_two_processes(
     await database.transact(lambda tx: placing.place_entries(tx, id))
     await draw.change(capacity=4)
     await draw.enter_late("new")
-    await asyncio.gather(*(draw.place() for _ in range(2)))
+    await asyncio.gather(*(draw.give_places() for _ in range(2)))
     order = [PEOPLE[ticket - 1] for ticket in await draw.order()]
     outcomes = 4 * ["registered"] + 3 * ["waitlisted"] + ["registration_rejected"]
     assert await draw.statuses(*order, "new") == outcomes

@@ -85,7 +85,7 @@ async def test_an_event_that_is_restored_before_one_or_all_steps_of_its_draw_goe
             await draw.seal()
             assert await draw.faults() == []
         draw.restore()
-        await draw.place()
+        await draw.give_places()
         await draw.seal()
         assert await draw.faults() == []
         statuses = [status for name in await queue(draw, run) if (status := await draw.status(name)) != "not_found"]
@@ -106,7 +106,7 @@ async def test_a_list_whose_freeze_was_not_sealed_in_the_backup_is_not_drawn(
         draw.restore()
         await draw.seal()
         await draw.draw()
-        await draw.place()
+        await draw.give_places()
         await draw.seal()
         assert await draw.faults() == []
         assert [entry["kind"] for entry in await draw.log() if entry["kind"] in {"freeze", "draw"}] == []

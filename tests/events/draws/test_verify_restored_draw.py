@@ -34,7 +34,7 @@ async def faults(draw: EventDraw) -> list[str]:
     """Draw, give the places, and verify. What is wrong with the draw; the times of a scene are not real."""
     await draw.seal()
     await draw.draw()
-    await draw.place()
+    await draw.give_places()
     await seal_logs(draw.service)
     url = draw.service.database.resources.settings.base_url
     _, report = await asyncio.to_thread(verify, f"{url}/log/events/{draw.event['id']}")

@@ -37,7 +37,7 @@ class WitnessedDraw:
 
     async def finish(self) -> None:
         await self.draw.draw()
-        await self.draw.place()
+        await self.draw.give_places()
         await seal_logs(self.draw.service)
 
     async def proof(self) -> tuple[int, str]:

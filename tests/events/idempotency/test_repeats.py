@@ -57,7 +57,7 @@ async def test_a_different_request_with_the_same_key_is_refused_and_not_done(
 
 async def test_a_photo_is_not_downloaded_again_for_a_request_that_was_answered(scene: IdempotencyScene) -> None:
     async with site_of(scene.service) as site:
-        source = {"url": site.has("/a.jpg", picture()), "key": None}
+        source = {"url": site.publish("/a.jpg", picture()), "key": None}
         first = await scene.send(ADD_PHOTO, "K", **source)
         before = await scene.count(), stored_files(scene.service)
         again = await scene.send(ADD_PHOTO, "K", **source)

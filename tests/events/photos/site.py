@@ -21,7 +21,7 @@ class PhotoSite:
         """How many requests there were."""
         return len(self.server.requests)
 
-    def has(self, path: str, content: bytes | Script, content_type: str = "image/jpeg") -> str:
+    def publish(self, path: str, content: bytes | Script, content_type: str = "image/jpeg") -> str:
         """Put a file on the site, or whatever a script does; its address."""
         self._scripts[path] = content if callable(content) else ok_answer(content, content_type=content_type)
         return self.server.url.rstrip("/") + path

@@ -26,7 +26,7 @@ async def test_a_photo_is_downloaded_and_shown(service: Service, site: PhotoSite
     event = await ada.create_event()
     original = picture(content_type)
 
-    response = await add_photos(ada, event, url=site.has("/poster", original, content_type))
+    response = await add_photos(ada, event, url=site.publish("/poster", original, content_type))
 
     added = response.json()["data"]
     assert response.status_code == 201
@@ -47,7 +47,7 @@ async def test_a_photo_is_downloaded_and_shown(service: Service, site: PhotoSite
 async def test_photos_are_appended_and_the_first_stays_primary(service: Service, site: PhotoSite) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    url = site.has("/poster.jpg", picture())
+    url = site.publish("/poster.jpg", picture())
 
     first, second = [(await add_photos(ada, event, url=url)).json()["data"] for _ in range(2)]
 
@@ -60,7 +60,7 @@ async def test_a_downloaded_photo_has_lost_what_the_camera_noted(service: Servic
     ada = await service.organizer()
     original = picture(comment=b"at home")
 
-    added = (await add_photos(ada, await ada.create_event(), url=site.has("/a.jpg", original))).json()["data"]
+    added = (await add_photos(ada, await ada.create_event(), url=site.publish("/a.jpg", original))).json()["data"]
 
     assert b"at home" not in await read_photo(service, added["url"])
     assert frames(await read_photo(service, added["url"])) == frames(original)
@@ -69,7 +69,7 @@ async def test_a_downloaded_photo_has_lost_what_the_camera_noted(service: Servic
 async def test_photos_are_kept_in_s3_as_on_the_disk(in_s3: Settings) -> None:
     async with running_events(in_s3) as service, site_of(service) as site:
         ada = await service.organizer()
-        added = (await add_photos(ada, await ada.create_event(), url=site.has("/a.jpg", picture()))).json()["data"]
+        added = (await add_photos(ada, await ada.create_event(), url=site.publish("/a.jpg", picture()))).json()["data"]
 
         assert await read_photo(service, added["url"]) == picture()
         assert stored_files(service) == set()
@@ -81,7 +81,7 @@ async def test_a_photo_is_accepted_whatever_type_its_site_declares(
 ) -> None:
     ada = await service.organizer()
 
-    response = await add_photos(ada, await ada.create_event(), url=site.has("/photo", picture(), declared))
+    response = await add_photos(ada, await ada.create_event(), url=site.publish("/photo", picture(), declared))
 
     assert response.json()["data"]["key"].endswith(".jpg")
 
@@ -134,7 +134,7 @@ async def test_a_photo_for_an_event_the_caller_may_not_change_is_not_downloaded(
 ) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     event = await ada.create_event()
-    url = site.has("/a.jpg", picture())
+    url = site.publish("/a.jpg", picture())
 
     assert (await add_photos(ben, event, url=url)).json()["code"] == "forbidden"
     assert (await add_photos(ben, {"id": 4711}, url=url)).json()["code"] == "not_found"
@@ -147,7 +147,7 @@ async def test_a_photo_for_an_event_the_caller_may_not_change_is_not_downloaded(
 async def test_photos_added_at_once_are_all_there(service: Service, site: PhotoSite) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    url = site.has("/a.jpg", picture())
+    url = site.publish("/a.jpg", picture())
 
     added = await asyncio.gather(*(add_photos(ada, event, url=url) for _ in range(8)))
 

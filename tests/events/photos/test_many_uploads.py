@@ -216,7 +216,7 @@ async def test_an_organizer_has_a_limited_processor_time_for_decoding(
 
     first = await attach(eve, hers, key)
     second = await attach(eve, hers, key, other_key)
-    fetched = await add_photos(eve, hers, url=site.has("/a.jpg", picture()))
+    fetched = await add_photos(eve, hers, url=site.publish("/a.jpg", picture()))
     other = await attach(ada, event, await upload(service, ada))
 
     assert first.status_code == other.status_code == 200

@@ -40,7 +40,7 @@ async def test_an_event_shows_50_photos_at_most(service: Service, site: PhotoSit
     ada = await service.organizer()
     event = await full_event(service, ada)
 
-    for source in ({"url": site.has("/a.jpg", picture())}, {"key": await upload(service, ada)}):
+    for source in ({"url": site.publish("/a.jpg", picture())}, {"key": await upload(service, ada)}):
         refusal = await add_photos(ada, event, **source)
         assert (refusal.status_code, refusal.json()["code"]) == (422, "too_many_photos")
     assert site.request_count == 0
@@ -59,7 +59,7 @@ async def test_an_organizer_with_too_many_unused_photos_cannot_add_more(service:
         count=MAX_IDLE_PHOTOS,
     )
 
-    refusal = await add_photos(ada, event, url=site.has("/a.jpg", picture()))
+    refusal = await add_photos(ada, event, url=site.publish("/a.jpg", picture()))
 
     assert (refusal.status_code, refusal.json()["code"]) == (422, "too_many_uploads")
     assert stored_files(service) == set()

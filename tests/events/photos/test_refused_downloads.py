@@ -27,7 +27,7 @@ async def test_an_internal_address_is_refused_without_a_request_also_behind_a_re
     for host in HOSTILE:
         with subtests.test(host=host):
             target = f"http://{host}/secret.jpg"
-            url = site.has("/away", redirecting_script(target)) if redirected else target
+            url = site.publish("/away", redirecting_script(target)) if redirected else target
 
             [message] = failing_fields(await add_photos(ada, event, url=url))["url"]
 
@@ -79,7 +79,7 @@ async def test_a_fault_of_the_site_is_named_in_the_refusal(
     ada = await service.organizer()
     event = await ada.create_event()
     for path in ("/a", "/b", "/c", "/d"):
-        url = site.has(path, script)
+        url = site.publish(path, script)
 
     assert failing_fields(await add_photos(ada, event, url=url))["url"][0].startswith(message)
     await nothing_is_left(service, ada, event)
@@ -101,7 +101,7 @@ async def test_a_download_that_is_no_photo_is_refused_with_the_reason(
     ada = await service.organizer()
     event = await ada.create_event()
 
-    assert failing_fields(await add_photos(ada, event, url=site.has("/a", content, declared)))["url"][0].startswith(
+    assert failing_fields(await add_photos(ada, event, url=site.publish("/a", content, declared)))["url"][0].startswith(
         message
     )
     await nothing_is_left(service, ada, event)

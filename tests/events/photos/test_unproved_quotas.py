@@ -135,7 +135,7 @@ async def test_downloaded_photos_count_towards_the_limit(service: Service, site:
     event = await eve.create_event()
     assert await count_allowed_uploads(eve, 1, MAX_IDLE_FILES) == MAX_IDLE_FILES
 
-    answer = await eve.post(f"/api/events/{event['id']}/photos", {"url": site.has("/a.jpg", picture())})
+    answer = await eve.post(f"/api/events/{event['id']}/photos", {"url": site.publish("/a.jpg", picture())})
 
     assert (answer.status_code, answer.json()["code"]) == (422, "too_many_uploads")
     assert stored_files(service) == set()

@@ -133,4 +133,4 @@ async def test_an_organizer_can_have_a_limited_number_of_photos_and_uploads(serv
 
     assert quota(await ada.post("/api/uploads/presign", UPLOAD)) == ("photos", 2)
     async with site_of(service) as site:
-        assert quota(await add_photos(ada, event, url=site.has("/a.jpg", picture()))) == ("photos", 2)
+        assert quota(await add_photos(ada, event, url=site.publish("/a.jpg", picture()))) == ("photos", 2)

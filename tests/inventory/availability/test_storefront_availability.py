@@ -96,7 +96,7 @@ async def test_a_change_in_one_process_is_soon_in_the_storefront_answers_of_othe
 ) -> None:
     pool = await shop.golden()
     async with running_inventory(settings) as second:
-        other_process = shop.through(second)
+        other_process = shop.at_service(second)
         assert (await other_process.storefront()).json()["variants"][SINGLE] == 50
 
         await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
@@ -110,7 +110,7 @@ async def test_a_change_in_one_process_is_soon_in_the_storefront_answers_of_othe
 async def test_an_answer_of_a_storefront_is_never_older_than_an_earlier_one(shop: Shop, settings: Settings) -> None:
     pool = await shop.golden()
     async with running_inventory(settings) as second:
-        other_process = shop.through(second)
+        other_process = shop.at_service(second)
         seen = 50
         for left in range(49, 19, -1):
             await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)

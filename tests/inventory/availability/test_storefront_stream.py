@@ -228,7 +228,7 @@ async def test_a_change_made_in_another_instance_arrives(shop: Shop, inventory: 
     pool = await shop.golden()
     async with running_inventory(settings) as second, read_stream(inventory.app, await stream_url(shop)) as reader:
         await reader.next()
-        change = await shop.through(second).call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
+        change = await shop.at_service(second).call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
         event = await reader.next()
 
     assert event["id"] == str(change["version"])

@@ -24,7 +24,9 @@ class MerchantAtPlatform(Admin):
 
     async def confirm(self, question: httpx2.Response, page: str, **button: str) -> httpx2.Response:
         """Send the form of a page that asks whether the merchant is sure."""
-        return await self.http.post(self.at(page), data={**hidden_fields(question), **button}, headers=SAME_SITE)
+        return await self.http.post(
+            self.address_of(page), data={**hidden_fields(question), **button}, headers=SAME_SITE
+        )
 
 
 def hidden_fields(page: httpx2.Response) -> dict[str, str]:
@@ -51,4 +53,4 @@ async def upload_spreadsheet(merchant: MerchantAtPlatform, content: bytes, kind:
     token = hidden_field(await merchant.get(SPREADSHEETS_PATH), "token")
     fields = {"token": token, "kind": kind, "mode": "set", "reason": "", "text": ""}
     files = {"file": ("stock.csv", content, "text/csv")}
-    return await merchant.http.post(merchant.at(SPREADSHEETS_PATH), data=fields, files=files, headers=SAME_SITE)
+    return await merchant.http.post(merchant.address_of(SPREADSHEETS_PATH), data=fields, files=files, headers=SAME_SITE)

@@ -50,19 +50,19 @@ class Admin:
         assert begun.status_code == 303, begun.text
         return self
 
-    def at(self, path: str) -> str:
+    def address_of(self, path: str) -> str:
         """The address of a page in the frame, as links have it."""
         return f"{path}{'&' if '?' in path else '?'}{urlencode({'shop': self.domain})}"
 
     async def get(self, path: str = "/console") -> httpx2.Response:
         """Follow a link in the frame."""
-        return await self.http.get(self.at(path))
+        return await self.http.get(self.address_of(path))
 
     async def send(self, page: str, action: str = "", **fields: str) -> httpx2.Response:
         """Open a page in the frame, and send its form with these fields, and with its hidden ones."""
         form_page = await self.get(page)
         tokens = {name: value for name in ("token", "once") if (value := hidden_field(form_page, name))}
-        return await self.http.post(self.at(action or page), data={**tokens, **fields}, headers=SAME_SITE)
+        return await self.http.post(self.address_of(action or page), data={**tokens, **fields}, headers=SAME_SITE)
 
     def policy(self, answer: httpx2.Response) -> str:
         """Who may show an answer in a frame."""

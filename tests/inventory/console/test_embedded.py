@@ -95,8 +95,8 @@ async def test_an_error_in_the_admin_keeps_its_look_its_navigation_and_a_way_bac
         assert error.status_code == status
         assert '<body class="console in-admin"' in error.text
         assert "<s-app-nav>" in error.text
-        assert f'<a href="{admin.at("/console/holds")}"' in error.text
-        assert f'<a class="button" href="{admin.at("/console")}">Go to the start page</a>' in error.text
+        assert f'<a href="{admin.address_of("/console/holds")}"' in error.text
+        assert f'<a class="button" href="{admin.address_of("/console")}">Go to the start page</a>' in error.text
         assert bridge(error) == bridge(page)
 
 
@@ -294,7 +294,7 @@ async def test_pools_are_listed_with_what_can_be_sold(platform_source: PlatformS
         assert "<b>Honig" not in page.text
         # What the platform's script shows around the frame.
         assert '<ui-title-bar title="Pools"></ui-title-bar>' in page.text
-        assert f'<s-app-nav>\n  <a href="{html.escape(admin.at("/console"))}" rel="home">' in page.text
+        assert f'<s-app-nav>\n  <a href="{html.escape(admin.address_of("/console"))}" rel="home">' in page.text
         text = main_text(page)
         assert "<b>Honig</b> Packungen hinzufügen 1.050 Einheiten verfügbar" in text
         assert "knapp" in text.partition("Einheiten verfügbar")[2]

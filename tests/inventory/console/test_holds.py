@@ -20,9 +20,9 @@ async def test_a_hold_is_shown_and_released_once(merchant: MerchantAtPlatform) -
     assert "<b>Honey" not in page.text
     assert "<i>cart" not in page.text
     path = f"/console/pools/{pool['id']}"
-    assert f'href="{merchant.at(path)}"' in page.text
+    assert f'href="{merchant.address_of(path)}"' in page.text
     assert "An agent put 12 jars on hold · then 12 on hold" in main_text(await merchant.get(path))
-    assert (done.status_code, done.headers["location"]) == (303, merchant.at(PATH))
+    assert (done.status_code, done.headers["location"]) == (303, merchant.address_of(PATH))
     assert (await merchant.shop.call("get_pool", pool_id=pool["id"]))["held"] == 0
     assert (await merchant.shop.entries())[0]["actor"] == "staff"
     assert "Nothing is on hold. Agents and programs can put stock on hold" in main_text(await merchant.get(PATH))

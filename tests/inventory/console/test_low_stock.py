@@ -20,7 +20,7 @@ async def test_pools_at_their_limit_are_shown_with_how_long_they_last(merchant: 
     assert "<b>Honey</b> 10 jars can be sold low at 10 Days left: about 5 days 2 jars a day" in main_text(page)
     assert "Tea" not in main_text(page)
     assert "<b>Honey" not in page.text
-    assert f'href="{merchant.at(path)}"' in page.text
+    assert f'href="{merchant.address_of(path)}"' in page.text
 
 
 async def test_goods_are_added_to_a_pool_that_runs_low_with_what_happened_chosen(merchant: MerchantAtPlatform) -> None:
@@ -48,7 +48,7 @@ async def test_a_shop_without_pools_is_led_to_make_some(merchant: MerchantAtPlat
     page = await merchant.get(PATH)
 
     assert "You have no pools yet." in main_text(page)
-    assert f'href="{merchant.at("/console/suggestions")}"' in page.text
+    assert f'href="{merchant.address_of("/console/suggestions")}"' in page.text
 
 
 async def test_the_pool_closest_to_its_limit_is_named_if_no_pool_is_low(merchant: MerchantAtPlatform) -> None:

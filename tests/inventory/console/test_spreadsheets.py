@@ -39,7 +39,9 @@ async def test_an_import_is_previewed_and_then_done(merchant: MerchantAtPlatform
     assert "<b>Lids" not in preview.text
     assert await merchant.shop.on_hand(jars) == 50
     form = {**hidden_fields(preview), "text": text, "sure": "yes"}
-    done = [await merchant.http.post(merchant.at(SPREADSHEETS_PATH), data=form, headers=SAME_SITE) for _ in range(2)]
+    done = [
+        await merchant.http.post(merchant.address_of(SPREADSHEETS_PATH), data=form, headers=SAME_SITE) for _ in range(2)
+    ]
     head = "Spreadsheets Imported 1 new row · 1 changed row"
     assert [main_text(page).startswith(head) for page in done] == [True, True]
     entries = await merchant.shop.entries(kinds=["import"])

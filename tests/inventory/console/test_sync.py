@@ -118,7 +118,7 @@ async def test_a_comparison_shows_what_is_different_and_then_handles_it(merchant
     assert "<b>Honey" not in preview.text
     assert await merchant_with_pool.shop.on_hand(merchant_with_pool.at_platform.pool_id) == 50
     done = await merchant_with_pool.confirm(preview, PATH, sure="yes")
-    assert (done.status_code, done.headers["location"]) == (303, merchant_with_pool.at(PATH))
+    assert (done.status_code, done.headers["location"]) == (303, merchant_with_pool.address_of(PATH))
     await merchant_with_pool.at_platform.sync_due()
     assert await merchant_with_pool.shop.on_hand(merchant_with_pool.at_platform.pool_id) == 74
     assert "There is nothing to do." in main_text(await merchant_with_pool.send(PATH, do="reconcile", **form))
@@ -207,7 +207,7 @@ async def test_a_number_that_was_changed_in_the_shop_can_be_kept_with_a_correcti
     assert "50 → 62 jars (12 more)." in main_text(preview)
     assert "Your shop will then show 62, 10 and 5." in main_text(preview)
     assert (untouched, await merchant_with_pool.shop.on_hand(scene.pool_id)) == (50, 62)
-    assert (done.status_code, done.headers["location"]) == (303, merchant_with_pool.at(PATH))
+    assert (done.status_code, done.headers["location"]) == (303, merchant_with_pool.address_of(PATH))
     await scene.end_push_pause()
     await scene.sync_due()
     assert scene.levels() == (62, 10, 5)

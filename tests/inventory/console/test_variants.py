@@ -36,7 +36,7 @@ async def test_linking_shows_the_numbers_first_and_then_does_it(merchant: Mercha
     assert "Honey jars · 12-pack not sold 4" in text
     assert await units(merchant, id) == {}
     done = await merchant.confirm(preview, path, sure="keep_pool")
-    assert (done.status_code, done.headers["location"]) == (303, merchant.at(path))
+    assert (done.status_code, done.headers["location"]) == (303, merchant.address_of(path))
     assert await units(merchant, id) == {SINGLE: 1, SIX_PACK: 6, TWELVE_PACK: 12}
     assert await merchant.shop.on_hand(id) == 50
     # A second click is the same click.

@@ -86,7 +86,7 @@ async def test_a_test_is_sent_and_stands_in_the_list_with_its_answer(
     sent = await merchant.send(path_of(program), do="test")
     [message] = await program.messages()
 
-    assert sent.headers["location"] == merchant.at(f"{path_of(program)}?done=test")
+    assert sent.headers["location"] == merchant.address_of(f"{path_of(program)}?done=test")
     assert message.type == "ping"
     assert "Delivered" in main_text(await merchant.get(path_of(program)))
     page = main_text(await merchant.get(f"{path_of(program)}/messages/{message.id}"))
@@ -110,7 +110,7 @@ async def test_a_message_that_failed_is_shown_with_its_attempt_and_sent_again(
     assert "Your program answered with the status 500." in main_text(page)
     assert "stock.changed" in main_text(page)
     assert "Nothing has been delivered since" in listed
-    assert again.headers["location"] == merchant.at(f"{path}?done=resend")
+    assert again.headers["location"] == merchant.address_of(f"{path}?done=resend")
     assert [received.id for received in program.receiver.received] == [message.id] * 2
     assert "Nothing has been delivered since" not in main_text(await merchant.get(PAGE))
 

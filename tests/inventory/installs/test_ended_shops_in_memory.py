@@ -30,7 +30,7 @@ async def shop(scene: PlatformScene) -> Shop:
 async def other_process(scene: PlatformScene, shop: Shop) -> AsyncIterator[Shop]:
     """The shop at another process, which has shown its numbers too."""
     async with running_inventory(scene.inventory.settings) as second:
-        other_shop = shop.through(second)
+        other_shop = shop.at_service(second)
         assert await numbers(other_shop) == 50
         yield other_shop
 

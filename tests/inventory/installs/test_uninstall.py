@@ -178,7 +178,7 @@ async def test_an_uninstall_received_twice_is_done_once(scene: PlatformScene, sh
     await uninstall_app(scene, shop)
     await uninstall_app(scene, shop)
 
-    assert not KEY_PATTERN.search(str(await scene.inventory.everything()))
+    assert not KEY_PATTERN.search(str(await scene.inventory.all_rows()))
     assert (await scene.row("uninstalled_at is not null")) == (True,)
 
 
@@ -263,12 +263,12 @@ async def test_a_shop_that_the_platform_forgot_to_delete_is_deleted_after_30_day
 async def test_requests_about_customers_are_answered_and_change_nothing(
     scene: PlatformScene, shop: Shop, topic: str
 ) -> None:
-    before = await scene.inventory.everything()
+    before = await scene.inventory.all_rows()
 
     answer = await deliver(shop, topic, {"shop_domain": DOMAIN, "customer": {"id": 1, "email": "ada@example.com"}})
 
     assert answer.status_code == 200
-    assert await scene.inventory.everything() == before
+    assert await scene.inventory.all_rows() == before
 
 
 async def tables(inventory: Inventory) -> list[tuple[str, str]]:

@@ -72,7 +72,7 @@ async def test_a_delivery_that_fails_is_tried_again_after_pauses_that_grow(scene
         assert (handled, due) == (False, True)
         pauses.append(pause)
         errors.append(error)
-        await scene.again()
+        await scene.deliver_again()
 
     assert [0.5 < pauses[0] <= 1, 1.5 < pauses[1] <= 2, 190 < pauses[2] <= 200] == [True] * 3
     assert errors == ["ValueError: no such line", "The platform is away.", "Busy."]
@@ -84,7 +84,7 @@ async def test_a_delivery_that_always_fails_is_parked_and_can_be_tried_again(sce
     scene.faults = [PlatformUnreachable("The platform is away.") for _ in range(MAX_ATTEMPTS)]
     await scene.receive("w1")
     for _ in range(MAX_ATTEMPTS + 2):
-        await scene.again()
+        await scene.deliver_again()
 
     assert len(scene.handled) == MAX_ATTEMPTS
     assert (await scene.row())[:2] == (False, False)
@@ -162,7 +162,7 @@ async def test_a_delivery_whose_process_died_is_due_again_after_the_lease(scene:
 
     assert await handle_all(scene.handling) == 0
     assert 0 < (await scene.row())[2] <= LEASE_SECONDS
-    await scene.again()
+    await scene.deliver_again()
     assert (await scene.row())[0] is True
 
 

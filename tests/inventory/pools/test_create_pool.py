@@ -67,12 +67,12 @@ async def test_the_variants_of_a_new_pool_are_in_the_storefront_at_once(shop: Sh
 @pytest.mark.parametrize("name", ["Honey jars", "HONEY JARS", "honey jars"])
 async def test_a_name_that_differs_in_case_only_is_taken(shop: Shop, inventory: Inventory, name: str) -> None:
     await shop.golden()
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     refused = await shop.refused("create_pool", name=name)
 
     assert refused["code"] == "name_taken"
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 @pytest.mark.parametrize(("first", "second"), [("Äpfel", "äpfel"), ("ÉCLAIRS", "Éclairs"), ("ΜΕΛΙ", "μελι")])
@@ -129,12 +129,12 @@ async def test_concurrent_pools_with_one_name_create_only_one(shop: Shop) -> Non
 async def test_an_invalid_field_of_a_new_pool_is_named_and_creates_no_pool(
     shop: Shop, inventory: Inventory, fields: dict[str, Any], blamed: str
 ) -> None:
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     refused = await shop.refused("create_pool", **fields)
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", [blamed])
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_a_first_quantity_needs_the_scope_to_write_quantities(inventory: Inventory) -> None:

@@ -90,13 +90,13 @@ async def test_a_variant_that_draws_on_another_pool_only_is_not_found(
 ) -> None:
     pool = await shop.pool(50, members=[LINK])
     await shop.pool(50, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     refused = await shop.refused(tool, pool_id=pool["id"], **arguments)
 
     assert (refused["code"], SINGLE in refused["message"]) == ("not_found", True)
     assert SIX_PACK not in refused["message"]
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 @pytest.mark.parametrize(
@@ -119,12 +119,12 @@ async def test_an_invalid_change_of_members_is_named_and_changes_nothing(
     shop: Shop, inventory: Inventory, tool: str, arguments: dict[str, Any], blamed: str
 ) -> None:
     pool = await shop.golden()
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     refused = await shop.refused(tool, pool_id=pool["id"], **arguments)
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", [blamed])
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_a_call_links_250_variants(shop: Shop) -> None:

@@ -84,10 +84,10 @@ async def test_a_name_of_another_pool_is_refused_as_taken(shop: Shop) -> None:
 async def test_an_archived_pool_cannot_be_updated(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
     await shop.call("archive_pool", pool_id=pool["id"])
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     assert (await shop.refused("update_pool", pool_id=pool["id"], buffer=1))["code"] == "pool_not_active"
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_a_pool_of_another_shop_cannot_be_updated(shop: Shop, inventory: Inventory) -> None:

@@ -57,12 +57,12 @@ async def test_a_kit_is_sold_from_every_pool_it_draws_on(shop: Shop) -> None:
 
 async def test_a_kit_is_not_sold_if_one_of_its_pools_has_too_little(shop: Shop, inventory: Inventory) -> None:
     _, boxes = await kit(shop)
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     refused = await shop.refused("record_sale", variant_gid=SIX_PACK, quantity=4)
 
     assert (refused["code"], refused["pool_id"], refused["available"]) == ("not_enough_stock", boxes, 3)
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_a_hold_becomes_its_sale_in_one_step(shop: Shop, inventory: Inventory) -> None:
@@ -96,12 +96,12 @@ async def test_a_sale_of_more_than_its_hold_needs_available_units(shop: Shop, in
     pool = await shop.pool(50, buffer=10)
     mine = await hold_units(shop, pool_id=pool["id"], quantity=5)
     await hold_units(shop, pool_id=pool["id"], quantity=30)
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     refused = await shop.refused("record_sale", pool_id=pool["id"], quantity=11, hold_id=mine)
 
     assert (refused["code"], refused["available"], refused["requested"]) == ("not_enough_stock", 10, 11)
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
     await shop.call("record_sale", pool_id=pool["id"], quantity=10, hold_id=mine)
     assert await balances(shop, pool["id"]) == [(40, 30)]
 
@@ -161,12 +161,12 @@ async def test_a_hold_that_was_sold_is_not_sold_again(shop: Shop, inventory: Inv
     pool = await shop.pool(50)
     hold = await hold_units(shop, pool_id=pool["id"], quantity=6)
     await shop.call("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     refused = await shop.refused("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
 
     assert (refused["code"], refused["message"]) == ("hold_ended", f"Hold {hold} was sold.")
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_concurrent_sales_of_one_hold_are_done_once(shop: Shop, inventory: Inventory) -> None:

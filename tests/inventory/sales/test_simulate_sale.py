@@ -115,11 +115,11 @@ async def test_a_variant_that_draws_on_nothing_is_named(shop: Shop) -> None:
 
 async def test_a_simulated_sale_changes_nothing(shop: Shop, inventory: Inventory) -> None:
     await shop.golden()
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     await shop.call("simulate_sale", lines=lines(single=1, six=100))
 
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_a_simulated_sale_of_any_size_is_a_shortfall(shop: Shop) -> None:

@@ -76,14 +76,14 @@ async def test_every_number_column_of_pools_refuses_ambiguous_numbers(
     shop: Shop, inventory: Inventory, column: str
 ) -> None:
     await shop.pool(50, name="Jars")
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     for cell in ("1.000", "1E+03", "5.0"):
         text = f"name;{column}\nJars;{cell}\n"
         answer = await shop.refused("import_csv", kind="pools", text=text, dry_run=False)
         assert answer["errors"]["text"][0].startswith(f"line 2: {column}: ")
 
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 @pytest.mark.parametrize("column", ["units_per_sale", "pool_id"])
@@ -92,7 +92,7 @@ async def test_every_number_column_of_members_refuses_ambiguous_numbers(
 ) -> None:
     """Before, `1.000` units a sale were 1, and 50,000 of something became available."""
     await shop.pool(50_000, name="Honey", unit="g")
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     for cell in ("1.000", "1E+03", "5.0"):
         values = {"pool": "Honey", "variant_gid": SINGLE, "units_per_sale": "1000", column: cell}
@@ -100,7 +100,7 @@ async def test_every_number_column_of_members_refuses_ambiguous_numbers(
         answer = await shop.refused("import_csv", kind="members", text=text, dry_run=False)
         assert answer["errors"]["text"][0].startswith(f"line 2: {column}: ")
 
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 class OneNumber(Struct):

@@ -69,12 +69,12 @@ async def test_a_pool_is_imported_under_its_own_name_and_not_as_another(shop: Sh
 async def test_an_unchanged_exported_sheet_changes_nothing(shop: Shop, inventory: Inventory, kind: str) -> None:
     await shop.golden()
     text = await export_csv(shop, kind)
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     result = await shop.call("import_csv", kind=kind, text=text, dry_run=False)
 
     assert {row["outcome"] for row in result["rows"]} == {"unchanged"}
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_the_exported_sheets_of_one_shop_can_furnish_another(shop: Shop, inventory: Inventory) -> None:
@@ -109,7 +109,7 @@ async def test_a_row_with_the_id_of_its_pool_renames_it(shop: Shop) -> None:
 
 async def test_an_id_and_a_name_of_two_pools_are_refused(shop: Shop, inventory: Inventory) -> None:
     jars, lids = await shop.pool(50, name="Jars"), await shop.pool(9, name="Lids")
-    before = await inventory.everything()
+    before = await inventory.all_rows()
     conflict = f"line 2: pool_id: pool {jars['id']} is Jars, and Lids is another pool"
 
     for kind, text in (
@@ -122,7 +122,7 @@ async def test_an_id_and_a_name_of_two_pools_are_refused(shop: Shop, inventory: 
     twice = f"name,pool_id\nLids,{lids['id']}\nBoxes,{jars['id']}\nBoxes,\nJars,\n"
     refusal = await shop.refused("import_csv", kind="pools", text=twice, dry_run=False)
     assert [message[:7] for message in refusal["errors"]["text"]] == ["line 4:", "line 5:"]
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_an_unchanged_deficit_is_imported_as_it_was(shop: Shop, inventory: Inventory) -> None:
@@ -130,14 +130,14 @@ async def test_an_unchanged_deficit_is_imported_as_it_was(shop: Shop, inventory:
     pool = await shop.pool(0, name="Jars", allow_negative=True)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-5)
     text = await export_csv(shop, "pools")
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     same = await shop.call("import_csv", kind="pools", text=text, dry_run=False)
     other = await shop.refused("import_csv", kind="pools", text=text.replace("-5", "-4"), dry_run=False)
 
     assert (same["unchanged"], len(same["rows"])) == (1, 1)
     assert other["errors"] == {"text": ["line 2: quantity: must be at least 0, not -4"]}
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_an_old_sheet_does_not_undo_later_changes(shop: Shop, inventory: Inventory) -> None:
@@ -145,12 +145,12 @@ async def test_an_old_sheet_does_not_undo_later_changes(shop: Shop, inventory: I
     pools = [await shop.pool(50, name=name) for name in ("Jars", "Lids")]
     text = (await export_csv(shop, "pools")).replace(",50,", ",40,")
     await shop.call("adjust_pool_quantity", pool_id=pools[1]["id"], delta=-6)
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     refusal = await shop.refused("import_csv", kind="pools", text=text, dry_run=False)
 
     assert [message.split(":")[:2] for message in refusal["errors"]["text"]] == [["line 3", " version"]]
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 class Counted(Struct):

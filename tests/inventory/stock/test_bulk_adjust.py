@@ -20,14 +20,14 @@ async def test_a_bulk_adjustment_changes_all_pools_in_one_version(shop: Shop) ->
 
 async def test_one_line_that_does_not_fit_prevents_the_whole_adjustment(shop: Shop, inventory: Inventory) -> None:
     one, two = await shop.pool(10), await shop.pool(20)
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     refused = await shop.refused(
         "bulk_adjust", items=[{"pool_id": one["id"], "delta": -3}, {"pool_id": two["id"], "delta": -21}]
     )
 
     assert (refused["code"], refused["pool_id"]) == ("not_enough_stock", two["id"])
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_lines_of_one_pool_that_fit_one_by_one_but_not_together_are_refused(shop: Shop) -> None:

@@ -47,7 +47,7 @@ async def test_a_change_is_made_only_with_the_present_version(
 ) -> None:
     id = arguments.get("pool_id") or arguments["from_pool_id"]
     present = await version(scene, id)
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     for other in (present - 1, present + 1, 0):
         refused = await scene.refused(tool, **arguments, expected_version=other)
@@ -57,7 +57,7 @@ async def test_a_change_is_made_only_with_the_present_version(
             "version": present,
             "quantity": await scene.on_hand(id),
         }
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
     done = await scene.call(tool, **arguments, expected_version=present)
 
     assert done["version"] == await version(scene, id) > present
@@ -111,7 +111,7 @@ async def test_changes_in_two_processes_that_expect_the_same_version_succeed_onc
 ) -> None:
     seen = await version(scene, 1)
     async with running_inventory(settings) as second:
-        shops = [scene, scene.through(second)] * 10
+        shops = [scene, scene.at_service(second)] * 10
         answers = await asyncio.gather(
             *(shop.call("adjust_pool_quantity", pool_id=1, delta=-1, expected_version=seen) for shop in shops),
             return_exceptions=True,

@@ -111,12 +111,12 @@ async def test_a_dry_run_changes_nothing_and_notifies_no_reader(
     shared_scene: Shop, shared_inventory: Inventory, tool: str, arguments: dict[str, Any]
 ) -> None:
     storefront = await shared_scene.storefront()
-    before = await shared_inventory.everything()
+    before = await shared_inventory.all_rows()
 
     tried = await shared_scene.call(tool, **arguments, dry_run=True)
 
     assert tried["dry_run"] is True
-    assert await shared_inventory.everything() == before
+    assert await shared_inventory.all_rows() == before
     assert (await shared_scene.storefront()).json()["variants"] == storefront.json()["variants"]
     assert {entry["id"] for entry in tried.get("entries", [])} <= {None}
 
@@ -139,14 +139,14 @@ async def test_the_call_itself_answers_what_its_dry_run_answered(
 async def test_a_dry_run_is_refused_as_the_call_itself_is(
     shared_scene: Shop, shared_inventory: Inventory, tool: str, arguments: dict[str, Any], code: str
 ) -> None:
-    before = await shared_inventory.everything()
+    before = await shared_inventory.all_rows()
 
     tried = await shared_scene.refused(tool, **arguments, dry_run=True)
     refused = await shared_scene.refused(tool, **arguments, dry_run=False)
 
     assert tried == refused
     assert refused["code"] == code
-    assert await shared_inventory.everything() == before
+    assert await shared_inventory.all_rows() == before
 
 
 def versions(answer: Any) -> list[Any]:

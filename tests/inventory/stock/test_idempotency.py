@@ -86,12 +86,12 @@ async def test_a_repetition_answers_the_same_and_changes_nothing(
     scene: Shop, inventory: Inventory, tool: str, arguments: dict[str, Any]
 ) -> None:
     first = await scene.call(tool, **arguments, idempotency_key="K")
-    after = await inventory.everything()
+    after = await inventory.all_rows()
 
     again = await scene.call(tool, **arguments, idempotency_key="K")
 
     assert again == first
-    assert await inventory.everything() == after
+    assert await inventory.all_rows() == after
 
 
 @pytest.mark.parametrize(("tool", "arguments", "changes"), CALLS, ids=IDS)
@@ -99,12 +99,12 @@ async def test_the_same_key_with_other_arguments_is_refused(
     scene: Shop, inventory: Inventory, tool: str, arguments: dict[str, Any], changes: dict[str, Any]
 ) -> None:
     await scene.call(tool, **arguments, idempotency_key="K")
-    after = await inventory.everything()
+    after = await inventory.all_rows()
 
     refused = await scene.refused(tool, **{**arguments, **changes}, idempotency_key="K")
 
     assert refused["code"] == "idempotency_key_reused"
-    assert await inventory.everything() == after
+    assert await inventory.all_rows() == after
 
 
 @named
@@ -112,7 +112,7 @@ async def test_calls_with_one_key_at_once_from_two_processes_are_one_change(
     scene: Shop, inventory: Inventory, tool: str, arguments: dict[str, Any]
 ) -> None:
     async with running_inventory(inventory.settings) as second:
-        other = scene.through(second)
+        other = scene.at_service(second)
         entries = len(await scene.entries(limit=200))
         answers = await asyncio.gather(
             *(shop.call(tool, **arguments, idempotency_key="K") for _ in range(5) for shop in (scene, other))

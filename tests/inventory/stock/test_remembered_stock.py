@@ -87,9 +87,9 @@ async def test_stock_that_another_process_changed_is_read_again(settings: Settin
     await adjust(shop, pool["id"])
 
     async with running_inventory(settings) as other:
-        await adjust(shop.through(other), pool["id"])
+        await adjust(shop.at_service(other), pool["id"])
         await adjust(shop, pool["id"])
-        await shop.through(other).call("update_pool", pool_id=pool["id"], buffer=59)
+        await shop.at_service(other).call("update_pool", pool_id=pool["id"], buffer=59)
         refused = await shop.refused("hold_quantity", pool_id=pool["id"], quantity=1)
 
     assert refused["code"] == "not_enough_stock"

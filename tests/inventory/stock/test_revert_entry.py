@@ -49,12 +49,12 @@ async def test_an_entry_is_undone_once(shop: Shop, inventory: Inventory) -> None
     pool = await shop.pool(50)
     id = await last_entry(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-6)
     undone = await last_entry(shop, "revert_entry", entry_id=id)
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     refused = await shop.refused("revert_entry", entry_id=id)
 
     assert (refused["code"], refused["reverted_by"]) == ("already_reverted", undone)
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_entries_written_together_are_undone_together_whichever_is_named(shop: Shop) -> None:
@@ -107,12 +107,12 @@ async def test_an_addition_whose_units_are_gone_cannot_be_undone(shop: Shop, inv
     pool = await shop.pool(0)
     id = await last_entry(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=24, kind="restock")
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-20)
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     refused = await shop.refused("revert_entry", entry_id=id)
 
     assert (refused["code"], refused["available"], refused["requested"]) == ("not_enough_stock", 4, 24)
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_a_transfer_whose_units_are_gone_at_one_end_cannot_be_undone(shop: Shop) -> None:
