@@ -35,7 +35,7 @@ async def test_a_visitor_enters_the_draw_of_an_event_and_computes_its_order_agai
         assert await too_wide(page) == []
         assert await violations(page) == []
 
-        await draw.frozen()
+        await draw.freeze_in_log()
         await draw.draw()
         await draw.give_places()
         await service.wait_for_notices()

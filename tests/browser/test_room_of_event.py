@@ -64,7 +64,7 @@ async def test_a_guest_waits_is_let_in_and_registers(chromium: Browser, entrance
     await register(page, "ann@example.com")
 
     await expect(page.get_by_role("heading", name="We have received your registration.")).to_be_visible()
-    assert await entrance.guarded.registered() == {"ann@example.com"}
+    assert await entrance.guarded.registered_addresses() == {"ann@example.com"}
     await page.goto(entrance.event)
     await expect(page.locator("#to_waiting_room")).to_be_visible()
     await context.close()
@@ -81,7 +81,7 @@ async def test_a_guest_in_a_frame_stays_in_the_frame(chromium: Browser, entrance
 
     await expect(frame.get_by_role("heading", name="We have received your registration.")).to_be_visible()
     assert page.url.rstrip("/") == entrance.site
-    assert await entrance.guarded.registered() == {"ben@example.com"}
+    assert await entrance.guarded.registered_addresses() == {"ben@example.com"}
 
 
 async def test_an_open_page_follows_the_room(chromium: Browser, entrance: RoomScene) -> None:

@@ -111,7 +111,7 @@ async def test_a_key_reaches_the_data_of_its_own_shop_alone(scene: PlatformScene
     other = await scene.inventory.shop()
     pool = await other.pool(50)
 
-    assert (await shop.refused("get_pool", pool_id=pool["id"]))["code"] == "not_found"
+    assert (await shop.refusal("get_pool", pool_id=pool["id"]))["code"] == "not_found"
     assert (await shop.call("list_pools"))["pools"] == []
 
 

@@ -69,7 +69,7 @@ class RefusalScene:
             options["headers"] = {"Content-Type": "application/json", **options.get("headers", {})}
         return await self.ada.request(operation.method, path, content=content, **options)
 
-    def refused(self, response: httpx2.Response, operation: Operation | None = None) -> str:
+    def refusal_code(self, response: httpx2.Response, operation: Operation | None = None) -> str:
         """The code of a refusal that has the envelope, gives nothing away, and is documented."""
         assert 400 <= response.status_code < 500, (response.status_code, response.text[:300])
         assert response.headers["content-type"] == "application/json"

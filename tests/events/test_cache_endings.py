@@ -126,7 +126,7 @@ async def test_tokens_of_a_disconnected_app_are_refused_by_every_process_at_once
     scene: OAuthServerScene, other_process: Service
 ) -> None:
     another = await scene.register()
-    tokens = await scene.connected()
+    tokens = await scene.connect_app()
     answer = await scene.person.allow(another.query())
     others = (await another.redeem(answer["code"])).json()
     for token_set in (tokens, others):

@@ -92,7 +92,7 @@ class Shop:
             raise ToolRefusal(json.loads(result["content"][0]["text"]))
         return result["structuredContent"]
 
-    async def refused(self, tool: str, **arguments: Any) -> dict[str, Any]:
+    async def refusal(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """What a tool is refused with, which must be an answer an agent can act on."""
         with pytest.raises(ToolRefusal) as refused:
             await self.call(tool, **arguments)
@@ -123,9 +123,9 @@ class Shop:
 
     async def storefront(self, **headers: str) -> httpx2.Response:
         """What the shop's storefront is told, asked through the platform."""
-        return await self.http.get(f"/storefront/availability?{self.signed()}", headers=headers)
+        return await self.http.get(f"/storefront/availability?{self.signed_query()}", headers=headers)
 
-    def signed(self) -> str:
+    def signed_query(self) -> str:
         return signatures.sign_proxy_query(self.domain, client_secret(self.settings), time.time())
 
 

@@ -127,7 +127,7 @@ class PaymentScene:
         )
         return dict(rows)  # pyright: ignore[reportArgumentType]
 
-    def moved(self, kind: str) -> int:
+    def moved_amount(self, kind: str) -> int:
         """The sum of what the processor's books say was moved, such as `charge`, `refund`."""
         return sum(self.processor.books.moved(kind).values())
 

@@ -71,8 +71,8 @@ class PlatformScene:
         [(id,)] = await self.inventory.sql("select id from shops where domain = %(domain)s", domain=DOMAIN)
         return Shop(self.inventory.http, self.inventory.settings, id, DOMAIN, key)
 
-    async def installed(self, *scopes: str) -> Shop:
-        """The shop at the service, with the app, and a key that has these scopes."""
+    async def install_shop(self, *scopes: str) -> Shop:
+        """Install the app. Returns the shop at the service, with a key that has these scopes."""
         await self.install()
         shop = await self.shop()
         await self.inventory.regenerate(shop, *scopes)

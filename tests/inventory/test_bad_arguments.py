@@ -222,7 +222,7 @@ async def test_an_id_of_another_shop_is_not_found(shop: Shop, inventory: Invento
     other = await inventory.shop()
     before = await inventory.all_rows()
 
-    refused = await other.refused(tool, **ARGUMENTS[tool])
+    refused = await other.refusal(tool, **ARGUMENTS[tool])
 
     assert refused["code"] == "not_found"
     assert await inventory.all_rows() == before

@@ -49,7 +49,7 @@ class SocketClient:
         async with asyncio.timeout(20):
             return _status_and_length(await self._reader.readuntil(b"\r\n\r\n"))
 
-    async def closed(self, seconds: float = 20) -> bytes:
+    async def read_until_closed(self, seconds: float = 20) -> bytes:
         """What still arrives until the server closes the connection; fails when it does not close it."""
         async with asyncio.timeout(seconds):
             try:

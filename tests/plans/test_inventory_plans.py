@@ -216,7 +216,7 @@ class InventoryWork(running.PlanWork):
 
     async def ask_from_outside(self) -> None:
         """Ask as the storefront does, and as an agent."""
-        await self.get(f"/storefront/availability?{self.shop.signed()}")
+        await self.get(f"/storefront/availability?{self.shop.signed_query()}")
         self.recorder.doing = "POST /mcp"
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
         parameters = {"name": "get_pool", "arguments": {"pool_id": 1}}

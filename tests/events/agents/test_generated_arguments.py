@@ -73,7 +73,7 @@ class ServedAgents:
             sql.SQL(" union all ").join(rows)
         )
         self.tools: dict[str, Any] = {tool["name"]: tool for tool in self.rpc("tools/list")["result"]["tools"]}
-        self._stored = self.stored()
+        self._stored = self.digest_of_rows()
 
     def rpc(self, method: str, **params: Any) -> dict[str, Any]:
         response = self.http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
@@ -84,7 +84,7 @@ class ServedAgents:
         """What a call comes to; a refusal has no trace of our insides, and has changed nothing."""
         answer = self.rpc("tools/call", name=tool, arguments=arguments)
         # Nobody else writes there, so what was stored after the last call was stored before this one.
-        before, self._stored = self._stored, self.stored()
+        before, self._stored = self._stored, self.digest_of_rows()
         if "error" in answer or answer["result"]["isError"]:
             assert not LEAKS.search(json.dumps(answer, ensure_ascii=False)), answer
             assert self._stored == before
@@ -92,7 +92,7 @@ class ServedAgents:
             assert self._stored == before
         return answer
 
-    def stored(self) -> Any:
+    def digest_of_rows(self) -> Any:
         """A digest of every row there is."""
         return self._connection.execute(self._digest).fetchone()
 

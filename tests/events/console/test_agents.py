@@ -41,7 +41,7 @@ def undo_links(page: httpx2.Response) -> list[str]:
 
 async def agent_of(scene: OAuthServerScene) -> Agent:
     """The connected app, as an agent."""
-    return scene.agent(await scene.connected(scope="read_events write_events manage_keys"))
+    return scene.agent(await scene.connect_app(scope="read_events write_events manage_keys"))
 
 
 async def test_people_that_an_agent_registered_one_after_the_other_are_one_line(scene: OAuthServerScene) -> None:

@@ -36,7 +36,7 @@ async def disconnect(person: ConsentingPerson, app: str, **headers: str) -> http
 
 async def test_the_page_of_apps_says_in_plain_words_what_an_app_may_do(scene: OAuthServerScene) -> None:
     empty = await apps(scene.person)
-    await scene.connected(scope="read_events")
+    await scene.connect_app(scope="read_events")
 
     page = await apps(scene.person)
 
@@ -48,7 +48,7 @@ async def test_the_page_of_apps_says_in_plain_words_what_an_app_may_do(scene: OA
 
 
 async def test_the_page_of_apps_says_in_german_what_an_app_may_do(scene: OAuthServerScene) -> None:
-    await scene.connected(scope="read_events write_events")
+    await scene.connect_app(scope="read_events write_events")
     scene.person.http.headers["Accept-Language"] = "de"
 
     page = await apps(scene.person)
@@ -58,7 +58,7 @@ async def test_the_page_of_apps_says_in_german_what_an_app_may_do(scene: OAuthSe
 
 
 async def test_an_app_is_disconnected_after_a_question(scene: OAuthServerScene) -> None:
-    tokens = await scene.connected()
+    tokens = await scene.connect_app()
 
     question = await scene.person.http.get(f"/console/agents/disconnect?app={quote(scene.app.id, safe='')}")
     before = await scene.works(tokens)
@@ -72,7 +72,7 @@ async def test_an_app_is_disconnected_after_a_question(scene: OAuthServerScene) 
 
 
 async def test_apps_of_another_organizer_are_neither_shown_nor_disconnected(scene: OAuthServerScene) -> None:
-    tokens = await scene.connected()
+    tokens = await scene.connect_app()
     _, bob = await scene.other_organizer()
     page = f"/console/agents/disconnect?app={scene.app.id}"
 
@@ -85,7 +85,7 @@ async def test_apps_of_another_organizer_are_neither_shown_nor_disconnected(scen
 
 
 async def test_one_organizer_cuts_off_an_app_only_for_itself(scene: OAuthServerScene) -> None:
-    tokens = await scene.connected()
+    tokens = await scene.connect_app()
     _, bob = await scene.other_organizer()
     answer = await bob.allow(scene.app.query())
     theirs = issued_tokens(await scene.app.redeem(answer["code"]))
@@ -97,7 +97,7 @@ async def test_one_organizer_cuts_off_an_app_only_for_itself(scene: OAuthServerS
 
 
 async def test_a_form_of_another_site_disconnects_no_app(scene: OAuthServerScene) -> None:
-    tokens = await scene.connected()
+    tokens = await scene.connect_app()
 
     answer = await disconnect(scene.person, scene.app.id, **FOREIGN)
 
@@ -107,7 +107,7 @@ async def test_a_form_of_another_site_disconnects_no_app(scene: OAuthServerScene
 
 @pytest.mark.parametrize("app", ["", "x" * 501, "a\x00b", "no-such-app", "' or 1=1 --"])
 async def test_an_unknown_app_has_no_page(scene: OAuthServerScene, app: str) -> None:
-    tokens = await scene.connected()
+    tokens = await scene.connect_app()
 
     question = await scene.person.http.get(f"/console/agents/disconnect?app={quote(app)}")
     sent = await disconnect(scene.person, app)

@@ -113,7 +113,7 @@ async def test_a_stream_ends_as_soon_as_its_session_does(service: Service) -> No
         await service.database.transact(lambda tx: sessions.end(tx, ada.id))
 
         assert (await reader.next())["event"] == "signed_out"
-        await reader.closed()
+        await reader.wait_until_closed()
 
 
 async def test_a_stream_of_the_console_leads_to_sign_in_without_a_session(service: Service) -> None:

@@ -128,7 +128,7 @@ async def test_refusals_in_the_form_of_a_refund_are_in_german(shop: PaymentScene
         "Geben Sie einen Betrag ein, zum Beispiel 12.50.",
         "Geben Sie einen Betrag ein, der mehr als 0 ist und höchstens das, was von der Zahlung übrig ist: 12,00 €.",
     )
-    assert shop.moved("refund") == 0
+    assert shop.moved_amount("refund") == 0
 
 
 async def test_refusals_in_the_form_of_a_new_organizer_are_in_german(service: Service) -> None:

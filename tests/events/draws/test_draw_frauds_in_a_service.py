@@ -36,7 +36,7 @@ async def draw(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
 
 async def finish(draw: EventDraw, directory: Path) -> Forger:
     """Freeze, draw and give the places as the service does."""
-    await draw.frozen()
+    await draw.freeze_in_log()
     await draw.draw()
     await draw.give_places()
     await seal_logs(draw.service)

@@ -37,7 +37,7 @@ async def test_a_person_who_registers_before_the_event_opens_gets_the_drawn_plac
     await draw.enter("ann")  # one entry an address
     assert await draw.statuses(*PEOPLE) == 7 * [PENDING]
     assert await draw.freeze(), "the list was frozen before the log was sealed"
-    await draw.frozen()
+    await draw.freeze_in_log()
     assert not await draw.freeze()
     await draw.enter_late("late")
     await draw.give_places()
@@ -171,7 +171,7 @@ async def test_a_freeze_that_is_sealed_before_the_round_counts_though_its_transa
 
 async def test_an_event_that_is_cancelled_before_its_draw_rejects_all_entries(draw: EventDraw) -> None:
     await draw.enter(*PEOPLE)
-    await draw.frozen()
+    await draw.freeze_in_log()
     await draw.ada.delete(draw.path)
     await draw.draw()
     await draw.give_places()
@@ -184,7 +184,7 @@ async def test_an_event_that_is_cancelled_before_its_draw_rejects_all_entries(dr
 async def test_tickets_of_people_who_left_stay_in_the_list_and_are_passed_over(draw: EventDraw) -> None:
     await draw.enter(*PEOPLE)
     await draw.ada.delete(draw.polls["bob"])
-    await draw.frozen()
+    await draw.freeze_in_log()
     await draw.ada.delete(draw.polls["eve"])
     await draw.draw()
     people = await draw.service.run_sql("select user_id is null from event_entries order by ticket")
@@ -205,7 +205,7 @@ async def test_a_drawn_seat_that_has_to_be_paid_is_held_as_long_as_one_of_the_wa
     async with opening_event(service, monkeypatch, capacity=1, price=1500, pricing_mode="fixed") as draw:
         await draw.enter("ann", "bob")
         await service.run_sql("update registrations set amount_due = 1500")
-        await draw.frozen()
+        await draw.freeze_in_log()
         await draw.draw()
         await draw.give_places()
         held = await service.run_sql(
@@ -219,7 +219,7 @@ async def test_a_drawn_seat_that_has_to_be_paid_is_held_as_long_as_one_of_the_wa
 
 async def test_people_join_their_accounts_during_a_draw_and_keep_their_places(draw: EventDraw) -> None:
     await draw.enter(*PEOPLE)
-    await draw.frozen()
+    await draw.freeze_in_log()
     await draw.enter_late("late")
     find = "select id from users where email in ('cyd@example.com', 'late@example.com') order by email"
     ((giver,), (taker,)) = await draw.service.run_sql(find)
@@ -239,7 +239,7 @@ async def test_drawn_places_are_given_once_under_kills_and_by_two_processes(
 ) -> None:
     monkeypatch.setattr(placing, "DRAW_BATCH_SIZE", 2)
     await draw.enter(*PEOPLE)
-    await draw.frozen()
+    await draw.freeze_in_log()
     database, id, signature = draw.service.database, draw.event["id"], bytes.fromhex(ROUNDS[ROUND])
     now = draw.round_at + dt.timedelta(seconds=1)
     await database.transact(lambda tx: drawing.draw(tx, draw.subject, id, ROUND, signature, now), commit=False)
@@ -268,7 +268,7 @@ async def test_the_schema_holds_one_draw_and_no_place_before_it(draw: EventDraw)
     await run("update users set proved_at = now() where role = 'user'")
     with pytest.raises(psycopg.errors.CheckViolation):
         await run("update registrations set status = 'registered'")
-    await draw.frozen()
+    await draw.freeze_in_log()
     await draw.draw()
     for statement in (
         "update event_draws set signature = signature",

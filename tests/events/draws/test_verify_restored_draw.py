@@ -24,7 +24,7 @@ async def restored_draw(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> 
     ):
         await draw.enter(*PEOPLE)
         await confirm_entries(draw, "bob", "dan", "gus")
-        await draw.frozen()
+        await draw.freeze_in_log()
         await seal_logs(service)
         draw.restore()
         yield draw

@@ -90,4 +90,4 @@ async def test_registrations_with_and_without_keys_share_the_service_and_each_ge
     assert {answer.json()["code"] for answer in answers[20:25]} == {"idempotency_key_reused"}
     assert len(set(polls)) == 10
     assert (await scene.count())[2] == 21
-    assert await scene.stored() == 11
+    assert await scene.count_stored_answers() == 11

@@ -61,7 +61,7 @@ async def test_answers_older_than_a_day_are_deleted(scene: IdempotencyScene) -> 
         )
 
     assert await scene.service.database.transact(IDEMPOTENCY.forget_answers) == 1
-    assert await scene.stored() == 1
+    assert await scene.count_stored_answers() == 1
 
 
 # Secrets

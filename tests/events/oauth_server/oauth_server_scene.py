@@ -103,8 +103,8 @@ class OAuthServerScene:
         self.person = person
         self.app = app
 
-    async def connected(self, **changes: str | None) -> dict[str, Any]:
-        """The tokens of the client, which the organizer has allowed something."""
+    async def connect_app(self, **changes: str | None) -> dict[str, Any]:
+        """Let the organizer allow the app something. Returns its tokens."""
         answer = await self.person.allow(self.app.query(**changes))
         return issued_tokens(await self.app.redeem(answer["code"]))
 

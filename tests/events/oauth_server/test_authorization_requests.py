@@ -170,7 +170,7 @@ async def test_parameters_of_other_standards_are_ignored(scene: OAuthServerScene
 async def test_known_scopes_are_granted_and_without_any_those_of_events(
     scene: OAuthServerScene, scope: str | None, granted: str
 ) -> None:
-    assert (await scene.connected(scope=scope))["scope"] == granted
+    assert (await scene.connect_app(scope=scope))["scope"] == granted
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]"])

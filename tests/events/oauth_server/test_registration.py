@@ -148,7 +148,7 @@ async def test_all_addresses_share_a_limit_of_clients_an_hour_and_each_has_a_par
 
 
 async def test_clients_unused_for_a_day_are_deleted(scene: OAuthServerScene) -> None:
-    await scene.connected()
+    await scene.connect_app()
     unused = await scene.register()
     fresh = await scene.register()
     await scene.service.run_sql(
@@ -162,7 +162,7 @@ async def test_clients_unused_for_a_day_are_deleted(scene: OAuthServerScene) -> 
 
 
 async def test_a_client_that_acted_for_a_person_is_kept_for_ninety_days_more(scene: OAuthServerScene) -> None:
-    await scene.connected()
+    await scene.connect_app()
     await scene.service.run_sql(
         "update oauth_grants set granted_at = now() - interval '89 days', expires_at = now() - interval '2 days'"
     )

@@ -27,7 +27,7 @@ async def keys(scene: OAuthServerScene) -> list[tuple[str]]:
 
 
 async def test_an_owner_who_says_not_mine_ends_connected_apps(scene: OAuthServerScene) -> None:
-    tokens = await scene.connected()
+    tokens = await scene.connect_app()
     ben, browser = await scene.other_organizer()
     code = (await browser.allow(scene.app.query()))["code"]
     await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=scene.ada.id)
@@ -44,7 +44,7 @@ async def test_an_owner_who_says_not_mine_ends_connected_apps(scene: OAuthServer
 
 
 async def test_an_owner_who_says_mine_keeps_connected_apps(scene: OAuthServerScene) -> None:
-    tokens = await scene.connected()
+    tokens = await scene.connect_app()
     await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=scene.ada.id)
     ada = Browser(scene.service)
     await ada.sign_in(ADA)
@@ -69,7 +69,7 @@ async def test_a_session_that_is_being_ended_cannot_make_a_key(scene: OAuthServe
 
 
 async def test_an_app_that_is_being_disconnected_makes_no_key_that_lasts(scene: OAuthServerScene) -> None:
-    agent = scene.agent(await scene.connected(scope=EVERY_SCOPE))
+    agent = scene.agent(await scene.connect_app(scope=EVERY_SCOPE))
 
     async with ending_transaction(scene.service) as this:
         await end_access(this.tx, scene.ada.id)
@@ -80,7 +80,7 @@ async def test_an_app_that_is_being_disconnected_makes_no_key_that_lasts(scene: 
 
 
 async def test_an_app_that_goes_on_makes_keys(scene: OAuthServerScene) -> None:
-    agent = scene.agent(await scene.connected(scope=EVERY_SCOPE))
+    agent = scene.agent(await scene.connect_app(scope=EVERY_SCOPE))
 
     await agent.call("create_api_key", name="Ticket machine")
 

@@ -216,7 +216,7 @@ async def test_the_stream_of_an_event_that_is_cancelled_ends(service: Service) -
         await reader.next()
         await ada.delete(f"/api/events/{event['id']}")
         last, end = await next_numbers(reader), await reader.next()
-        await reader.closed()
+        await reader.wait_until_closed()
 
     assert (last["data"]["status"], end["event"]) == ("cancelled", "end")
     assert "This event is cancelled." in last["data"]["html"]
@@ -231,7 +231,7 @@ async def test_the_stream_of_an_event_ends_when_it_begins(service: Service) -> N
         assert (await reader.next())["event"] == "changed"
         last = await reader.next()
         end = await reader.next()
-        await reader.closed()
+        await reader.wait_until_closed()
 
     assert (last["data"]["status"], end["event"]) == ("expired", "end")
 
@@ -288,7 +288,7 @@ async def test_an_address_with_many_streams_gives_room_to_others(settings: Setti
 
         assert [reader.status for reader in others] == [200] * 3
         for reader in crowd[1:]:
-            await reader.closed()
+            await reader.wait_until_closed()
         assert (await opened("203.0.113.1")).status == 503
         assert (await opened("198.51.100.9")).status == 503
 

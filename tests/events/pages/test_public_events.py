@@ -241,8 +241,8 @@ async def test_the_streams_of_an_event_end_when_it_becomes_a_draft(service: Serv
     async with read_stream(service.app, address) as reader, read_stream(service.app, f"{address}?lang=de") as other:
         await reader.next()
         await publish_event(ada, event, False)
-        await reader.closed()
-        await other.closed()
+        await reader.wait_until_closed()
+        await other.wait_until_closed()
         await publish_event(ada, event, False, title="Hidden event", capacity=71717)
         late = await service.http.get(address)
 

@@ -212,7 +212,7 @@ async def test_a_person_who_pays_for_a_removed_hold_reads_that_the_money_comes_b
     assert "What you have paid goes back to you in full" in page_text(returned)
     assert "goes back" not in page_text(looked)
     assert "€12.00 goes back to you." in page_text(arrived)
-    assert shop.moved("refund") == 1200
+    assert shop.moved_amount("refund") == 1200
 
 
 async def test_the_own_page_of_a_removed_registration_says_what_becomes_of_the_money(shop: PaymentScene) -> None:

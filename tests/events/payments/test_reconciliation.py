@@ -48,7 +48,7 @@ async def test_books_that_agree_have_no_differences_even_after_refunds(shop: Pay
     assert await differences(shop) == [], "a refund that is still to be made is no difference"
     await shop.work()
 
-    assert shop.moved("refund") == 500
+    assert shop.moved_amount("refund") == 500
     assert await differences(shop) == []
     assert (await compare_books(shop)).compared == 1
     assert await ann.status() == "registered"

@@ -40,7 +40,7 @@ async def test_a_crowd_at_two_processes_registers_as_many_as_were_released(setti
 
         assert set(answers) <= {303, 200, 403}, "stored, known already, or refused"
         used = await first.run_sql("select count(*) from queue_visitors where consumed_at is not null")
-        registered = await guarded.registered()
+        registered = await guarded.registered_addresses()
         assert len(registered) == used[0][0] <= await count_released(guarded) == 16
 
 
@@ -71,4 +71,4 @@ async def test_a_release_registers_at_most_one_person_in_any_order_of_requests(
                     },
                 )
                 assert answer.status_code == (202 if "token" in status else 403)
-        assert len(await guarded.registered()) <= await count_released(guarded)
+        assert len(await guarded.registered_addresses()) <= await count_released(guarded)

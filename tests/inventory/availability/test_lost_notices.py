@@ -26,7 +26,7 @@ class Storefront:
     @contextlib.asynccontextmanager
     async def open_at(cls, process: Process, shop: Shop) -> AsyncGenerator["Storefront"]:
         async with httpx2.AsyncClient(timeout=30) as http:
-            availability = (await http.get(f"{process.url}/storefront/availability?{shop.signed()}")).json()
+            availability = (await http.get(f"{process.url}/storefront/availability?{shop.signed_query()}")).json()
             async with http.stream("GET", availability["stream_url"]) as stream:
                 storefront = cls(stream.aiter_lines())
                 await storefront.next()

@@ -189,7 +189,7 @@ async def test_a_long_compressed_answer_is_decompressed_unchanged(shop: Shop) ->
         ]
         await shop.call("link_variants", pool_id=pool["id"], members=members)
 
-    packed = await shop.http.get(f"/storefront/availability?{shop.signed()}", headers={"accept-encoding": "gzip"})
+    packed = await shop.http.get(f"/storefront/availability?{shop.signed_query()}", headers={"accept-encoding": "gzip"})
     plain = await shop.storefront(**{"accept-encoding": "identity"})
 
     assert packed.headers["content-encoding"] == "gzip"
@@ -202,7 +202,7 @@ async def test_storefront_availability_through_a_real_server_is_the_same(
 ) -> None:
     pool = await shop.golden()
     with running_processes(inventory_url, tmp_path, 1, service="inventory") as (process,):
-        url = f"{process.url}/storefront/availability?{shop.signed()}"
+        url = f"{process.url}/storefront/availability?{shop.signed_query()}"
         async with httpx2.AsyncClient() as http:
             got, head = await http.get(url), await http.head(url)
             await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)

@@ -134,7 +134,7 @@ async def test_a_change_without_new_quantities_is_not_streamed_to_a_storefront(
         await reader.next()
         await shop.call("update_pool", pool_id=pool["id"], name="Honey")
         await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6, dry_run=True)
-        await shop.refused("adjust_pool_quantity", pool_id=pool["id"], delta=-51)
+        await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=-51)
         await (await inventory.shop()).golden()
         last = await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
 
@@ -253,7 +253,7 @@ async def test_a_change_in_one_process_is_streamed_by_another_until_that_stops(
     pool = await shop.golden()
     async with httpx2.AsyncClient(timeout=15) as http:
         with running_processes(inventory_url, tmp_path, 2, service="inventory") as (one, two):
-            availability = (await http.get(f"{one.url}/storefront/availability?{shop.signed()}")).json()
+            availability = (await http.get(f"{one.url}/storefront/availability?{shop.signed_query()}")).json()
             async with http.stream("GET", availability["stream_url"]) as stream:
                 assert stream.headers["content-type"] == "text/event-stream"
                 lines = stream.aiter_lines()

@@ -57,7 +57,7 @@ async def test_an_address_that_was_changed_is_refused(shop: Shop, changes: dict[
 
 async def test_an_address_without_a_token_is_refused(shop: Shop) -> None:
     assert await assert_refused(shop, f"/storefront/stream?shop={shop.domain}") == "invalid_stream_token"
-    assert await assert_refused(shop, f"/storefront/stream?{shop.signed()}") == "invalid_stream_token"
+    assert await assert_refused(shop, f"/storefront/stream?{shop.signed_query()}") == "invalid_stream_token"
 
 
 async def test_an_open_stream_outlives_the_expiry_of_its_address(

@@ -115,7 +115,7 @@ async def test_strangers_do_not_keep_the_merchant_from_the_streams_of_a_shop(
 
     assert (await agents(bounded_inventory, open_streams, shop, "198.51.100.1")).status == 200
 
-    await strangers[2].closed()
+    await strangers[2].wait_until_closed()
     assert "At most 6 streams of one tenant may be open." in refusal_of(
         await storefront(bounded_inventory, open_streams, shop, "203.0.113.1")
     )

@@ -35,7 +35,7 @@ async def test_a_merchant_sees_what_the_agent_wants_and_what_is_there_now(admin:
     pool = await own_shop.pool(15, name="Tea")
     await ask_first(admin, own_shop)
 
-    waiting = await own_shop.refused("set_pool_quantity", pool_id=pool["id"], quantity=12)
+    waiting = await own_shop.refusal("set_pool_quantity", pool_id=pool["id"], quantity=12)
 
     assert (waiting["code"], waiting["status"]) == ("approval_required", "waiting")
     assert await own_shop.on_hand(pool["id"]) == 15
@@ -51,7 +51,7 @@ async def test_a_merchant_sees_what_the_agent_wants_and_what_is_there_now(admin:
 async def test_stock_that_has_moved_since_is_shown_again_and_not_changed(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(15, name="Tea")
     await ask_first(admin, own_shop)
-    waiting = await own_shop.refused("adjust_pool_quantity", pool_id=pool["id"], delta=5)
+    waiting = await own_shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=5)
     path = f"/console/agents/requests/{waiting['request_id']}"
     before = seen_version((await admin.get(path)).text)
     command = SetPoolQuantity(pool_id=pool["id"], quantity=9)
@@ -69,7 +69,7 @@ async def test_stock_that_has_moved_since_is_shown_again_and_not_changed(admin: 
 async def test_a_daily_limit_holds_for_what_is_approved(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(15, name="Tea")
     await ask_first(admin, own_shop, daily_limit=3)
-    waiting = await own_shop.refused("adjust_pool_quantity", pool_id=pool["id"], delta=5)
+    waiting = await own_shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=5)
     path = f"/console/agents/requests/{waiting['request_id']}"
 
     refused = await admin.send(path, do="approve", seen=seen_version((await admin.get(path)).text))
@@ -136,7 +136,7 @@ async def test_every_tool_that_changes_something_waits_and_is_described_in_words
     }
 
     for tool, (arguments, _) in calls.items():
-        waiting = await own_shop.refused(tool, **arguments)
+        waiting = await own_shop.refusal(tool, **arguments)
         assert waiting["code"] == "approval_required", (tool, waiting)
 
     assert {*calls} == {operation.name for operation in OPERATIONS if not operation.mode.reads}

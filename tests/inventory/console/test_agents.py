@@ -154,7 +154,7 @@ async def test_a_call_that_changes_nothing_or_was_only_tried_is_not_listed(admin
     await shop.call("resume_pool", pool_id=pool["id"])
     await shop.call("pause_pool", pool_id=pool["id"], dry_run=True)
     await shop.call("import_csv", kind="pools", text="name\nJam\n")
-    await shop.refused("pause_pool", pool_id=10**9)
+    await shop.refusal("pause_pool", pool_id=10**9)
 
     assert main_text(await admin.get("/console/agents/done")) == before
 

@@ -58,7 +58,7 @@ async def test_merchants_are_mailed_in_the_language_of_their_last_sign_in(
 ) -> None:
     await add_merchant(inventory, shop, "ben@example.com")
     await Owner(inventory, "de").sign_in("ben@example.com")
-    await shop.refused("set_pool_quantity", **tea, quantity=12)
+    await shop.refusal("set_pool_quantity", **tea, quantity=12)
 
     texts = sorted(await request_mails(inventory))
 
@@ -68,7 +68,7 @@ async def test_merchants_are_mailed_in_the_language_of_their_last_sign_in(
 async def test_the_people_of_a_shop_are_mailed_what_its_agent_asks_for(
     inventory: Inventory, shop: Shop, tea: dict[str, Any]
 ) -> None:
-    waiting = await shop.refused("set_pool_quantity", **tea, quantity=12)
+    waiting = await shop.refusal("set_pool_quantity", **tea, quantity=12)
 
     assert await planned_mails(inventory) == [(EMAIL, 1)]
     [mail] = await request_mails(inventory)
@@ -82,7 +82,7 @@ async def test_many_requests_are_one_mail_with_the_first_five_and_how_many_more(
     inventory: Inventory, shop: Shop, tea: dict[str, Any]
 ) -> None:
     for delta in range(1, 9):
-        await shop.refused("adjust_pool_quantity", **tea, delta=delta)
+        await shop.refusal("adjust_pool_quantity", **tea, delta=delta)
 
     assert await planned_mails(inventory) == [(EMAIL, 1)]
     [mail] = await request_mails(inventory)
@@ -95,21 +95,21 @@ async def test_many_requests_are_one_mail_with_the_first_five_and_how_many_more(
 async def test_the_next_mail_about_a_credential_is_due_an_hour_after_the_one_before(
     inventory: Inventory, shop: Shop, tea: dict[str, Any]
 ) -> None:
-    await shop.refused("adjust_pool_quantity", **tea, delta=1)
+    await shop.refusal("adjust_pool_quantity", **tea, delta=1)
     passed = "update {} set {} = {} - interval '2 minutes' returning id"
     await inventory.sql(passed.format("agent_limits", "mail_at", "mail_at"))
     await inventory.sql(
         "update mails set ended_at = now(), outcome = 'sent' where kind = 'agent_requests' returning id"
     )
-    await shop.refused("adjust_pool_quantity", **tea, delta=2)
+    await shop.refusal("adjust_pool_quantity", **tea, delta=2)
 
     assert await planned_mails(inventory) == [(EMAIL, 59)]
-    await shop.refused("adjust_pool_quantity", **tea, delta=3)
+    await shop.refusal("adjust_pool_quantity", **tea, delta=3)
     assert await planned_mails(inventory) == [(EMAIL, 59)]
 
 
 async def test_requests_that_have_ended_are_not_mailed(inventory: Inventory, shop: Shop, tea: dict[str, Any]) -> None:
-    await shop.refused("adjust_pool_quantity", **tea, delta=1)
+    await shop.refusal("adjust_pool_quantity", **tea, delta=1)
     await inventory.sql(
         "update agent_requests set status = 'declined', slot = null, sealed = '', ended_at = now() returning id"
     )
@@ -118,12 +118,12 @@ async def test_requests_that_have_ended_are_not_mailed(inventory: Inventory, sho
 
 
 async def test_the_mails_can_be_turned_off_for_an_agent(inventory: Inventory, shop: Shop, tea: dict[str, Any]) -> None:
-    await shop.refused("adjust_pool_quantity", **tea, delta=1)
+    await shop.refusal("adjust_pool_quantity", **tea, delta=1)
     await limit(inventory, shop, mails_requests=False)
 
     assert await request_mails(inventory) == []
     await inventory.sql("update agent_limits set mail_at = null returning id")
-    await shop.refused("adjust_pool_quantity", **tea, delta=2)
+    await shop.refusal("adjust_pool_quantity", **tea, delta=2)
     assert len(await planned_mails(inventory)) == 1
 
 
@@ -135,7 +135,7 @@ async def test_mails_about_requests_go_to_proved_addresses_of_the_shop_alone(
     await inventory.sql("update merchants set proved_at = now() returning id")
     await add_merchant(inventory, shop, "cy@example.com")
 
-    await shop.refused("adjust_pool_quantity", **tea, delta=1)
+    await shop.refusal("adjust_pool_quantity", **tea, delta=1)
 
     assert await planned_mails(inventory) == [(EMAIL, 1)]
 
@@ -143,7 +143,7 @@ async def test_mails_about_requests_go_to_proved_addresses_of_the_shop_alone(
 async def test_a_merchant_who_no_longer_works_in_the_shop_gets_no_mail(
     inventory: Inventory, shop: Shop, tea: dict[str, Any]
 ) -> None:
-    await shop.refused("adjust_pool_quantity", **tea, delta=1)
+    await shop.refusal("adjust_pool_quantity", **tea, delta=1)
     await inventory.sql("update merchants set email = 'somebody-else@example.com' returning id")
 
     assert await request_mails(inventory) == []
@@ -154,7 +154,7 @@ async def test_a_mail_to_a_person_without_a_language_has_that_in_which_the_limit
 ) -> None:
     await limit(inventory, shop, language="de")
     await inventory.sql("update merchants set language = null returning id")
-    await shop.refused("adjust_pool_quantity", **tea, delta=1)
+    await shop.refusal("adjust_pool_quantity", **tea, delta=1)
 
     [mail] = await request_mails(inventory)
 

@@ -77,7 +77,7 @@ async def test_streams_of_a_shop_that_has_uninstalled_the_app_end_and_cannot_be_
 
         await uninstall_app(scene, shop)
 
-        await reader.closed()
+        await reader.wait_until_closed()
     assert is_unknown(await shop.http.get(url))
 
 
@@ -90,7 +90,7 @@ async def test_streams_end_within_seconds_also_where_the_announcement_was_lost(
 
         await scene.inventory.sql("update installs set uninstalled_at = now()")
 
-        await reader.closed()
+        await reader.wait_until_closed()
 
     async def unknown() -> bool:
         return is_unknown(await shop.storefront())
@@ -161,7 +161,7 @@ async def test_the_key_of_a_shop_that_uninstalled_is_refused_everywhere_and_its_
 
         await uninstall_app(scene, shop)
 
-        await agent.closed()
+        await agent.wait_until_closed()
 
     async def refused() -> bool:
         return (await other_process.ask("list_pools", {})).status_code == 401

@@ -76,7 +76,7 @@ class OrderScene:
 async def open_order_scene(platform_source: PlatformSource) -> AsyncGenerator[OrderScene]:
     """A scene, for as long as the block lasts."""
     async with open_platform_scene(platform_source) as stage:
-        shop = await stage.installed(*SCOPES)
+        shop = await stage.install_shop(*SCOPES)
         owner = stage.platform.shop(DOMAIN)
         owner.points = 100_000
         stage.platform.state.store.put(DOMAIN, owner)

@@ -34,7 +34,7 @@ async def test_returned_units_are_an_entry_of_their_own_kind(inventory: Inventor
     assert (sale["kind"], sale["delta"]) == ("sale", -15)
     assert (back["kind"], back["delta"], back["balance_after"]) == ("cancel", 6, 41)
     assert back["reason"] == f"Order #{order.id}: 1 of variant 1006 came back."
-    assert (await golden_shop.refused("revert_entry", entry_id=back["id"]))["code"] == "not_revertible"
+    assert (await golden_shop.refusal("revert_entry", entry_id=back["id"]))["code"] == "not_revertible"
 
 
 async def test_units_that_came_back_do_not_add_to_the_pace_of_their_pool(

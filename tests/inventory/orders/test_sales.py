@@ -73,7 +73,7 @@ async def test_a_sale_that_has_happened_is_never_refused_and_leaves_a_deficit(
     assert (pool["on_hand"], pool["held"], pool["available"]) == (-10, 10, 0)
     assert (await golden_shop.storefront()).json()["variants"] == {SINGLE: 0, SIX_PACK: 0, TWELVE_PACK: 0}
     await golden_shop.call("release_hold", hold_id=hold["hold"]["id"])
-    assert (await golden_shop.refused("adjust_pool_quantity", pool_id=1, delta=-1))["code"] == "not_enough_stock"
+    assert (await golden_shop.refusal("adjust_pool_quantity", pool_id=1, delta=-1))["code"] == "not_enough_stock"
 
 
 @pytest.mark.parametrize("put_away", ["pause_pool", "archive_pool"])

@@ -69,7 +69,7 @@ async def test_a_name_that_differs_in_case_only_is_taken(shop: Shop, inventory: 
     await shop.golden()
     before = await inventory.all_rows()
 
-    refused = await shop.refused("create_pool", name=name)
+    refused = await shop.refusal("create_pool", name=name)
 
     assert refused["code"] == "name_taken"
     assert await inventory.all_rows() == before
@@ -79,7 +79,7 @@ async def test_a_name_that_differs_in_case_only_is_taken(shop: Shop, inventory: 
 async def test_names_of_pools_are_compared_without_case_in_every_alphabet(shop: Shop, first: str, second: str) -> None:
     await shop.call("create_pool", name=first)
 
-    assert (await shop.refused("create_pool", name=second))["code"] == "name_taken"
+    assert (await shop.refusal("create_pool", name=second))["code"] == "name_taken"
 
 
 async def test_the_name_of_an_archived_pool_is_free_again(shop: Shop) -> None:
@@ -131,7 +131,7 @@ async def test_an_invalid_field_of_a_new_pool_is_named_and_creates_no_pool(
 ) -> None:
     before = await inventory.all_rows()
 
-    refused = await shop.refused("create_pool", **fields)
+    refused = await shop.refusal("create_pool", **fields)
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", [blamed])
     assert await inventory.all_rows() == before
@@ -152,4 +152,4 @@ async def test_a_name_of_a_pool_is_stored_without_the_spaces_around_it(shop: Sho
     """Two pools whose names look the same could not be told apart, nor could a spreadsheet."""
     await shop.call("create_pool", name="Honey jars")
 
-    assert (await shop.refused("create_pool", name=" Honey jars "))["code"] in {"name_taken", "validation_failed"}
+    assert (await shop.refusal("create_pool", name=" Honey jars "))["code"] in {"name_taken", "validation_failed"}

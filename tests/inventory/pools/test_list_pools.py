@@ -113,7 +113,7 @@ async def test_a_pool_that_goes_away_between_pages_shifts_none(shop_with_pools: 
 
 @pytest.mark.parametrize("limit", [0, 201, -1, "5", 1.5, True])
 async def test_a_limit_of_pools_below_1_or_above_200_is_refused(shop_with_pools: Shop, limit: Any) -> None:
-    refused = await shop_with_pools.refused("list_pools", limit=limit)
+    refused = await shop_with_pools.refusal("list_pools", limit=limit)
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["limit"])
 

@@ -92,7 +92,7 @@ async def test_a_variant_that_draws_on_another_pool_only_is_not_found(
     await shop.pool(50, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
     before = await inventory.all_rows()
 
-    refused = await shop.refused(tool, pool_id=pool["id"], **arguments)
+    refused = await shop.refusal(tool, pool_id=pool["id"], **arguments)
 
     assert (refused["code"], SINGLE in refused["message"]) == ("not_found", True)
     assert SIX_PACK not in refused["message"]
@@ -121,7 +121,7 @@ async def test_an_invalid_change_of_members_is_named_and_changes_nothing(
     pool = await shop.golden()
     before = await inventory.all_rows()
 
-    refused = await shop.refused(tool, pool_id=pool["id"], **arguments)
+    refused = await shop.refusal(tool, pool_id=pool["id"], **arguments)
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", [blamed])
     assert await inventory.all_rows() == before

@@ -59,7 +59,7 @@ async def test_a_kit_is_not_sold_if_one_of_its_pools_has_too_little(shop: Shop, 
     _, boxes = await kit(shop)
     before = await inventory.all_rows()
 
-    refused = await shop.refused("record_sale", variant_gid=SIX_PACK, quantity=4)
+    refused = await shop.refusal("record_sale", variant_gid=SIX_PACK, quantity=4)
 
     assert (refused["code"], refused["pool_id"], refused["available"]) == ("not_enough_stock", boxes, 3)
     assert await inventory.all_rows() == before
@@ -89,7 +89,7 @@ async def test_a_sale_of_less_than_its_hold_makes_the_rest_available(shop: Shop)
     await shop.call("record_sale", variant_gid=SIX_PACK, quantity=2, hold_id=hold)
 
     assert await balances(shop, pool["id"]) == [(38, 0)]
-    assert (await shop.refused("release_hold", hold_id=hold))["message"] == f"Hold {hold} was sold."
+    assert (await shop.refusal("release_hold", hold_id=hold))["message"] == f"Hold {hold} was sold."
 
 
 async def test_a_sale_of_more_than_its_hold_needs_available_units(shop: Shop, inventory: Inventory) -> None:
@@ -98,7 +98,7 @@ async def test_a_sale_of_more_than_its_hold_needs_available_units(shop: Shop, in
     await hold_units(shop, pool_id=pool["id"], quantity=30)
     before = await inventory.all_rows()
 
-    refused = await shop.refused("record_sale", pool_id=pool["id"], quantity=11, hold_id=mine)
+    refused = await shop.refusal("record_sale", pool_id=pool["id"], quantity=11, hold_id=mine)
 
     assert (refused["code"], refused["available"], refused["requested"]) == ("not_enough_stock", 10, 11)
     assert await inventory.all_rows() == before
@@ -110,7 +110,7 @@ async def test_units_held_for_others_or_in_the_buffer_are_not_sold(shop: Shop) -
     pool = await shop.pool(50, buffer=10)
     await hold_units(shop, pool_id=pool["id"], quantity=30)
 
-    refused = await shop.refused("record_sale", pool_id=pool["id"], quantity=11)
+    refused = await shop.refusal("record_sale", pool_id=pool["id"], quantity=11)
 
     assert (refused["code"], refused["available"]) == ("not_enough_stock", 10)
 
@@ -150,7 +150,7 @@ async def test_a_hold_of_which_less_is_there_is_sold_as_far_as_it_is_there(shop:
     )
     await inventory.sql("update shared_inventories set entries = 3, version = version + 1")
 
-    refused = await shop.refused("record_sale", pool_id=pool["id"], quantity=5, hold_id=hold)
+    refused = await shop.refusal("record_sale", pool_id=pool["id"], quantity=5, hold_id=hold)
     assert (refused["code"], refused["available"]) == ("not_enough_stock", 4)
     await shop.call("record_sale", pool_id=pool["id"], quantity=4, hold_id=hold)
 
@@ -163,7 +163,7 @@ async def test_a_hold_that_was_sold_is_not_sold_again(shop: Shop, inventory: Inv
     await shop.call("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
     before = await inventory.all_rows()
 
-    refused = await shop.refused("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
+    refused = await shop.refusal("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
 
     assert (refused["code"], refused["message"]) == ("hold_ended", f"Hold {hold} was sold.")
     assert await inventory.all_rows() == before
@@ -197,7 +197,7 @@ async def test_a_hold_past_its_expiry_is_not_sold_even_before_it_is_ended(shop: 
     hold = await hold_units(shop, pool_id=pool["id"], quantity=6)
     await inventory.sql("update holds set expires_at = now()")
 
-    refused = await shop.refused("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
+    refused = await shop.refusal("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
 
     assert (refused["code"], refused["message"]) == ("hold_ended", f"Hold {hold} has expired.")
 
@@ -206,7 +206,7 @@ async def test_a_hold_of_another_pool_does_not_become_the_sale(shop: Shop) -> No
     jars, lids = await shop.pool(50), await shop.pool(50)
     hold = await hold_units(shop, pool_id=jars["id"], quantity=6)
 
-    refused = await shop.refused("record_sale", pool_id=lids["id"], quantity=6, hold_id=hold)
+    refused = await shop.refusal("record_sale", pool_id=lids["id"], quantity=6, hold_id=hold)
 
     assert refused["errors"] == {"hold_id": [f"keeps stock of pool {jars['id']}, which this sale does not take from"]}
 
@@ -217,7 +217,7 @@ async def test_a_hold_of_another_shop_cannot_be_sold(shop: Shop, inventory: Inve
     hold = await hold_units(other, pool_id=theirs["id"], quantity=6)
     mine = await shop.pool(50)
 
-    refused = await shop.refused("record_sale", pool_id=mine["id"], quantity=6, hold_id=hold)
+    refused = await shop.refusal("record_sale", pool_id=mine["id"], quantity=6, hold_id=hold)
 
     assert refused["code"] == "not_found"
     assert await balances(other, theirs["id"]) == [(50, 6)]
@@ -227,13 +227,13 @@ async def test_a_hold_of_another_shop_cannot_be_sold(shop: Shop, inventory: Inve
 async def test_a_sale_names_a_pool_or_a_variant_but_not_both(shop: Shop, target: dict[str, Any]) -> None:
     await shop.golden()
 
-    refused = await shop.refused("record_sale", quantity=1, **target)
+    refused = await shop.refusal("record_sale", quantity=1, **target)
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["variant_gid"])
 
 
 async def test_a_variant_that_draws_on_no_pool_is_not_sold(shop: Shop) -> None:
-    refused = await shop.refused("record_sale", variant_gid=SINGLE, quantity=1)
+    refused = await shop.refusal("record_sale", variant_gid=SINGLE, quantity=1)
 
     assert (refused["code"], "link_variants" in refused["hint"]) == ("not_found", True)
 
@@ -242,7 +242,7 @@ async def test_an_archived_pool_sells_no_units(shop: Shop) -> None:
     pool = await shop.golden()
     await shop.call("archive_pool", pool_id=pool["id"])
 
-    assert (await shop.refused("record_sale", variant_gid=SIX_PACK, quantity=1))["code"] == "pool_not_active"
+    assert (await shop.refusal("record_sale", variant_gid=SIX_PACK, quantity=1))["code"] == "pool_not_active"
 
 
 async def test_a_sale_of_a_kit_expects_the_highest_version_of_its_pools(shop: Shop) -> None:
@@ -250,7 +250,7 @@ async def test_a_sale_of_a_kit_expects_the_highest_version_of_its_pools(shop: Sh
     await shop.call("adjust_pool_quantity", pool_id=jars, delta=1)
     before, present = [(await shop.call("get_pool", pool_id=id))["version"] for id in (boxes, jars)]
 
-    refused = await shop.refused("record_sale", variant_gid=SIX_PACK, quantity=1, expected_version=before)
+    refused = await shop.refusal("record_sale", variant_gid=SIX_PACK, quantity=1, expected_version=before)
 
     assert (refused["code"], refused["current"]["pool_id"], refused["current"]["version"]) == ("stale", jars, present)
     await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1, expected_version=present)

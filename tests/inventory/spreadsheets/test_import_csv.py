@@ -14,7 +14,7 @@ async def load(shop: Shop, text: str, kind: str = "pools", **options: Any) -> di
 
 async def refused_lines(shop: Shop, text: str, kind: str = "pools", **options: Any) -> list[tuple[int, str]]:
     """The lines for which an import is refused, and why."""
-    answer = await shop.refused("import_csv", **{"kind": kind, "text": text, "dry_run": False, **options})
+    answer = await shop.refusal("import_csv", **{"kind": kind, "text": text, "dry_run": False, **options})
     assert (answer["code"], list(answer["errors"])) == ("validation_failed", ["text"])
     lines = [re.fullmatch(r"line (\d+): (.+)", message) for message in answer["errors"]["text"]]
     return [(int(line[1]), line[2]) for line in lines if line]
@@ -158,7 +158,7 @@ async def test_a_cell_that_is_no_number_of_ours_is_refused(shop: Shop, cell: str
 
 async def test_a_sheet_without_a_column_for_names_is_refused(shop: Shop) -> None:
     for kind, text in (("pools", "unit,quantity\ng,5\n"), ("members", f"pool,variant_gid\nJars,{SINGLE}\n")):
-        answer = await shop.refused("import_csv", kind=kind, text=text, dry_run=False)
+        answer = await shop.refusal("import_csv", kind=kind, text=text, dry_run=False)
         assert (answer["code"], list(answer["errors"])) == ("validation_failed", ["text"])
 
 
@@ -191,7 +191,7 @@ async def test_a_quantity_below_the_held_one_prevents_the_import(shop: Shop, inv
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=10)
     before = await inventory.all_rows()
 
-    answer = await shop.refused("import_csv", kind="pools", text="name,quantity\nLids,5\nJars,9\n", dry_run=False)
+    answer = await shop.refusal("import_csv", kind="pools", text="name,quantity\nLids,5\nJars,9\n", dry_run=False)
 
     assert (answer["code"], answer["pool_id"], answer["available"]) == ("not_enough_stock", pool["id"], 40)
     assert await inventory.all_rows() == before
@@ -249,7 +249,7 @@ async def test_line_numbers_include_the_line_that_names_the_separator(shop: Shop
     assert await refused_lines(shop, "sep=;\nname;quantity\nJars;many\n") == [
         (3, 'quantity: must be an integer or null, not "many"')
     ]
-    answer = await shop.refused("import_csv", kind="pools", text="sep=;\nname;on_hand\nJars;1\n")
+    answer = await shop.refusal("import_csv", kind="pools", text="sep=;\nname;on_hand\nJars;1\n")
     assert answer["errors"]["text"][0].startswith("line 2 must name columns")
 
 
@@ -281,7 +281,7 @@ async def test_line_numbers_are_those_of_an_editor(shop: Shop) -> None:
 async def test_a_malformed_sheet_is_refused_as_a_whole(shop: Shop, inventory: Inventory, text: str) -> None:
     before = await inventory.all_rows()
 
-    answer = await shop.refused("import_csv", kind="pools", text=text, dry_run=False)
+    answer = await shop.refusal("import_csv", kind="pools", text=text, dry_run=False)
 
     assert (answer["code"], list(answer["errors"])) == ("validation_failed", ["text"])
     assert await inventory.all_rows() == before
@@ -319,7 +319,7 @@ async def test_a_sheet_without_rows_is_refused(shop: Shop, inventory: Inventory)
     await shop.golden()
     before = await inventory.all_rows()
 
-    answer = await shop.refused("import_csv", kind="pools", text="name,quantity\n", dry_run=False)
+    answer = await shop.refusal("import_csv", kind="pools", text="name,quantity\n", dry_run=False)
 
     assert (answer["code"], list(answer["errors"])) == ("validation_failed", ["text"])
     assert await inventory.all_rows() == before
@@ -338,7 +338,7 @@ async def test_a_sheet_without_changes_is_accepted_and_stores_nothing(shop: Shop
 async def test_a_refused_import_names_two_hundred_bad_rows_and_counts_the_rest(shop: Shop) -> None:
     text = "name,quantity\n" + "".join(f"Pool no. {n},many\n" for n in range(300))
 
-    answer = await shop.refused("import_csv", kind="pools", text=text, dry_run=False)
+    answer = await shop.refusal("import_csv", kind="pools", text=text, dry_run=False)
 
     assert answer["message"] == "Nothing was imported: 300 rows are not acceptable."
     assert len(answer["errors"]["text"]) == 201

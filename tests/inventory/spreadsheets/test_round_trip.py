@@ -116,11 +116,11 @@ async def test_an_id_and_a_name_of_two_pools_are_refused(shop: Shop, inventory: 
         ("pools", f"name,pool_id\nLids,{jars['id']}\n"),
         ("members", f"pool,variant_gid,units_per_sale,pool_id\nLids,{SINGLE},1,{jars['id']}\n"),
     ):
-        refusal = await shop.refused("import_csv", kind=kind, text=text, dry_run=False)
+        refusal = await shop.refusal("import_csv", kind=kind, text=text, dry_run=False)
         assert refusal["errors"] == {"text": [conflict]}
     # Two rows of one pool are refused too: one by its id, one by its name.
     twice = f"name,pool_id\nLids,{lids['id']}\nBoxes,{jars['id']}\nBoxes,\nJars,\n"
-    refusal = await shop.refused("import_csv", kind="pools", text=twice, dry_run=False)
+    refusal = await shop.refusal("import_csv", kind="pools", text=twice, dry_run=False)
     assert [message[:7] for message in refusal["errors"]["text"]] == ["line 4:", "line 5:"]
     assert await inventory.all_rows() == before
 
@@ -133,7 +133,7 @@ async def test_an_unchanged_deficit_is_imported_as_it_was(shop: Shop, inventory:
     before = await inventory.all_rows()
 
     same = await shop.call("import_csv", kind="pools", text=text, dry_run=False)
-    other = await shop.refused("import_csv", kind="pools", text=text.replace("-5", "-4"), dry_run=False)
+    other = await shop.refusal("import_csv", kind="pools", text=text.replace("-5", "-4"), dry_run=False)
 
     assert (same["unchanged"], len(same["rows"])) == (1, 1)
     assert other["errors"] == {"text": ["line 2: quantity: must be at least 0, not -4"]}
@@ -147,7 +147,7 @@ async def test_an_old_sheet_does_not_undo_later_changes(shop: Shop, inventory: I
     await shop.call("adjust_pool_quantity", pool_id=pools[1]["id"], delta=-6)
     before = await inventory.all_rows()
 
-    refusal = await shop.refused("import_csv", kind="pools", text=text, dry_run=False)
+    refusal = await shop.refusal("import_csv", kind="pools", text=text, dry_run=False)
 
     assert [message.split(":")[:2] for message in refusal["errors"]["text"]] == [["line 3", " version"]]
     assert await inventory.all_rows() == before

@@ -50,7 +50,7 @@ async def test_a_change_is_made_only_with_the_present_version(
     before = await inventory.all_rows()
 
     for other in (present - 1, present + 1, 0):
-        refused = await scene.refused(tool, **arguments, expected_version=other)
+        refused = await scene.refusal(tool, **arguments, expected_version=other)
         assert refused["code"] == "stale"
         assert refused["current"] == {
             "pool_id": id,
@@ -67,7 +67,7 @@ async def test_a_change_is_made_only_with_the_present_version(
 async def test_a_change_is_made_only_with_the_present_quantity(
     scene: Shop, tool: str, arguments: dict[str, Any]
 ) -> None:
-    refused = await scene.refused(tool, **arguments, expected_quantity=49)
+    refused = await scene.refusal(tool, **arguments, expected_quantity=49)
     assert (refused["code"], refused["current"]["quantity"]) == ("stale", 50)
 
     await scene.call(tool, **arguments, expected_quantity=50)
@@ -76,7 +76,7 @@ async def test_a_change_is_made_only_with_the_present_quantity(
 
 
 async def test_a_stale_change_succeeds_with_the_version_named_in_the_error(scene: Shop) -> None:
-    refused = await scene.refused("set_pool_quantity", pool_id=1, quantity=44, expected_version=0)
+    refused = await scene.refusal("set_pool_quantity", pool_id=1, quantity=44, expected_version=0)
 
     present = refused["current"]
     await scene.call(
@@ -128,7 +128,7 @@ async def test_any_change_of_the_pool_makes_its_version_old(scene: Shop) -> None
     for tool, arguments in [*STOCK, *CONFIGURATION[:3]]:
         seen = await version(scene, 1)
         await scene.call(tool, **arguments)
-        refused = await scene.refused("set_pool_quantity", pool_id=1, quantity=1, expected_version=seen)
+        refused = await scene.refusal("set_pool_quantity", pool_id=1, quantity=1, expected_version=seen)
         assert refused["code"] == "stale", tool
 
 

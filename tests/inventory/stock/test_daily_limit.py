@@ -27,7 +27,7 @@ async def test_units_are_moved_up_to_the_limit_and_the_refusal_says_when_more_ca
     await set_daily_limit(inventory, shop)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-8)
 
-    refused = await shop.refused("adjust_pool_quantity", pool_id=pool["id"], delta=-3)
+    refused = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=-3)
 
     assert (refused["code"], refused["daily_limit"], refused["used"], refused["requested"]) == (
         "daily_limit_reached",
@@ -122,7 +122,7 @@ async def test_a_refused_or_dry_run_call_does_not_count_towards_the_daily_limit(
     assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-6) == "not_enough_stock"
     assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-3, dry_run=True) == "done"
     assert await used_calls(inventory, shop) == 0
-    refused = await shop.refused("adjust_pool_quantity", pool_id=pool["id"], delta=11, dry_run=True)
+    refused = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=11, dry_run=True)
     assert refused["code"] == "daily_limit_reached"
 
 

@@ -141,8 +141,8 @@ async def test_a_dry_run_is_refused_as_the_call_itself_is(
 ) -> None:
     before = await shared_inventory.all_rows()
 
-    tried = await shared_scene.refused(tool, **arguments, dry_run=True)
-    refused = await shared_scene.refused(tool, **arguments, dry_run=False)
+    tried = await shared_scene.refusal(tool, **arguments, dry_run=True)
+    refused = await shared_scene.refusal(tool, **arguments, dry_run=False)
 
     assert tried == refused
     assert refused["code"] == code

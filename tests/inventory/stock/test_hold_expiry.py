@@ -64,7 +64,7 @@ async def test_an_expired_hold_cannot_be_released(shop: Shop, inventory: Invento
     await come(inventory, hold["id"])
     await expiry.expire(inventory.database)
 
-    assert (await shop.refused("release_hold", hold_id=hold["id"]))["code"] == "hold_ended"
+    assert (await shop.refusal("release_hold", hold_id=hold["id"]))["code"] == "hold_ended"
 
 
 async def test_a_kit_is_given_back_to_every_pool(shop: Shop, inventory: Inventory) -> None:

@@ -90,7 +90,7 @@ async def test_stock_that_another_process_changed_is_read_again(settings: Settin
         await adjust(shop.at_service(other), pool["id"])
         await adjust(shop, pool["id"])
         await shop.at_service(other).call("update_pool", pool_id=pool["id"], buffer=59)
-        refused = await shop.refused("hold_quantity", pool_id=pool["id"], quantity=1)
+        refused = await shop.refusal("hold_quantity", pool_id=pool["id"], quantity=1)
 
     assert refused["code"] == "not_enough_stock"
     assert await shop.on_hand(pool["id"]) == 59
@@ -127,6 +127,6 @@ async def test_stock_is_read_again_when_its_stamp_has_changed(inventory: Invento
         end $$
         """
     )
-    refused = await shop.refused("hold_quantity", pool_id=pool["id"], quantity=4)
+    refused = await shop.refusal("hold_quantity", pool_id=pool["id"], quantity=4)
 
     assert refused["available"] == 3

@@ -132,7 +132,7 @@ async def open_installed_shop(platform_source: PlatformSource) -> AsyncGenerator
     """A shop that has the app, whose levels are known, and that has no pool yet."""
     async with open_platform_scene(platform_source) as installing:
         scopes = ("read_inventory", "write_inventory", "read_pools", "write_pools")
-        scene = SyncScene(installing, await installing.installed(*scopes))
+        scene = SyncScene(installing, await installing.install_shop(*scopes))
         await scene.finish_import()
         yield scene
 

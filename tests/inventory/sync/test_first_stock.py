@@ -70,7 +70,7 @@ async def test_a_first_stock_of_unknown_variants_or_of_another_pool_is_refused(s
         ({**unknown, "variant_gid": scene.variants["Single"].gid}, "draws on another pool"),
         (unknown, "is not known"),
     ):
-        problem = await scene.shop.refused(
+        problem = await scene.shop.refusal(
             "link_variants", pool_id=scene.pool_id, members=[member], initial="sum_from_platform"
         )
         assert why in problem["errors"]["initial"][0]

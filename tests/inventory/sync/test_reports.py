@@ -82,7 +82,7 @@ async def test_a_shop_without_the_app_is_not_connected(shop: Shop) -> None:
 
 async def test_drift_and_resync_name_pools_that_are_there(shop: Shop) -> None:
     for tool in ("get_sync_status", "get_drift", "resync", "reconcile"):
-        assert (await shop.refused(tool, pool_id=999))["code"] == "not_found"
+        assert (await shop.refusal(tool, pool_id=999))["code"] == "not_found"
 
 
 async def test_reconcile_reports_differences_and_applies_them_on_request(scene: SyncScene) -> None:
@@ -186,7 +186,7 @@ async def test_reconcile_without_the_platform_is_refused(scene: SyncScene) -> No
     assert (answer.status_code, answer.json()["error"]) == (503, "service_unavailable")
 
     await withdraw_access(scene.inventory)
-    assert (await scene.shop.refused("reconcile", pool_id=scene.pool_id))["code"] == "shop_not_connected"
+    assert (await scene.shop.refusal("reconcile", pool_id=scene.pool_id))["code"] == "shop_not_connected"
 
 
 async def test_the_policy_of_a_pool_can_be_changed(scene: SyncScene) -> None:

@@ -51,7 +51,7 @@ async def test_an_app_that_is_installed_again_sends_a_message_with_the_granted_s
     platform_source: PlatformSource,
 ) -> None:
     async with open_platform_scene(platform_source) as scene, opened(scene.inventory) as programs:
-        shop = await scene.installed("read_pools", "write_pools")
+        shop = await scene.install_shop("read_pools", "write_pools")
         program = await programs.add(shop, "app.connected")
 
         await scene.install()

@@ -75,7 +75,7 @@ async def test_headers_of_more_than_64_kib_are_answered_with_431(site: SocketSit
     status, body = await client.answer()
 
     assert (status, body["code"]) == (431, "headers_too_large")
-    assert await client.closed() == b""
+    assert await client.read_until_closed() == b""
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ async def test_a_malformed_request_is_answered_with_400_in_the_envelope(site: So
 
     status, body = await client.answer()
     assert (status, body["code"]) == (400, "bad_request")
-    assert await client.closed() == b""
+    assert await client.read_until_closed() == b""
 
 
 async def test_a_header_without_end_is_cut_off(site: SocketSite) -> None:
@@ -151,7 +151,7 @@ async def test_headers_that_do_not_arrive_in_time_are_refused(hasty: SocketSite,
     status, body = await client.answer()
 
     assert (status, body["code"]) == (408, "request_timeout")
-    await client.closed()
+    await client.read_until_closed()
 
 
 async def test_headers_that_arrive_drop_by_drop_are_refused(hasty: SocketSite) -> None:
@@ -182,7 +182,7 @@ async def test_a_connection_without_a_request_is_closed(hasty: SocketSite, sent:
     client = await hasty.client()
     await client.send(sent)
 
-    assert (await client.closed(5))[:12] == answer
+    assert (await client.read_until_closed(5))[:12] == answer
 
 
 async def test_an_unread_body_is_not_accepted_for_ever(hasty: SocketSite) -> None:
@@ -192,7 +192,7 @@ async def test_an_unread_body_is_not_accepted_for_ever(hasty: SocketSite) -> Non
 
     flooding = asyncio.create_task(client.flood(b"x" * 1000, 10**9))
 
-    await client.closed(5)
+    await client.read_until_closed(5)
     await flooding
 
 
@@ -206,7 +206,7 @@ async def test_an_answer_that_is_not_read_is_dropped(hasty: SocketSite, header: 
     await client.read(100)
 
     await until_left(hasty, 0)
-    assert len(await client.closed()) < HUGE / 2
+    assert len(await client.read_until_closed()) < HUGE / 2
 
 
 async def test_a_client_that_reads_slowly_gets_the_whole_answer(hasty: SocketSite) -> None:
@@ -216,7 +216,7 @@ async def test_a_client_that_reads_slowly_gets_the_whole_answer(hasty: SocketSit
         await client.read(HUGE // 16)
         await asyncio.sleep(SOON / 3)
 
-    assert len(await client.closed()) > HUGE // 4
+    assert len(await client.read_until_closed()) > HUGE // 4
 
 
 async def until_left(site: SocketSite, connections: int) -> None:
@@ -233,7 +233,7 @@ async def test_the_oldest_unread_answer_is_dropped_when_too_much_waits(monkeypat
             await client.read(100)
 
         await until_left(site, 2)
-        assert len(await clients[0].closed()) < HUGE / 2
+        assert len(await clients[0].read_until_closed()) < HUGE / 2
 
 
 async def test_an_address_with_little_unread_loses_nothing_when_too_much_waits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,7 +246,7 @@ async def test_an_address_with_little_unread_loses_nothing_when_too_much_waits(m
             await client.read(100)
 
         await until_left(site, 2)
-        assert len(await crowd[0].closed()) < HUGE / 2
+        assert len(await crowd[0].read_until_closed()) < HUGE / 2
         await patient.read(HUGE - 100)
 
 
@@ -360,7 +360,7 @@ async def test_an_address_with_many_connections_gives_room_to_others() -> None:
         # An idle one of the newest is closed, so the oldest ones stay.
         for client in crowd[:4]:
             assert await client.is_served()
-        assert await crowd[-1].closed() == b""
+        assert await crowd[-1].read_until_closed() == b""
         refused = await site.client()
         await refused.send(REQUEST)
         assert (await refused.answer())[0] == 503
@@ -375,7 +375,7 @@ async def test_a_connection_with_a_request_is_not_closed_for_others_while_there_
 
         assert await (await site.client("127.0.0.2")).is_served()
 
-        assert await idle.closed() == b""
+        assert await idle.read_until_closed() == b""
         for busy in (first, second):
             await busy.send(b"body")
             assert (await busy.answer())[0] == 200

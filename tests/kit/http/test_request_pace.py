@@ -262,7 +262,7 @@ async def test_a_connection_with_very_many_pipelined_requests_gets_the_first_ans
     async with serve_site(Response("here"), ConnectionLimits(1000, 500)) as site:
         client = await site.client()
         await client.send(1_000 * REQUEST)
-        answers = (await client.closed()).split(b"HTTP/1.1 200 OK")[1:]
+        answers = (await client.read_until_closed()).split(b"HTTP/1.1 200 OK")[1:]
 
     assert len(answers) == MAX_PIPELINED_REQUESTS + 1
     assert [b"connection: close" in answer for answer in answers] == [False] * MAX_PIPELINED_REQUESTS + [True]

@@ -28,7 +28,7 @@ class Answering:
 async def text(client: SocketClient, request: bytes) -> str:
     """All that a server sends after a request, until it closes the connection."""
     await client.send(request)
-    return (await client.closed()).decode()
+    return (await client.read_until_closed()).decode()
 
 
 async def test_a_complete_answer_has_its_status_headers_and_content() -> None:
