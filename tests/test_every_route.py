@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.events.service import EVENTS
+from holdfast.events.service import ALL_OPERATIONS, EVENTS
 from holdfast.inventory.problems import error_body, oauth_body
 from holdfast.inventory.service import INVENTORY
-from holdfast.kit.http.connection_limits import URGENT
 from holdfast.kit.http.handler import Access, as_problem
+from holdfast.kit.http.request_pace import URGENT
 from holdfast.kit.process.service_process import ServiceProcess
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.runner import Runner
 from tests.helpers.form_browser import token
 from tests.helpers.routes import serve_all_routes
 
@@ -145,3 +147,21 @@ def test_an_unexpected_failure_has_its_id_in_the_words_of_both_services() -> Non
     for answer in (problem.body(), error_body(problem), oauth_body(problem)):
         assert f"report the request_id {logs[0]['request_id']} to the operator" in str(answer)
         assert "mellon" not in str(answer)
+
+
+async def test_the_limit_of_every_operation_of_events_is_counted_by_a_route_a_tool_or_a_page(
+    databases: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: set[str] = set()
+    access_of = Access.of
+
+    def note(operation: Operation, runner: Runner) -> Access:
+        counted.add(operation.name)
+        return access_of(operation, runner)
+
+    monkeypatch.setattr(Access, "of", note)
+    async with serve_all_routes("events", databases, tmp_path):
+        limited = {operation.name for operation in ALL_OPERATIONS if operation.limit}
+
+    assert limited
+    assert limited - counted == set()

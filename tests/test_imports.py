@@ -17,6 +17,9 @@ ROOT = Path(__file__).parents[1]
 NAME_IN_TESTS = re.compile(r"(?<!def )\btest_")
 """What begins like a module of tests, and is not a test itself."""
 
+STATEMENT = re.compile(r"\s*(select|insert into|update \w+\s+set|delete from|with (recursive )?\w+ as)\s")
+"""How a statement of SQL begins."""
+
 
 @functools.cache
 def import_graph() -> grimp.ImportGraph:
@@ -47,6 +50,18 @@ def test_the_sql_of_a_noun_is_imported_by_its_own_folder_only() -> None:
     }
 
     assert strangers == set()
+
+
+def test_pages_of_consoles_have_no_statements() -> None:
+    packages = Path(holdfast.__file__).parent
+    statements = [
+        f"{path.relative_to(packages)}:{node.lineno}"
+        for path in sorted(packages.glob("*/console/**/*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and STATEMENT.match(node.value)
+    ]
+
+    assert statements == []
 
 
 def test_models_run_no_statements() -> None:

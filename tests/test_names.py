@@ -69,7 +69,7 @@ NOUNLESS_CLASSES = {
 
 COLUMNS = {
     ("holdfast/inventory/orders/model.py", "taken"),
-    ("holdfast/inventory/stock/pool_page.py", "taken"),
+    ("holdfast/inventory/stock/pool_history.py", "taken"),
     ("holdfast/events/payments/operations.py", "kept"),
 }
 """Fields that are named as a column of a table. A column is renamed together with its table."""

@@ -18,11 +18,11 @@ PATH = re.compile(r"[\w/]+\.py\b")
 
 
 def files_of(service: str) -> dict[str, str]:
-    """The texts of the tables and functions of a service and of the kit, by their paths."""
+    """The triggers and functions of a service and of the kit, by their paths."""
     return {
         path.relative_to(SOURCE).as_posix(): path.read_text(encoding="utf-8")
         for package in ("kit", service)
-        for folder in ("tables", "functions")
+        for folder in ("triggers", "functions")
         for path in sorted((SOURCE / package).rglob(f"schema/{folder}/*.sql"))
     }
 

@@ -1,4 +1,4 @@
-"""The schema of each service: `schema.sql` shows it, and a file for each table shows what a change causes."""
+"""The schema of each service: `schema.sql` shows it, and a file of triggers shows what a change of its table causes."""
 
 import os
 import re
@@ -23,8 +23,8 @@ CHECKOUT = Path(__file__).parents[1]
 FOLDERS = sorted({*KIT_SCHEMA_FOLDERS, *(folder for service in SERVICES.values() for folder in service.schema_folders)})
 
 FUNCTION_FILES = [path for folder in FOLDERS for path in sorted(folder.glob("functions/*.sql"))]
-TABLE_FILES = [path for folder in FOLDERS for path in sorted(folder.glob("tables/*.sql"))]
-FILES = [*FUNCTION_FILES, *TABLE_FILES]
+TRIGGER_FILES = [path for folder in FOLDERS for path in sorted(folder.glob("triggers/*.sql"))]
+FILES = [*FUNCTION_FILES, *TRIGGER_FILES]
 
 FUNCTION = re.compile(r"^create or replace function (\w+)", re.MULTILINE)
 TRIGGER = re.compile(
@@ -131,8 +131,8 @@ def test_a_file_of_functions_has_one_function_and_no_trigger(path: Path) -> None
     assert TRIGGER.search(text) is None
 
 
-@pytest.mark.parametrize("path", TABLE_FILES, ids=file_id)
-def test_a_file_of_a_table_has_its_triggers_and_their_functions_after_a_list_of_what_a_change_causes(
+@pytest.mark.parametrize("path", TRIGGER_FILES, ids=file_id)
+def test_a_file_of_triggers_has_those_of_one_table_after_a_list_of_what_a_change_causes(
     path: Path,
 ) -> None:
     text = path.read_text(encoding="utf-8")
@@ -158,11 +158,11 @@ def test_a_file_of_a_table_has_its_triggers_and_their_functions_after_a_list_of_
     assert {*FUNCTION.findall(text)} == {function for function, tables in users.items() if tables == {path.stem}}
 
 
-@pytest.mark.parametrize("path", TABLE_FILES, ids=file_id)
-def test_a_file_of_a_table_is_in_the_order_refuse_count_log_mail_tell(path: Path) -> None:
+@pytest.mark.parametrize("path", TRIGGER_FILES, ids=file_id)
+def test_a_file_of_triggers_is_in_the_order_refuse_change_log_mail_tell(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     groups = re.findall(r"^-- (\w+) -{50,}$", text, re.MULTILINE)
-    assert groups == [group for group in ("refuse", "count", "log", "mail", "tell") if group in groups]
+    assert groups == [group for group in ("refuse", "change", "log", "mail", "tell") if group in groups]
     assert text.index(f"-- {groups[0]} ---") < text.index("create or replace")
 
 

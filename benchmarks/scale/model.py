@@ -1,7 +1,7 @@
 """The model: clients, processes of the service, and the primary, event by event.
 
 A process works in turns, as its event loop does. A turn takes the batches that have come back and begins as many
-requests as the service does (`kit/http/connection_limits.py`). Calls of an operation that wait at the same moment are
+requests as the service does (`kit/http/request_pace.py`). Calls of an operation that wait at the same moment are
 the next batch. One batch of an operation is in progress at a time: it takes a processor of the primary, then waits for
 its commit. Work of several requests in one turn is counted in portions of `CALLS_TOGETHER`; their answers leave at its
 end.
@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.scale.costs import CallCosts
 from benchmarks.scale.engine import Action, Cores, Lock, Simulation
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.http.connection_limits import MIN_REQUESTS_IN_A_TURN, REQUESTS_IN_A_TURN, TURN_SECONDS
+from holdfast.kit.http.request_pace import MIN_REQUESTS_IN_A_TURN, REQUESTS_IN_A_TURN, TURN_SECONDS
 from holdfast.kit.running.admission import Admission, Priority
 
 CALLS_TOGETHER = 8
@@ -236,7 +236,7 @@ class Process:
         for call in calls:
             try:
                 if kind.priority:
-                    self._admission.require_room(kind.priority)
+                    self._admission.require_capacity(kind.priority)
             except Problem as problem:
                 self.refused += 1
                 pause = int(problem.retry_after or 1)

@@ -85,7 +85,7 @@ async def test_the_page_of_a_request_of_an_agent_is_accessible_and_fits(
 ) -> None:
     made = (await stage.ada.post("/api/keys", {"api_key": {"name": LONG}})).json()["data"]
     command = SetLimit(key_id=made["id"], asks_first=True)
-    await stage.service.database.transact(lambda tx: KEY_LIMITS.store(tx, system(stage.ada.id), command))
+    await stage.service.database.transact(lambda tx: KEY_LIMITS.store_limit(tx, system(stage.ada.id), command))
     body = {"event": event_fields(title=LONG, body=LONG * 9)}
     refused = await stage.service.http.post("/api/events", json=body, headers={"X-API-Key": made["key"]})
     context = await open_context(chromium, scheme, width, language)

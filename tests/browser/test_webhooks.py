@@ -10,8 +10,8 @@ from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
 from tests.browser.looking import open_context, parametrize_looks, session_cookie
 from tests.browser.webhook_pages import faults_of_pages
-from tests.events.webhooks.programs import OrganizerProgram, OrganizerPrograms
 from tests.helpers.serving import serve_events
+from tests.helpers.webhook_programs import OrganizerProgram, OrganizerPrograms
 from tests.helpers.webhook_receiver import ReceiverAnswer, receivers_of
 
 LONG = "W" * 60 + " \u0627\u0644\u062a\u0637\u0628\u064a\u0642"

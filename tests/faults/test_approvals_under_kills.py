@@ -74,7 +74,7 @@ async def test_an_approved_request_is_done_exactly_once(database_url: str, tmp_p
             made = (await http.post(f"{first}/api/organizers/register", json={"organizer": body})).json()["data"]
             organizer_id, key = made["organizer"]["id"], made["api_key"]
             command = SetLimit(key_id=key["id"], asks_first=True)
-            await database.transact(lambda tx: keys.KEY_LIMITS.store(tx, system(organizer_id), command))
+            await database.transact(lambda tx: keys.KEY_LIMITS.store_limit(tx, system(organizer_id), command))
             await database.transact(lambda tx: tx.run("update users set proved_at = now()"))
             form = {"email": "ada@example.com", "password": PASSWORD}
             form["token"] = field(await http.get(f"{first}/sign-in"), "token")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.kit.background.loops import MAX_TAKEOVER_SECONDS
+from holdfast.kit.background.leaders import MAX_TAKEOVER_SECONDS
 from tests.faults.stored_order import register_organizer_with_event
 from tests.helpers.processes import Process, outcomes, register_person, running_processes
 

@@ -56,7 +56,7 @@ async def test_no_key_registers_more_people_than_its_limit(database_url: str, tm
         for key_id, daily_limit in zip((made["id"] - 1, made["id"]), LIMITS, strict=True):
             command = SetLimit(key_id=key_id, daily_limit=daily_limit)
             await database.transact(
-                lambda tx, command=command: keys.KEY_LIMITS.store(tx, system(organizer_id), command)
+                lambda tx, command=command: keys.KEY_LIMITS.store_limit(tx, system(organizer_id), command)
             )
         for process in processes:  # it may still have the keys without limits in its cache
             process.kill()
@@ -110,7 +110,7 @@ async def test_an_agent_never_moves_more_units_than_the_limit_of_the_shop(invent
                 body = message("create_pool", name=f"Pool {number}", quantity=10_000)
                 await send(http, processes, number, "/mcp", body)
         daily_limit = SetLimit(key_id=key_id, daily_limit=2_000)
-        await database.transact(lambda tx: shops.SHOP_LIMITS.store(tx, system(shop.id), daily_limit))
+        await database.transact(lambda tx: shops.SHOP_LIMITS.store_limit(tx, system(shop.id), daily_limit))
         for process in processes:  # it may still have the key without a limit in its cache
             process.kill()
             process.start()

@@ -97,7 +97,7 @@ async def pay(processor: StripeDouble, service: Service, ada: Client, event: int
 
     async def nobody_is_left() -> bool:
         nonlocal removed
-        newest = processor.ask("GET", "/v1/checkout/sessions", {"status": "open", "limit": 100})["data"]
+        newest = processor.execute("GET", "/v1/checkout/sessions", {"status": "open", "limit": 100})["data"]
         for session in newest:
             if session["id"] not in seen:
                 seen.add(session["id"])

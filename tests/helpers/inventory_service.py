@@ -229,4 +229,4 @@ async def set_daily_limit(inventory: Inventory, shop: Shop, daily_limit: int | N
         inventory.database, "select id from api_keys where shop_id = %(id)s and active", id=shop.id
     )
     command = SetLimit(key_id=key_id, daily_limit=daily_limit)
-    await inventory.database.transact(lambda tx: SHOP_LIMITS.store(tx, system(shop.id), command))
+    await inventory.database.transact(lambda tx: SHOP_LIMITS.store_limit(tx, system(shop.id), command))

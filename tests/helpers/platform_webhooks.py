@@ -79,7 +79,7 @@ class DeliveryScene:
     async def receive(self, *webhook_ids: str) -> None:
         box = inbox.Inbox(self.inventory.database)
         for webhook_id in webhook_ids:
-            await box.take(ReceivedDelivery(self.shop.domain, "orders/updated", webhook_id, "e", None, b'{"id":1}'))
+            await box.store(ReceivedDelivery(self.shop.domain, "orders/updated", webhook_id, "e", None, b'{"id":1}'))
 
     async def row(self) -> tuple[Any, ...]:
         """Of the one delivery: whether it was handled and is due, in how many seconds, its attempts, and the error."""

@@ -11,9 +11,9 @@ import pytest_asyncio
 
 from holdfast.events import api, ownership, service
 from holdfast.events.agents.approval_facts import agent_requests
-from holdfast.events.console.account.start import PROVE
+from holdfast.events.console.account.start_pages import PROVE
 from holdfast.events.console.mails.mails_page import LIST as LIST_MAILS
-from holdfast.events.console.people.registrations import SEARCH
+from holdfast.events.console.people.registrations_pages import SEARCH
 from holdfast.events.keys.operations import KEY_LIMITS
 from holdfast.events.log import head_log, sealing
 from holdfast.events.ownership import CancelEventsArguments
@@ -56,9 +56,9 @@ EXCEPTIONS = {
     "events/check_in/sql.py people_of_event": "an index on arrivals would be written with every registration",
     "events/check_in/sql.py count_people": DOOR,
     "events/check_in/sql.py version_of_list": DOOR,
-    "events/console/events/event_operations.py _PEOPLE": "counts those of one event on its page",
     "events/events/sql.py COUNT_OPEN": QUOTA,
     "events/events/sql.py TEXT": QUOTA,
+    "events/events/overview.py _PEOPLE": "counts those of one event on its page",
     "events/photos/sql.py COUNT": QUOTA,
     "events/payments/operations.py list_for_event": "adds up the payments for an event on its page",
     "events/ownership.py get_unproved_account": "once for an account, before its owner comes",
@@ -227,7 +227,7 @@ class EventsWork(running.PlanWork):
         arguments |= {name: value for name, value in self.ann.items() if name in fields}
         if "sender_key" in fields:
             arguments |= {"sender_key": sender_keys(self.database.resources.secret)[0].public_key}
-        caller = person(1, self.ada.id) if operation in KEY_LIMITS.all else api_key(1, self.ada.id)
+        caller = person(1, self.ada.id) if operation in KEY_LIMITS.operations else api_key(1, self.ada.id)
         refused = await attempt(self.database, operation, caller, arguments)
         if refused:
             self.refused[operation.name] = refused.code

@@ -55,9 +55,9 @@ EXCEPTIONS = {
     "inventory/orders/sql.py caught_up_until": "until orders of a shop are counted, every hour; reads its links",
     "inventory/pools/operations.py save": "an import; it reads the pools of its shop once",
     "inventory/stock/sql.py list_entries_of_change": "looks among the 4,000 entries around one",
-    "inventory/stock/pool_page.py get_pool_history": "adds up what 30 days took from a pool",
+    "inventory/stock/pool_history.py get_pool_history": "adds up what 30 days took from a pool",
     "inventory/sync/planning.py CHANGED_ITEMS": VERSIONS,
-    "inventory/console/pools/pools_pages.py list_unsynced_pools": "compares the levels of a shop",
+    "inventory/sync/reports.py list_unsynced_pools": "compares the levels of a shop",
     "inventory/sync/reports.py cart_check": "counts the variants of a shop",
     "inventory/sync/reports.py drift": "compares the levels of a shop",
     "inventory/sync/reports.py status": "counts the levels of a shop",
@@ -166,7 +166,7 @@ class InventoryWork(running.PlanWork):
         self.recorder.doing = "webhook"
         for topic, payload in (("orders/updated", ORDER), ("app/scopes_update", {"current": ["read_products"]})):
             received = ReceivedDelivery(DOMAIN, topic, f"new {topic}", None, None, json.dumps(payload).encode())
-            await Inbox(self.database).take(received)
+            await Inbox(self.database).store(received)
         await self.tasks()
         await self.background()
         await self.timed()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.accounts import sessions
+from holdfast.accounts import known_browsers
 from holdfast.events.people.model import AccountSelector
 from holdfast.events.settings import Settings
 from tests.helpers.events_service import Service, running_events
@@ -45,7 +45,7 @@ async def test_the_cookie_of_a_known_browser_lasts_90_days(few_sign_ins: Setting
         assert await counts_as_owner(service, browser.http.cookies["known"])
         await service.run_sql("update known_browsers set known_at = now() - interval '90 days 1 second'")
         assert not await counts_as_owner(service, browser.http.cookies["known"])
-        assert await service.database.transact(sessions.forget_browsers) == 1
+        assert await service.database.transact(known_browsers.forget_browsers) == 1
 
 
 async def test_a_browser_is_not_known_any_more_after_the_owner_says_not_mine(few_sign_ins: Settings) -> None:

@@ -7,6 +7,7 @@ import pytest
 from psycopg import sql
 
 from holdfast.accounts import sessions
+from holdfast.accounts.signin import links
 from holdfast.events.settings import Settings
 from holdfast.kit.postgres import lookup_cache
 from tests.helpers.events_service import Service, running_events
@@ -167,8 +168,8 @@ async def test_a_sign_in_link_is_deleted_a_day_after_it_was_requested(service: S
     await service.run_sql("update sign_in_links set asked_at = now() - interval '1 day'")
     await Browser(service).ask(ANN)
 
-    assert await service.database.transact(sessions.forget_links) == 1
-    assert await service.database.transact(sessions.forget_links) == 0
+    assert await service.database.transact(links.forget_links) == 1
+    assert await service.database.transact(links.forget_links) == 0
 
 
 async def test_the_database_stores_no_secret_of_a_link_or_a_session(service: Service) -> None:

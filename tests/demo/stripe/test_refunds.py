@@ -146,9 +146,9 @@ async def test_the_balance_is_the_sum_of_the_books(scene: ProcessorScene) -> Non
 def test_partial_refunds_of_any_size_sum_to_the_whole_payment(amount: int, percent: int, cuts: list[float]) -> None:
     processor = StripeDouble("http://processor.test")
     try:
-        account = processor.ask("POST", "/v2/core/accounts", ACCOUNT_V2)["id"]
+        account = processor.execute("POST", "/v2/core/accounts", ACCOUNT_V2)["id"]
         processor.finish(account)
-        session = processor.ask(
+        session = processor.execute(
             "POST",
             "/v1/checkout/sessions",
             {
@@ -172,10 +172,10 @@ def test_partial_refunds_of_any_size_sum_to_the_whole_payment(amount: int, perce
         for cut in cuts:
             part = int(left * cut)
             if part:
-                processor.ask("POST", "/v1/refunds", {"payment_intent": payment, "amount": part, **back})
+                processor.execute("POST", "/v1/refunds", {"payment_intent": payment, "amount": part, **back})
                 left -= part
                 assert processor.balance(account)["usd"] >= 0
-        processor.ask("POST", "/v1/refunds", {"payment_intent": payment, **back})
+        processor.execute("POST", "/v1/refunds", {"payment_intent": payment, **back})
 
         assert processor.balance(account)["usd"] == 0
         assert processor.balance("cardholders") == {"usd": 0}

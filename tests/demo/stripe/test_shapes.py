@@ -96,15 +96,15 @@ async def test_every_object_has_the_shape_that_the_library_declares(scene: Proce
 
 async def test_accounts_and_balances_have_the_shape_that_the_library_declares(scene: ProcessorScene) -> None:
     newer = await scene.account()
-    older = scene.processor.ask("POST", "/v1/accounts", ACCOUNT_V1)
+    older = scene.processor.execute("POST", "/v1/accounts", ACCOUNT_V1)
     include = {"include": ["configuration.recipient", "defaults", "identity", "requirements"]}
 
     wrong = [
         *contradictions(older, stripe.Account, "v1"),
         *contradictions(
-            scene.processor.ask("GET", f"/v2/core/accounts/{newer}", include), stripe.v2.core.Account, "v2"
+            scene.processor.execute("GET", f"/v2/core/accounts/{newer}", include), stripe.v2.core.Account, "v2"
         ),
-        *contradictions(scene.processor.ask("GET", "/v1/balance", {}), stripe.Balance, "balance"),
+        *contradictions(scene.processor.execute("GET", "/v1/balance", {}), stripe.Balance, "balance"),
     ]
 
     assert wrong == []

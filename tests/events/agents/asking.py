@@ -16,7 +16,7 @@ async def open_asking_scene(service: Service) -> tuple[OrganizerScene, Agent]:
     scene = await open_organizer_scene(service)
     made = (await scene.ada.post("/api/keys", {"api_key": {"name": "Claude"}})).json()["data"]
     command = SetLimit(key_id=made["id"], asks_first=True)
-    await service.database.transact(lambda tx: keys.KEY_LIMITS.store(tx, system(scene.ada.id), command))
+    await service.database.transact(lambda tx: keys.KEY_LIMITS.store_limit(tx, system(scene.ada.id), command))
     return scene, Agent(service.app, made["key"], "2025-11-25")
 
 

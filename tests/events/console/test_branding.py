@@ -7,7 +7,8 @@ import httpx2
 
 from holdfast.events.organizers import accounts
 from holdfast.events.paths import event_path
-from holdfast.events.photos.sizes import SizesWork, clear_photos
+from holdfast.events.photos.retention import clear_photos
+from holdfast.events.photos.sizes import SizesWork
 from holdfast.kit.running.steps import Steps
 from tests.events.console.event_scene import foreign_event
 from tests.events.console.organizing import sign_in_organizer

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from holdfast.events.console.events import event_operations
+from holdfast.events.events import overview
 from tests.events.console.event_scene import foreign_event
 from tests.events.console.organizing import sign_in_organizer
 from tests.helpers.event_visitor import page_text as text
@@ -215,7 +215,7 @@ async def test_a_full_event_with_a_waiting_list_leads_to_its_seats(service: Serv
 async def test_the_page_of_an_event_stops_counting_at_a_limit(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_operations, "MAX_COUNTED", 1)
+    monkeypatch.setattr(overview, "MAX_COUNTED", 1)
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     for name in ("ann", "bob"):

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from holdfast.events.console.payments import event_payments
+from holdfast.events.console.payments import event_payments_pages
 from tests.events.console.organizing import csv_cells, sign_in_organizer
 from tests.events.console.paid_scene import give_back, pay_for_seat
 from tests.helpers.event_visitor import page_text
@@ -76,7 +76,7 @@ async def test_an_event_without_payments_says_so(shop: PaymentScene) -> None:
 async def test_more_than_a_page_of_payments_are_read_in_order(
     shop: PaymentScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_payments, "PAGE_SIZE", 2)
+    monkeypatch.setattr(event_payments_pages, "PAGE_SIZE", 2)
     ada, browser = await sign_in_organizer(shop.service)
     event_id = await shop.event(ada)
     await shop.service.run_sql(

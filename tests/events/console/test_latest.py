@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.events.console.events import event
+from holdfast.events.registrations import latest
 from tests.events.console.event_scene import foreign_event
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import pay_for_seat
@@ -50,7 +50,7 @@ async def test_several_people_of_one_minute_are_counted_and_not_named(service: S
 async def test_a_crowd_that_is_not_read_to_its_end_is_not_counted(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event, "MAX_READ_HAPPENINGS", 3)
+    monkeypatch.setattr(latest, "MAX_READ_HAPPENINGS", 3)
     ada, browser = await sign_in_organizer(service)
     crowded = await ada.create_event(capacity=9)
     for number in range(5):

@@ -9,15 +9,14 @@ import pytest
 from holdfast.events.check_in import operations as by_hand
 from holdfast.events.check_in.operations import CheckInPeople
 from holdfast.events.console.account import branding_page
-from holdfast.events.console.events import event_operations, new_event
-from holdfast.events.console.events.event_operations import EditEvent
-from holdfast.events.console.events.new_event import CopyEvent
-from holdfast.events.console.mails import mail_paragraphs
-from holdfast.events.console.payments import event_payments, payments_page
-from holdfast.events.console.people import add_registration, registration
-from holdfast.events.console.people.registration import ResendMail
+from holdfast.events.console.mails import mail_paragraphs_page
+from holdfast.events.console.payments import event_payments_pages, payments_page
+from holdfast.events.console.people import add_registration_page
 from holdfast.events.console.queues import queues_pages
+from holdfast.events.events.edits import EDIT_EVENT, EditEvent
 from holdfast.events.events.model import CreateEvent, GetEvent, UpdateEvent
+from holdfast.events.events.overview import COUNT_FIGURES, COUNT_PEOPLE
+from holdfast.events.mails.event_copies import COPY_EVENT, CopyEvent
 from holdfast.events.mails.paragraphs import UpdateMailParagraphs
 from holdfast.events.organizers.branding import ChangeLogo
 from holdfast.events.payments.operations import ListPayments, ListPersonPayments
@@ -25,6 +24,7 @@ from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.queues.model import GetQueue
 from holdfast.events.registrations import bulk_changes
 from holdfast.events.registrations.bulk_changes import BulkCommand, MoveRegistrations, RemoveRegistrations
+from holdfast.events.registrations.details_mail import RESEND_MAIL, ResendMail
 from holdfast.events.registrations.model import AddPerson
 from holdfast.events.settings import Settings
 from holdfast.events.users.model import new_public_ids
@@ -46,7 +46,7 @@ def copy(id: int, **fields: Any) -> CopyEvent:
 
 async def refusal(service: Service, operation: Operation, who: Client, command: Any) -> ProblemType:
     """What an organizer who is signed in is refused with."""
-    run = Runner((operation,), service.database)[operation]
+    run = Runner((operation,), service.database).run_of(operation)
     with pytest.raises(Problem) as refused:
         await run(person(1, who.id), command)
     return refused.value.type
@@ -57,16 +57,14 @@ async def test_an_event_of_another_organizer_or_a_missing_one_cannot_be_edited(s
     event = await ada.create_event()
 
     def edit(id: int) -> EditEvent:
-        return EditEvent(event_id=id, version="", changes=UpdateEvent(event_id=id, title="Taken over"))
+        return EditEvent(event_id=id, seen=None, changes=UpdateEvent(event_id=id, title="Taken over"))
 
-    assert await refusal(service, event_operations.EDIT_EVENT, bob, edit(event["id"])) is FORBIDDEN
-    assert await refusal(service, event_operations.EDIT_EVENT, bob, edit(NOWHERE)) is NOT_FOUND
+    assert await refusal(service, EDIT_EVENT, bob, edit(event["id"])) is FORBIDDEN
+    assert await refusal(service, EDIT_EVENT, bob, edit(NOWHERE)) is NOT_FOUND
     assert (await ada.get(f"/api/events/{event['id']}")).json()["data"]["title"] == event["title"]
 
 
-@pytest.mark.parametrize(
-    "operation", [event_operations.COUNT_PEOPLE, event_operations.COUNT_FIGURES], ids=lambda it: it.name
-)
+@pytest.mark.parametrize("operation", [COUNT_PEOPLE, COUNT_FIGURES], ids=lambda it: it.name)
 async def test_people_of_another_organizers_event_or_of_a_missing_one_cannot_be_counted(
     service: Service, operation: Operation
 ) -> None:
@@ -112,7 +110,7 @@ async def test_a_mail_about_a_foreign_or_missing_registration_cannot_be_resent(s
         (ada, ResendMail(event_id=NOWHERE, user_id=ann), NOT_FOUND),
         (ada, ResendMail(event_id=event["id"], user_id=nobody), NOT_FOUND),
     ):
-        assert await refusal(service, registration.RESEND_MAIL, who, command) is problem
+        assert await refusal(service, RESEND_MAIL, who, command) is problem
 
 
 async def test_a_queue_of_another_organizer_has_no_history_to_read(service: Service) -> None:
@@ -127,8 +125,8 @@ async def test_an_event_of_another_organizer_or_a_missing_one_cannot_be_copied(s
     ada, bob = await service.organizer(), await service.organizer()
     event = await ada.create_event()
 
-    assert await refusal(service, new_event.COPY_EVENT, bob, copy(event["id"])) is FORBIDDEN
-    assert await refusal(service, new_event.COPY_EVENT, bob, copy(NOWHERE)) is NOT_FOUND
+    assert await refusal(service, COPY_EVENT, bob, copy(event["id"])) is FORBIDDEN
+    assert await refusal(service, COPY_EVENT, bob, copy(NOWHERE)) is NOT_FOUND
     assert await service.run_sql("select id from events") == [(event["id"],)]
 
 
@@ -138,7 +136,7 @@ async def test_a_copy_of_an_event_takes_no_photo_of_another_organizer(service: S
 
     command = copy(event["id"], image_keys=["photos/2/abcdefghijklmnopqrstuv.jpg"])
 
-    assert await refusal(service, new_event.COPY_EVENT, ada, command) is VALIDATION_FAILED
+    assert await refusal(service, COPY_EVENT, ada, command) is VALIDATION_FAILED
 
 
 async def test_a_photo_of_another_organizer_cannot_be_a_logo(service: Service) -> None:
@@ -154,7 +152,7 @@ async def test_a_copy_counts_among_the_events_that_an_organizer_may_have(setting
         ada = await service.organizer()
         event = await ada.create_event()
 
-        assert await refusal(service, new_event.COPY_EVENT, ada, copy(event["id"])) is QUOTA_EXCEEDED
+        assert await refusal(service, COPY_EVENT, ada, copy(event["id"])) is QUOTA_EXCEEDED
 
 
 async def test_mail_paragraphs_of_a_foreign_or_missing_event_cannot_be_changed(service: Service) -> None:
@@ -164,8 +162,8 @@ async def test_mail_paragraphs_of_a_foreign_or_missing_event_cannot_be_changed(s
     def update(id: int) -> UpdateMailParagraphs:
         return UpdateMailParagraphs(event_id=id, version="", seat="Taken over")
 
-    assert await refusal(service, mail_paragraphs.UPDATE, bob, update(event["id"])) is FORBIDDEN
-    assert await refusal(service, mail_paragraphs.UPDATE, bob, update(NOWHERE)) is NOT_FOUND
+    assert await refusal(service, mail_paragraphs_page.UPDATE, bob, update(event["id"])) is FORBIDDEN
+    assert await refusal(service, mail_paragraphs_page.UPDATE, bob, update(NOWHERE)) is NOT_FOUND
     assert await service.run_sql("select * from mail_paragraphs") == []
 
 
@@ -179,8 +177,8 @@ async def test_payments_for_a_foreign_or_missing_event_cannot_be_read(service: S
     for operation in (payments_page.READ_PAYMENTS, payments_page.READ_PAYER):
         assert await refusal(service, operation, bob, look(event["id"])) is FORBIDDEN
         assert await refusal(service, operation, bob, look(NOWHERE)) is NOT_FOUND
-    assert await refusal(service, event_payments.LIST, bob, ListPayments(event["id"], 1)) is FORBIDDEN
-    assert await refusal(service, event_payments.LIST, bob, ListPayments(NOWHERE, 1)) is NOT_FOUND
+    assert await refusal(service, event_payments_pages.LIST, bob, ListPayments(event["id"], 1)) is FORBIDDEN
+    assert await refusal(service, event_payments_pages.LIST, bob, ListPayments(NOWHERE, 1)) is NOT_FOUND
 
 
 async def test_people_can_be_added_by_hand_only_to_the_organizers_own_published_events(service: Service) -> None:
@@ -190,6 +188,6 @@ async def test_people_can_be_added_by_hand_only_to_the_organizers_own_published_
     def add(id: int) -> AddPerson:
         return AddPerson(event_id=id, email="ann@example.com", name="Ann", notify=False)
 
-    assert await refusal(service, add_registration.ADD_PERSON, bob, add(event["id"])) is FORBIDDEN
-    assert await refusal(service, add_registration.ADD_PERSON, ada, add(NOWHERE)) is NOT_FOUND
-    assert await refusal(service, add_registration.ADD_PERSON, ada, add(draft["id"])) is VALIDATION_FAILED
+    assert await refusal(service, add_registration_page.ADD_PERSON, bob, add(event["id"])) is FORBIDDEN
+    assert await refusal(service, add_registration_page.ADD_PERSON, ada, add(NOWHERE)) is NOT_FOUND
+    assert await refusal(service, add_registration_page.ADD_PERSON, ada, add(draft["id"])) is VALIDATION_FAILED

@@ -124,7 +124,7 @@ async def test_payments_of_another_organizer_cannot_be_read_or_refunded(shop: Pa
 
 async def test_the_operation_to_refund_refuses_foreign_and_missing_payments(shop: PaymentScene) -> None:
     _, ann, page = await pay_for_seat(shop)
-    refund = Runner((REFUND,), shop.service.database, IDEMPOTENCY)[REFUND]
+    refund = Runner((REFUND,), shop.service.database, IDEMPOTENCY).run_of(REFUND)
     [(owner,)] = await shop.service.run_sql("select organizer_id from events")
     command = RefundPayment(event_id=ann.event_id, user_id=page.split("/")[-2], payment_id=1, amount=1)
     nothing = RefundPayment(event_id=ann.event_id, user_id=command.user_id, payment_id=99, amount=1)

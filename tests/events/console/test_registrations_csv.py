@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.events.console.people import registrations
+from holdfast.events.console.people import registrations_pages
 from tests.events.console.organizing import csv_cells, sign_in_organizer
 from tests.helpers.events_service import Service
 from tests.helpers.people import end_event, erase, handle_of, sign_up
@@ -88,7 +88,7 @@ async def test_erased_people_have_a_row_without_a_name_in_the_file(service: Serv
 
 
 async def test_a_long_file_is_written_in_parts(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registrations, "MAX_PAGE_SIZE", 3)
+    monkeypatch.setattr(registrations_pages, "MAX_PAGE_SIZE", 3)
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=4, waitinglist_capacity=100)
     for number in range(10):

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from holdfast.events.console.people import registrations
+from holdfast.events.console.people import registrations_pages
 from holdfast.events.registrations import search
 from tests.events.console.organizing import next_page_link, sign_in_organizer
 from tests.helpers.events_service import Service
@@ -15,7 +15,7 @@ from tests.helpers.people import handle_of, sign_up
 async def test_the_list_of_registrations_is_sorted_by_its_heads_and_keeps_the_order_on_its_pages(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registrations, "REGISTRATIONS_PER_PAGE", 2)
+    monkeypatch.setattr(registrations_pages, "REGISTRATIONS_PER_PAGE", 2)
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=2, waitinglist_capacity=5)
     await sign_up(service, event, "cleo", "ann", "bob")
@@ -37,7 +37,7 @@ async def test_the_list_of_registrations_is_sorted_by_its_heads_and_keeps_the_or
     assert await names("sort=state") == ["ann", "cleo", "bob"]
     assert await names("sort=else") == ["bob", "ann", "cleo"]
     assert re.search(rf'aria-sort="ascending">\s*<a href="{path}\?sort=-name"', by_name.text)
-    monkeypatch.setattr(registrations, "MAX_SORTED", 2)
+    monkeypatch.setattr(registrations_pages, "MAX_SORTED", 2)
     too_many = await browser.get(f"{path}?sort=name")
     assert "These are too many to sort by this column." in main_text(too_many)
     # They stand in order of arrival then, and the pages go on to the last.
@@ -71,7 +71,7 @@ async def test_registrations_can_be_filtered_by_unpaid_and_by_not_checked_in(
     assert "bob@example.com" in (await browser.get(f"{path}.csv?state=unpaid")).text
     # Only so many are read for a page: a page may have nobody, and the next one goes on there.
     monkeypatch.setattr(search, "MAX_FILTERED_ROWS", 2)
-    monkeypatch.setattr(registrations, "REGISTRATIONS_PER_PAGE", 1)
+    monkeypatch.setattr(registrations_pages, "REGISTRATIONS_PER_PAGE", 1)
     first = await browser.get(f"{path}?state=unpaid")
     second = await browser.get(str(next_page_link(first.text)))
     assert re.findall(r"<bdi>(\w+)@", first.text + second.text) == ["dan", "bob"]
@@ -79,7 +79,7 @@ async def test_registrations_can_be_filtered_by_unpaid_and_by_not_checked_in(
     nobody = await browser.get(f"{path}?state=unpaid")
     assert "Nobody matches among those searched so far." in main_text(nobody)
     assert next_page_link(nobody.text)
-    monkeypatch.setattr(registrations, "MAX_SORTED", 2)
+    monkeypatch.setattr(registrations_pages, "MAX_SORTED", 2)
     unsorted = await browser.get(f"{path}?state=unpaid&sort=name")
     assert "Nobody matches among those searched so far." in main_text(unsorted)
     assert next_page_link(unsorted.text)

@@ -14,9 +14,9 @@ from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.webhooks import endpoints
 from holdfast.kit.webhooks.verifying import VERIFYING
 from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_organizer_scene
-from tests.events.webhooks.programs import OrganizerProgram, OrganizerPrograms, programs_of
 from tests.helpers.events_service import Service, running_events
 from tests.helpers.form_browser import main_text
+from tests.helpers.webhook_programs import OrganizerProgram, OrganizerPrograms, programs_of
 from tests.helpers.webhook_receiver import ReceivedMessage, ReceiverAnswer
 
 SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]+")

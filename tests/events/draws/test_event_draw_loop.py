@@ -13,7 +13,7 @@ from holdfast.events.seats import settlement
 from holdfast.events.seats.drawn import EVENT_DRAWS
 from holdfast.events.service import DRAWS
 from holdfast.events.settings import Settings
-from holdfast_verify.check.receipts import GOT
+from holdfast_verify.check.promise_watch import STATUS_TEXTS
 from holdfast_verify.formats import beacon, drawn_order
 from tests.events.draws.beacon_double import serving_beacon
 from tests.events.draws.draw_steps import ROUND
@@ -68,4 +68,4 @@ async def test_two_processes_draw_an_event_by_themselves_and_it_is_verified_over
     assert report["figures"]["arrivals"] == {"registered": 2, "rejected": 1}
     outcome = statuses[-1].removeprefix("registration_")
     assert report["checked"]["log"].startswith("number 3, entered at ")
-    assert report["checked"]["now"] == GOT[outcome]
+    assert report["checked"]["now"] == STATUS_TEXTS[outcome]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from holdfast.events.events import hand_over_filing
-from holdfast.events.mails import delivery_status
-from holdfast.events.mails.delivery_status import ListMails
+from holdfast.events.mails import operations
+from holdfast.events.mails.operations import ListMails
 from holdfast.kit.contract.caller import api_key
 from holdfast.kit.running.steps import Steps
 from tests.helpers.events_service import Client, Service
@@ -65,9 +65,7 @@ class HandOverScene:
         count, before = 0, None
         while True:
             command = ListMails(limit=100, before=before)
-            page = await self.service.database.read(
-                partial(delivery_status.list, caller=caller(client), command=command)
-            )
+            page = await self.service.database.read(partial(operations.list, caller=caller(client), command=command))
             count += sum(registration.event_id == self.event for registration in page)
             if len(page) < 100:
                 return count

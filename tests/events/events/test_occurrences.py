@@ -1,7 +1,7 @@
 """Occurrences of a series: the fields they take from the one before, and where links to past ones lead."""
 
 from holdfast.events.pages.event.cache import find_linked_events
-from holdfast.events.photos.sizes import clear_photos
+from holdfast.events.photos.retention import clear_photos
 from holdfast.kit.running.steps import Steps
 from tests.events.events.series import EVENING, all_events, continue_series_now, create_past_series
 from tests.helpers.events_service import Service

@@ -3,7 +3,7 @@
 import pytest
 from msgspec import Struct
 
-from holdfast.events.events.model import make_copier
+from holdfast.events.events.struct_copies import make_copier
 
 
 class PoolRow(Struct):

@@ -9,7 +9,7 @@ from zoneinfo import available_timezones, reset_tzpath
 
 import pytest
 
-from holdfast.events.events.model import ZONES, zone
+from holdfast.events.events.time_zones import ZONES, zone
 from tests.events.agents.samples import agent
 from tests.events.events.series import all_events, continue_series_now, create_past_series
 from tests.helpers.agents import problem_of

@@ -4,7 +4,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from holdfast_verify.formats.cosignature import AddCheckpoint
 from holdfast_verify.formats.signed_note import Checkpoint, Signer, Verifier
-from holdfast_verify.formats.tree import Appended, append, consistency_proof, leaf_hash, tree_root
+from holdfast_verify.formats.tree import AppendedTree, append, consistency_proof, leaf_hash, tree_root
 
 ORIGIN = "events.example.com/log/heads"
 SIGNER = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(b"1" * 32))
@@ -14,7 +14,7 @@ FORKED_AT = 5
 """The number of entries that both versions have."""
 
 
-def _tree(version: str) -> Appended:
+def _tree(version: str) -> AppendedTree:
     entries = [f"{'entry' if index < FORKED_AT else version} {index}".encode() for index in range(SIZE)]
     return append(0, {}, [leaf_hash(entry) for entry in entries])
 

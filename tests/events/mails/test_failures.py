@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.events.mails.delivery_status import FailureReason, failure_reason
+from holdfast.events.mails.failure_reasons import FailureReason, failure_reason
 from tests.events.mails.post import ANN, BOB, Post
 
 

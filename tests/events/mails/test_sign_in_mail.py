@@ -1,6 +1,6 @@
 """The mail with a link to sign in."""
 
-from holdfast.kit.mail import outbox
+from holdfast.kit.mail import turns
 from holdfast.kit.mail.shards import ShardLeases
 from tests.events.mails.post import ANN, Post, body, links
 from tests.helpers.form_browser import Browser
@@ -44,8 +44,8 @@ async def test_a_sign_in_mail_does_not_wait_behind_the_mails_of_a_crowd(post: Po
 
     # As a process that has just started does:
     read = post.service.database.read
-    [row] = await read(lambda reader: ShardLeases().lease(reader, 1, 8, 64, outbox.FIRST_OWNER, no_owner_first=True))
-    [first, *_] = await read(lambda reader: outbox.due_mails(reader, row.shards, 8))
+    [row] = await read(lambda reader: ShardLeases().lease(reader, 1, 8, 64, turns.FIRST_OWNER, no_owner_first=True))
+    [first, *_] = await read(lambda reader: turns.due_mails(reader, row.shards, 8))
     await read(lambda reader: ShardLeases().give_back(reader, row))
     assert first.recipient == ANN
     assert len(await post.deliver()) == 41

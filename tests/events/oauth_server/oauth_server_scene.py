@@ -129,7 +129,7 @@ class OAuthServerScene:
 
 
 async def sign_in_person(
-    service: Service, account_id: int, language: str = "en", way: sessions.Way = "link"
+    service: Service, account_id: int, language: str = "en", way: sessions.SignInWay = "link"
 ) -> ConsentingPerson:
     """A person who has signed in."""
     if way == "link":

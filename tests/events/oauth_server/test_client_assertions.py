@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from joserfc.jwk import ECKey, RSAKey
 
-from holdfast.events.oauth_server import clients
+from holdfast.events.oauth_server import client_keys
 from holdfast.events.settings import Settings
 from tests.events.oauth_server.oauth_server_scene import (
     App,
@@ -212,7 +212,7 @@ async def test_the_keys_are_read_once_and_only_for_a_code_that_exists(signer: Si
 async def test_an_assertion_with_new_keys_of_the_client_is_accepted(
     signer: Signer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clients, "MIN_CACHE_SECONDS", 0)
+    monkeypatch.setattr(client_keys, "MIN_CACHE_SECONDS", 0)
     tokens = issued_tokens(await signer.app.redeem(await signer.code(), **signer.client.proof()))
     signer.client = SigningClient(signer.site.address, "key-2")
     assert status_and_error(await signer.app.refresh(tokens["refresh_token"], **signer.client.proof())) == (

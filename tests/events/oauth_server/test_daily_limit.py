@@ -11,7 +11,7 @@ from tests.events.oauth_server.oauth_server_scene import OAuthServerScene
 
 async def limit(scene: OAuthServerScene, daily_limit: int) -> None:
     command = SetLimit(client_id=scene.app.id, daily_limit=daily_limit)
-    await scene.service.database.transact(lambda tx: KEY_LIMITS.store(tx, system(scene.ada.id), command))
+    await scene.service.database.transact(lambda tx: KEY_LIMITS.store_limit(tx, system(scene.ada.id), command))
 
 
 async def register(scene: OAuthServerScene, tokens: dict[str, Any], event_id: int, email: str) -> str:
@@ -32,7 +32,9 @@ async def test_an_app_that_is_connected_again_goes_on_with_the_same_count(scene:
     assert await register(scene, first, event["id"], "cal@example.com") == "daily_limit_reached"
     assert await register(scene, second, event["id"], "cal@example.com") == "daily_limit_reached"
     [listed] = await scene.service.database.read(lambda reader: list_limits(reader, system(scene.ada.id), ListLimits()))
-    read_limit = await scene.service.runner[KEY_LIMITS.get](system(scene.ada.id), GetLimit(client_id=scene.app.id))
+    read_limit = await scene.service.runner.run_of(KEY_LIMITS.get_limit)(
+        system(scene.ada.id), GetLimit(client_id=scene.app.id)
+    )
     assert (read_limit.daily_limit, read_limit.used) == (2, 2)
     assert (listed.client_id, listed.daily_limit, listed.used) == (scene.app.id, 2, 2)
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.oauth_server.clients import DEFAULT_CACHE_SECONDS, MAX_CACHE_SECONDS, cache_seconds, is_address
+from holdfast.events.oauth_server.cache_headers import DEFAULT_CACHE_SECONDS, MAX_CACHE_SECONDS, cache_seconds
+from holdfast.events.oauth_server.client_documents import is_address
 from holdfast.events.settings import Settings
 from tests.events.oauth_server.oauth_server_scene import (
     App,

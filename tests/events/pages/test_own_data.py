@@ -265,7 +265,7 @@ async def test_a_person_who_became_an_organizer_meanwhile_cannot_erase_by_the_li
 
 
 async def test_many_registrations_are_listed_in_part(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.events.pages.own_data.MAX_LISTED_REGISTRATIONS", 1)
+    monkeypatch.setattr("holdfast.events.pages.own_data_pages.MAX_LISTED_REGISTRATIONS", 1)
     ada = await service.organizer()
     for title in ("Life drawing", "Pottery"):
         await sign_up(service, await ada.create_event(title=title), "ann")

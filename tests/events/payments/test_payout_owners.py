@@ -139,7 +139,7 @@ async def test_an_owner_who_says_not_mine_ends_the_payout_account_and_gets_a_new
     assert await shop.service.run_sql("select payouts_ready from users where email = %(email)s", email=OWNER) == [
         (False,)
     ]
-    assert shop.processor.ask("GET", f"/v1/checkout/sessions/{session}", {})["status"] == "expired"
+    assert shop.processor.execute("GET", f"/v1/checkout/sessions/{session}", {})["status"] == "expired"
     await browser.send("/console/start", name="Real Owner", slug="real-owner")
     await connect(browser)
     [(account_id,)] = await shop.service.run_sql("select account_id from payout_accounts")

@@ -105,7 +105,7 @@ async def test_a_payment_in_a_different_currency_is_named(shop: PaymentScene) ->
 async def test_money_that_was_given_back_elsewhere_is_named(shop: PaymentScene) -> None:
     await pay_for_seat(shop)
     [intent] = shop.processor.things("payment_intent")
-    shop.processor.ask("POST", "/v1/refunds", {"payment_intent": intent["id"], "amount": 300})
+    shop.processor.execute("POST", "/v1/refunds", {"payment_intent": intent["id"], "amount": 300})
 
     assert await differences(shop) == [("other_refunds", 0, 300)]
 

@@ -66,7 +66,7 @@ async def another_session(shop: PaymentScene, amount: int, currency: str) -> Str
         "payment_intent_data": {"application_fee_amount": 10, "transfer_data": {"destination": account[0]}},
         "success_url": "https://events.example/done",
     }
-    return shop.processor.pay(shop.processor.ask("POST", "/v1/checkout/sessions", parameters)["id"])
+    return shop.processor.pay(shop.processor.execute("POST", "/v1/checkout/sessions", parameters)["id"])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from holdfast.events.photos.model import MAX_PHOTO_BYTES, MAX_PHOTOS
-from holdfast.events.photos.sizes import clear_photos
+from holdfast.events.photos.retention import clear_photos
 from holdfast.events.settings import Settings
 from holdfast.kit.running.steps import Steps
 from tests.events.console.event_scene import foreign_event, stored_events

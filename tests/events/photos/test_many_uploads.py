@@ -10,12 +10,12 @@ import msgspec
 import pytest
 from PIL import Image
 
-from holdfast.events.console.events.event_operations import EDIT_EVENT, EditEvent
-from holdfast.events.console.events.new_event import COPY_EVENT, CopyEvent
-from holdfast.events.console.events.uploads import STORE_PHOTO, StorePhoto
+from holdfast.events.events.edits import EDIT_EVENT, EditEvent
 from holdfast.events.events.model import CreateEvent, UpdateEvent
+from holdfast.events.mails.event_copies import COPY_EVENT, CopyEvent
 from holdfast.events.photos import image, sandbox
 from holdfast.events.photos.model import upload_name
+from holdfast.events.photos.operations import STORE_PHOTO, StorePhoto
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.problems import Problem
@@ -247,9 +247,9 @@ async def test_forms_of_the_console_have_the_same_limits(settings: Settings, mon
         caller = person(1, ada.id)
         copy = CopyEvent(event_id=event["id"], event=msgspec.convert(event_fields(image_keys=[keys[1]]), CreateEvent))
         edit = EditEvent(
-            event_id=event["id"], version="", changes=UpdateEvent(event_id=event["id"], image_keys=[keys[1]])
+            event_id=event["id"], seen=None, changes=UpdateEvent(event_id=event["id"], image_keys=[keys[1]])
         )
-        await service.runner[COPY_EVENT](caller, with_fields(copy, image_keys=[keys[0]]))
+        await service.runner.run_of(COPY_EVENT)(caller, with_fields(copy, image_keys=[keys[0]]))
         monkeypatch.setattr(sandbox, "budget", TimeBudget(sandbox.DECODER_TIME, sandbox.BUDGET_SECONDS, "{seconds}"))
         sandbox.budget.spend(ada.id, sandbox.DECODER_SECONDS)
 
@@ -259,7 +259,7 @@ async def test_forms_of_the_console_have_the_same_limits(settings: Settings, mon
             (STORE_PHOTO, StorePhoto(content=picture())),
         ):
             with pytest.raises(Problem) as refused:
-                await service.runner[operation](caller, command)
+                await service.runner.run_of(operation)(caller, command)
             assert refused.value.code == "rate_limited"
 
 

@@ -7,7 +7,7 @@ from typing import LiteralString
 import pytest
 
 from holdfast.events.photos.model import upload_name
-from holdfast.events.photos.sizes import clear_photos
+from holdfast.events.photos.retention import clear_photos
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps

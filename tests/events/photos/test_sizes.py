@@ -9,7 +9,8 @@ from PIL import Image
 from holdfast.events.photos import sizes
 from holdfast.events.photos.model import ImageAttributes, PhotoSizes, size_name
 from holdfast.events.photos.model import image_attributes as picture_of
-from holdfast.events.photos.sizes import clear_photos, find_sizes
+from holdfast.events.photos.retention import clear_photos
+from holdfast.events.photos.sizes import find_sizes
 from holdfast.events.settings import Settings
 from holdfast.kit.background import row_work
 from holdfast.kit.running.steps import Steps

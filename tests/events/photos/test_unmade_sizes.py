@@ -11,7 +11,8 @@ from structlog.testing import capture_logs
 
 from holdfast.events.photos import sandbox, scaling, sizes
 from holdfast.events.photos.model import size_name, upload_name
-from holdfast.events.photos.sizes import clear_photos, find_sizes
+from holdfast.events.photos.retention import clear_photos
+from holdfast.events.photos.sizes import find_sizes
 from holdfast.events.settings import Settings
 from holdfast.kit.background.leases import LeasedRow
 from holdfast.kit.contract.problems import Problem

@@ -5,7 +5,7 @@ import asyncio
 import httpx2
 import pytest
 
-from holdfast.events.photos import sizes, unproved_quotas
+from holdfast.events.photos import retention, unproved_quotas
 from holdfast.events.photos.unproved_quotas import MAX_IDLE_BYTES, MAX_IDLE_FILES, MAX_TOTAL_BYTES
 from holdfast.events.settings import Settings
 from holdfast.kit.running.steps import Steps
@@ -148,7 +148,7 @@ async def test_an_upload_of_a_stranger_that_is_no_photo_is_deleted_after_an_hour
         assert (await put_upload(service, presigned["upload_url"], b"x" * 9)).status_code == 200
     await service.run_sql("update photos set idle_since = now() - interval '61 minutes'")
 
-    await sizes.clear_photos(Steps(service.database))
+    await retention.clear_photos(Steps(service.database))
 
     assert [*await photo_states(service)] == [waiting[1]["key"]]
     assert stored_files(service, "uploads") == {waiting[1]["key"].replace("photos/", "uploads/")}

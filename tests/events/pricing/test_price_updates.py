@@ -59,7 +59,7 @@ async def test_after_a_long_rest_the_prices_that_one_tick_cannot_move_follow_wit
     for sale in sales:
         await sale.days(50)
 
-    moved = [await service.database.transact(lambda tx: update_prices(tx, most=2)) for _ in range(3)]
+    moved = [await service.database.transact(lambda tx: update_prices(tx, limit=2)) for _ in range(3)]
 
     assert moved == [2, 1, 0]
     assert [await sale.price() for sale in sales] == [1750] * 3

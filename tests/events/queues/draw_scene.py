@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from holdfast.events.queues.model import QUEUE_DRAWS
+from holdfast.events.queues.places import QUEUE_DRAWS
 from tests.events.draws.draw_steps import ROUND, DrawSteps, list_closing
 from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.helpers.events_service import Service

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from holdfast.events.draws import drawing
-from holdfast.events.queues.model import QUEUE_DRAWS
+from holdfast.events.queues.places import QUEUE_DRAWS
 from holdfast.events.queues.visitor_retention import forget_visitors
 from holdfast_verify.formats import beacon
 from tests.events.draws.draw_steps import PEOPLE

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.log import sealing
 from holdfast.events.queues import release
-from holdfast.events.queues.model import QUEUE_DRAWS
+from holdfast.events.queues.places import QUEUE_DRAWS
 from holdfast.events.service import DRAWS
 from holdfast_verify.formats import beacon, drawn_order
 from tests.events.draws.beacon_double import serving_beacon

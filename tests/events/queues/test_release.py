@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from holdfast.events.queues import release
-from holdfast.kit.background.loops import MAX_TAKEOVER_SECONDS
+from holdfast.kit.background.leaders import MAX_TAKEOVER_SECONDS
 from holdfast.kit.postgres.connection_pool import STALL_TIMEOUT_SECONDS
 from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.helpers.events_service import Service

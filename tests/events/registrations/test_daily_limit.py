@@ -22,7 +22,7 @@ async def key_of(service: Service, client: Client) -> int:
 async def limit(service: Service, client: Client, daily_limit: int | None) -> None:
     """Set the limit of the first key of an organizer."""
     command = SetLimit(key_id=await key_of(service, client), daily_limit=daily_limit)
-    await service.database.transact(lambda tx: KEY_LIMITS.store(tx, system(client.id), command))
+    await service.database.transact(lambda tx: KEY_LIMITS.store_limit(tx, system(client.id), command))
 
 
 async def attempt(client: Client, event_id: int, email: str) -> str:
@@ -170,7 +170,7 @@ async def test_an_agent_cannot_change_a_daily_limit(service: Service) -> None:
     command = SetLimit(key_id=await key_of(service, ada), daily_limit=5)
 
     with pytest.raises(Problem) as refused:
-        await service.runner[KEY_LIMITS.set](access_token(ada.id), command)
+        await service.runner.run_of(KEY_LIMITS.set_limit)(access_token(ada.id), command)
 
     assert refused.value.type is FORBIDDEN
 
@@ -179,7 +179,9 @@ async def test_a_daily_limit_of_the_key_of_another_organizer_cannot_be_set(servi
     ada, ben = await service.organizer(), await service.organizer("Ben Events")
 
     with pytest.raises(Problem) as refused:
-        await service.runner[KEY_LIMITS.set](system(ben.id), SetLimit(key_id=await key_of(service, ada), daily_limit=0))
+        await service.runner.run_of(KEY_LIMITS.set_limit)(
+            system(ben.id), SetLimit(key_id=await key_of(service, ada), daily_limit=0)
+        )
 
     assert refused.value.type is NOT_FOUND
 
@@ -192,7 +194,7 @@ async def test_the_first_limit_holds_in_every_process_as_soon_as_it_is_answered(
         assert await attempt(at_other, event["id"], "ann@example.com") == "accepted"
 
         command = SetLimit(key_id=await key_of(service, ada), daily_limit=0)
-        await service.runner[KEY_LIMITS.set](system(ada.id), command)
+        await service.runner.run_of(KEY_LIMITS.set_limit)(system(ada.id), command)
 
         assert await attempt(at_other, event["id"], "ben@example.com") == "daily_limit_reached"
 

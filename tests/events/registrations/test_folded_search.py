@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from holdfast.events.check_in.model import FindPeople
 from holdfast.events.check_in.operations import FIND_PEOPLE
-from holdfast.events.console.people.registrations import SEARCH
+from holdfast.events.console.people.registrations_pages import SEARCH
 from holdfast.events.registrations import substring_search
 from holdfast.events.registrations.search import SearchRegistrations
 from holdfast.events.registrations.substring_search import IndexArguments

@@ -20,7 +20,8 @@ async def sign_up(service: Service, *people: tuple[int, str], secret: str = "0" 
         SignUp(event_id=event_id, email=email, name=None, language="en", secret=secret) for event_id, email in people
     ]
     answers: list[Any] = await asyncio.gather(
-        *(runner[SIGN_UP](stranger("address 192.0.2.1"), command) for command in commands), return_exceptions=True
+        *(runner.run_of(SIGN_UP)(stranger("address 192.0.2.1"), command) for command in commands),
+        return_exceptions=True,
     )
     return [answer.code if isinstance(answer, Problem) else answer for answer in answers]
 

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.events.check_in.model import FindPeople
 from holdfast.events.check_in.operations import FIND_PEOPLE
-from holdfast.events.console.people.registrations import SEARCH
+from holdfast.events.console.people.registrations_pages import SEARCH
 from holdfast.events.people.model import AccountSelector
 from holdfast.events.registrations import substring_search
 from holdfast.events.registrations.model import RegistrationStatus

@@ -1,5 +1,5 @@
 import pytest
 
-from tests.events.webhooks.programs import programs_of
+from tests.helpers.webhook_programs import programs_of
 
 programs = pytest.fixture(programs_of)

@@ -6,9 +6,9 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from tests.events.webhooks.programs import OrganizerPrograms, change
 from tests.events.webhooks.verifying import verify_v1a
 from tests.helpers.events_service import Service
+from tests.helpers.webhook_programs import OrganizerPrograms, change
 from tests.helpers.webhook_receiver import ReceiverAnswer, deliver
 
 

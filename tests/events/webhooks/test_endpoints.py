@@ -10,8 +10,8 @@ from holdfast.events.ownership import end_stranger
 from holdfast.events.webhooks.operations import MAX_ENDPOINTS
 from holdfast.kit.webhooks import endpoints, sending
 from holdfast.kit.webhooks.sending import DeliveryWork
-from tests.events.webhooks.programs import OrganizerProgram, OrganizerPrograms, change
 from tests.helpers.events_service import Client, Service
+from tests.helpers.webhook_programs import OrganizerProgram, OrganizerPrograms, change
 from tests.helpers.webhook_receiver import ReceiverAnswer, deliver, fan_all_out
 
 
@@ -303,17 +303,17 @@ async def test_an_endpoint_that_ends_during_its_turn_gets_nothing_more(
     for _ in range(3):
         await ada.create_event()
     await fan_all_out(service.database)
-    send = DeliveryWork._send  # pyright: ignore[reportPrivateUsage]
+    send_batch = DeliveryWork._send_batch  # pyright: ignore[reportPrivateUsage]
 
     async def send_and_end(work: DeliveryWork, *arguments: Any) -> Any:
-        results = await send(work, *arguments)
+        results = await send_batch(work, *arguments)
         if ending == "delete":
             await ada.delete(program.path)
         else:
             await change(ada, program.path, active=False)
         return results
 
-    monkeypatch.setattr(DeliveryWork, "_send", send_and_end)
+    monkeypatch.setattr(DeliveryWork, "_send_batch", send_and_end)
     await deliver(service.database)
 
     assert program.receiver.types == ["event.created"]

@@ -7,8 +7,8 @@ import pytest
 from holdfast.events.mails import sending
 from holdfast.events.mails.writing import write
 from holdfast.kit.mail.message import Envelope
-from tests.events.webhooks.programs import OrganizerProgram, OrganizerPrograms, change
 from tests.helpers.events_service import Service
+from tests.helpers.webhook_programs import OrganizerProgram, OrganizerPrograms, change
 from tests.helpers.webhook_receiver import ReceiverAnswer
 from tests.kit.mail.posting import all_due, text_of
 

@@ -9,8 +9,8 @@ import pytest
 from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.webhooks.model import subject_of
 from tests.events.queues.queue_scene import open_queue
-from tests.events.webhooks.programs import OrganizerPrograms
 from tests.helpers.events_service import Client, Service
+from tests.helpers.webhook_programs import OrganizerPrograms
 
 Story = Callable[[Service, Client], Awaitable[object]]
 

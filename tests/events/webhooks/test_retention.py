@@ -3,8 +3,8 @@
 import pytest
 
 from holdfast.kit.webhooks.endpoints import forget_messages
-from tests.events.webhooks.programs import OrganizerProgram, OrganizerPrograms
 from tests.helpers.events_service import Service
+from tests.helpers.webhook_programs import OrganizerProgram, OrganizerPrograms
 
 TABLES = ("webhook_messages", "webhook_subjects", "webhook_deliveries", "webhook_attempts")
 

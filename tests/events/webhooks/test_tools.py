@@ -3,9 +3,9 @@
 from typing import Any
 
 from tests.events.agents.samples import agent
-from tests.events.webhooks.programs import OrganizerPrograms
 from tests.helpers.agents import problem_of
 from tests.helpers.events_service import Service
+from tests.helpers.webhook_programs import OrganizerPrograms
 from tests.helpers.webhook_receiver import ReceiverAnswer, deliver
 
 URL = "https://shop.example/webhooks"

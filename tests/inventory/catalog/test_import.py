@@ -48,8 +48,8 @@ async def test_an_import_that_is_cut_off_goes_on_behind_what_is_stored(
     stored: list[int] = []
     store = importing._store_lines  # pyright: ignore[reportPrivateUsage]
 
-    async def counted(tx: Any, *, task: ImportTask, lines: Any, upto: int) -> None:
-        await store(tx, task=task, lines=lines, upto=upto)
+    async def counted(tx: Any, *, task: ImportTask, lines: Any, stored_lines: int) -> None:
+        await store(tx, task=task, lines=lines, stored_lines=stored_lines)
         stored.append(len(lines))
 
     monkeypatch.setattr(importing, "_store_lines", counted)

@@ -22,7 +22,7 @@ async def ask_first(admin: Admin, shop: Shop, daily_limit: int | None = None) ->
     database = admin.inventory.database
     [(key_id,)] = await run_sql(database, "select id from api_keys where shop_id = %(id)s and active", id=shop.id)
     command = SetLimit(key_id=key_id, asks_first=True, daily_limit=daily_limit)
-    await database.transact(lambda tx: SHOP_LIMITS.store(tx, system(shop.id), command))
+    await database.transact(lambda tx: SHOP_LIMITS.store_limit(tx, system(shop.id), command))
 
 
 def seen_version(text: str) -> str:

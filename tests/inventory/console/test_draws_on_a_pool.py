@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from holdfast.inventory.stock import retention
-from holdfast.inventory.stock.pool_page import MAX_NAMED_DRAWS
+from holdfast.inventory.stock.pool_history import MAX_NAMED_DRAWS
 from tests.helpers.form_browser import main_text
 from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, Inventory, Shop
 from tests.inventory.console.merchant_scene import Admin
@@ -120,7 +120,7 @@ async def test_draws_older_than_any_chart_are_deleted(admin: Admin, own_shop: Sh
     )
     assert await admin.inventory.sql(days) == [(61,), (0,)]
 
-    await admin.inventory.database.transact(retention.forget_drawn)
+    await admin.inventory.database.transact(retention.forget_daily_sums)
 
     assert await admin.inventory.sql(days) == [(0,)]
     assert "Variant 1006 1 6 units" in await draws_on_page(admin, pool)

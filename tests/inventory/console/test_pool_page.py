@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from holdfast.inventory.stock import pool_page
+from holdfast.inventory.stock import pool_history
 from tests.helpers.form_browser import main_text
 from tests.helpers.inventory_service import PACKS, SIX_PACK, Shop
 from tests.inventory.console.merchant_scene import Admin
@@ -63,7 +63,7 @@ async def test_the_chart_of_a_pool_shows_changes_at_their_times(admin: Admin, ow
 async def test_a_chart_of_many_changes_has_the_newest_one_by_one_and_the_rest_in_steps(
     admin: Admin, own_shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool_page, "MAX_NEWEST_CHANGES", 2)
+    monkeypatch.setattr(pool_history, "MAX_NEWEST_CHANGES", 2)
     pool = await own_shop.pool(100)
     for quantity in (90, 80, 70, 60):
         await own_shop.call("set_pool_quantity", pool_id=pool["id"], quantity=quantity)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from holdfast.inventory.console.pools.replay import picture_of
+from holdfast.inventory.console.pools.replay_page import picture_of
 from holdfast.inventory.replays import operations
 from holdfast.inventory.replays.model import ReplayTask
 from holdfast.inventory.replays.simulation import replay

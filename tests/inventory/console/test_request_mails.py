@@ -28,7 +28,7 @@ async def tea(inventory: Inventory, shop: Shop) -> dict[str, Any]:
 async def limit(inventory: Inventory, shop: Shop, **fields: Any) -> None:
     [(key_id,)] = await inventory.sql("select id from api_keys where shop_id = %(id)s and active", id=shop.id)
     command = SetLimit(key_id=key_id, **fields)
-    await inventory.database.transact(lambda tx: SHOP_LIMITS.store(tx, system(shop.id), command))
+    await inventory.database.transact(lambda tx: SHOP_LIMITS.store_limit(tx, system(shop.id), command))
 
 
 async def planned_mails(inventory: Inventory) -> list[tuple[str, int]]:

@@ -6,7 +6,7 @@ import io
 import httpx2
 import pytest
 
-from holdfast.inventory.console.pools.spreadsheets import MAX_FILE_BYTES
+from holdfast.inventory.console.pools.spreadsheets_page import MAX_FILE_BYTES
 from holdfast.inventory.spreadsheets.model import MAX_ROWS
 from tests.helpers.form_browser import main_text
 from tests.helpers.inventory_service import PACKS, SIX_PACK

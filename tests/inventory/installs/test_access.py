@@ -9,7 +9,7 @@ import pytest
 from msgspec import Struct
 
 from holdfast.inventory.installs import sql
-from holdfast.inventory.installs.access import ShopAccess, ask, shop_access
+from holdfast.inventory.installs.access import ShopAccess, call_admin_api, shop_access
 from holdfast.inventory.resources import Resources, Tx
 from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.shopify.admin import Query
@@ -96,7 +96,7 @@ async def test_a_token_is_used_until_a_minute_before_its_end(scene: PlatformScen
 
     assert (before.generation, after.generation, len(endpoint.refresh_tokens)) == (1, 2, 1)
     assert after.token != before.token
-    assert (await ask(scene.steps, (await scene.shop()).id, NAME)).shop.name
+    assert (await call_admin_api(scene.steps, (await scene.shop()).id, NAME)).shop.name
 
 
 async def test_many_calls_that_need_a_fresh_token_fetch_it_once(scene: PlatformScene, endpoint: Endpoint) -> None:
@@ -189,7 +189,7 @@ async def test_a_refresh_of_an_ended_install_leaves_the_tokens_of_the_next_one(
 
     assert await scene.row("broken") == (None,)
     assert await scene.row("generation", "platform_tokens") == (later,)
-    assert (await ask(scene.steps, shop.id, NAME)).shop.name
+    assert (await call_admin_api(scene.steps, shop.id, NAME)).shop.name
 
 
 async def test_a_lost_answer_is_requested_again_with_the_same_refresh_token(
@@ -205,7 +205,7 @@ async def test_a_lost_answer_is_requested_again_with_the_same_refresh_token(
 
     assert endpoint.refresh_tokens[0] == endpoint.refresh_tokens[1]
     assert (access.generation, len(endpoint.refresh_tokens)) == (2, 2)
-    assert (await ask(scene.steps, (await scene.shop()).id, NAME)).shop.name
+    assert (await call_admin_api(scene.steps, (await scene.shop()).id, NAME)).shop.name
 
 
 async def test_an_old_token_is_used_until_its_end_while_the_platform_is_unreachable(
@@ -273,7 +273,7 @@ async def test_a_token_that_the_shop_does_not_accept_is_refreshed_once_and_then_
     wrong = secret.seal(tokens.replace('"access_token":"', '"access_token":"not_'))
     await scene.inventory.sql("update platform_tokens set sealed = %(sealed)s", sealed=wrong)
 
-    answer = await ask(scene.steps, (await scene.shop()).id, NAME)
+    answer = await call_admin_api(scene.steps, (await scene.shop()).id, NAME)
 
     assert answer.shop.name
     assert len(endpoint.refresh_tokens) == 1
@@ -288,8 +288,8 @@ async def test_a_fresh_token_that_the_shop_does_not_accept_yet_is_kept(
     endpoint.token = "not known yet either"
 
     with pytest.raises(PlatformUnreachable, match="fresh access token yet"):
-        await ask(scene.steps, (await scene.shop()).id, NAME)
-    assert (await ask(scene.steps, (await scene.shop()).id, NAME)).shop.name
+        await call_admin_api(scene.steps, (await scene.shop()).id, NAME)
+    assert (await call_admin_api(scene.steps, (await scene.shop()).id, NAME)).shop.name
     assert await scene.row("broken") == (None,)
 
 
@@ -297,7 +297,7 @@ async def test_a_token_that_was_withdrawn_ends_the_access(scene: PlatformScene, 
     scene.platform.oauth.revoke(DOMAIN)
 
     with pytest.raises(Problem) as refused:
-        await ask(scene.steps, (await scene.shop()).id, NAME)
+        await call_admin_api(scene.steps, (await scene.shop()).id, NAME)
 
     assert refused.value.code == "shop_not_connected"
     assert "was withdrawn" in (await scene.row("broken"))[0]
@@ -359,7 +359,7 @@ async def test_tokens_that_do_not_end_are_used_and_cannot_be_refreshed(
 
     assert (await get(scene)).token == "shpat_custom"
     with pytest.raises(Problem, match="cannot be refreshed"):
-        await ask(scene.steps, shop.id, NAME)
+        await call_admin_api(scene.steps, shop.id, NAME)
 
 
 async def test_work_inside_a_shop_has_the_tokens_of_that_shop_alone(scene: PlatformScene, endpoint: Endpoint) -> None:
@@ -367,6 +367,6 @@ async def test_work_inside_a_shop_has_the_tokens_of_that_shop_alone(scene: Platf
     await ends_in(scene, 0)
     inside = steps.Steps(scene.inventory.database, shop.id)
 
-    assert (await ask(inside, shop.id, NAME)).shop.name
+    assert (await call_admin_api(inside, shop.id, NAME)).shop.name
     with pytest.raises(Problem, match="not connected"):
-        await ask(steps.Steps(scene.inventory.database, other.id), shop.id, NAME)
+        await call_admin_api(steps.Steps(scene.inventory.database, other.id), shop.id, NAME)

@@ -278,6 +278,6 @@ async def test_deliveries_are_forgotten_after_8_days_unless_they_are_parked(scen
         "update webhooks set received_at = now() - interval '9 days', due_at = null where handled_at is null"
     )
 
-    assert await scene.inventory.database.transact(inbox.forget) == 1
+    assert await scene.inventory.database.transact(partner_webhooks.forget_handled) == 1
     left = await scene.inventory.sql("select webhook_id from webhooks order by id")
     assert left == [("handled lately",), ("parked long ago",)]

@@ -37,7 +37,7 @@ async def run_query(
     """What a query is answered when the platform tells these things in order, and what the platform was asked."""
     left = list(answers)
     async with platform(lambda _: left.pop(0), seconds=seconds) as (client, requests):
-        return await AdminApi(client).ask(SHOP, "shpat_1", query, {"first": 1}), requests
+        return await AdminApi(client).call(SHOP, "shpat_1", query, {"first": 1}), requests
 
 
 async def test_a_query_is_sent_with_the_token_to_the_version_that_is_set() -> None:
@@ -129,14 +129,14 @@ async def test_an_answer_that_is_not_understood_raises_platform_unreachable(answ
 async def test_the_points_of_a_call_that_was_given_up_are_there_for_the_next() -> None:
     async with platform(lambda _: ScriptedAnswer({"data": DATA, "extensions": cost(60, rate=1)})) as (client, requests):
         admin = AdminApi(client)
-        await admin.ask(SHOP, "shpat_1", NAME)
-        waits = asyncio.create_task(admin.ask(SHOP, "shpat_1", Query("large", NAME.text, QueriedShopData, cost=100)))
+        await admin.call(SHOP, "shpat_1", NAME)
+        waits = asyncio.create_task(admin.call(SHOP, "shpat_1", Query("large", NAME.text, QueriedShopData, cost=100)))
         await asyncio.sleep(0)
         waits.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waits
 
         async with asyncio.timeout(10):
-            await admin.ask(SHOP, "shpat_1", NAME)
+            await admin.call(SHOP, "shpat_1", NAME)
 
     assert len(requests) == 2

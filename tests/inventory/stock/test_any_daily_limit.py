@@ -61,7 +61,7 @@ async def try_phases(services: Sequence[Inventory], phases: Sequence[Phase]) -> 
     before = 0
     for daily_limit, calls in phases:
         command = SetLimit(key_id=key_id, daily_limit=daily_limit)
-        await database.transact(lambda tx, command=command: SHOP_LIMITS.store(tx, system(shop.id), command))
+        await database.transact(lambda tx, command=command: SHOP_LIMITS.store_limit(tx, system(shop.id), command))
 
         async def attempt(call: Call, process: int) -> str:
             try:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from holdfast.inventory.stock.ledger_rules import (
     MAX_POOL_QUANTITY,
     ChangeCause,
+    LedgerPool,
     Posting,
     Stock,
-    StockPool,
     is_fact,
 )
 from holdfast.inventory.stock.model import Actor, Entry, EntryKind
@@ -29,10 +29,10 @@ amounts = st.integers(-60, 60) | st.sampled_from([-MAX_POOL_QUANTITY, MAX_POOL_Q
 
 
 @st.composite
-def pools(draw: st.DrawFn) -> list[StockPool]:
+def pools(draw: st.DrawFn) -> list[LedgerPool]:
     """One to three pools with nothing in them yet, and the variants that draw on them."""
     return [
-        StockPool(
+        LedgerPool(
             id=id,
             name=f"Pool {id}",
             unit="units",
@@ -62,13 +62,13 @@ def changes(draw: st.DrawFn, count: int) -> list[Posting]:
 
 
 @st.composite
-def stories(draw: st.DrawFn) -> tuple[list[StockPool], list[list[Posting]]]:
+def stories(draw: st.DrawFn) -> tuple[list[LedgerPool], list[list[Posting]]]:
     made = draw(pools())
     return made, draw(st.lists(changes(len(made)), max_size=12))
 
 
-def stock_of(pools: list[StockPool]) -> Stock:
-    return Stock(0, 0, NOW, msgspec.convert(msgspec.to_builtins(pools), list[StockPool]))
+def stock_of(pools: list[LedgerPool]) -> Stock:
+    return Stock(0, 0, NOW, msgspec.convert(msgspec.to_builtins(pools), list[LedgerPool]))
 
 
 def state_of(stock: Stock) -> Any:
@@ -100,7 +100,7 @@ def test_all_other_kinds_are_facts_or_decisions_by_any_actor() -> None:
 
 @few
 @given(stories())
-def test_every_balance_is_the_sum_of_its_entries(story: tuple[list[StockPool], list[list[Posting]]]) -> None:
+def test_every_balance_is_the_sum_of_its_entries(story: tuple[list[LedgerPool], list[list[Posting]]]) -> None:
     stock, ledger = stock_of(story[0]), list[Entry]()
     for lines in story[1]:
         if not isinstance(entries := apply_lines(stock, lines), Problem):
@@ -123,7 +123,7 @@ def test_every_balance_is_the_sum_of_its_entries(story: tuple[list[StockPool], l
 
 @few
 @given(stories())
-def test_no_decision_takes_what_is_not_there_or_is_held(story: tuple[list[StockPool], list[list[Posting]]]) -> None:
+def test_no_decision_takes_what_is_not_there_or_is_held(story: tuple[list[LedgerPool], list[list[Posting]]]) -> None:
     stock = stock_of(story[0])
     for lines in story[1]:
         before = {pool.id: (pool.on_hand, pool.held) for pool in stock.pools.values()}
@@ -142,7 +142,7 @@ def test_no_decision_takes_what_is_not_there_or_is_held(story: tuple[list[StockP
 
 @few
 @given(stories())
-def test_a_refused_change_leaves_the_stock_as_it_was(story: tuple[list[StockPool], list[list[Posting]]]) -> None:
+def test_a_refused_change_leaves_the_stock_as_it_was(story: tuple[list[LedgerPool], list[list[Posting]]]) -> None:
     stock, refusals = stock_of(story[0]), 0
     *other_ids, last_id = (pool.id for pool in story[0])
     too_many_added = [
@@ -165,7 +165,7 @@ def test_a_refused_change_leaves_the_stock_as_it_was(story: tuple[list[StockPool
 @few
 @given(stories())
 def test_a_fact_is_refused_exactly_beyond_what_can_be_counted(
-    story: tuple[list[StockPool], list[list[Posting]]],
+    story: tuple[list[LedgerPool], list[list[Posting]]],
 ) -> None:
     stock = stock_of(story[0])
     facts = [lines for lines in story[1] if lines[0].kind in FACTS]
@@ -179,7 +179,7 @@ def test_a_fact_is_refused_exactly_beyond_what_can_be_counted(
 
 @few
 @given(stories())
-def test_the_lines_of_one_pool_count_as_their_sum(story: tuple[list[StockPool], list[list[Posting]]]) -> None:
+def test_the_lines_of_one_pool_count_as_their_sum(story: tuple[list[LedgerPool], list[list[Posting]]]) -> None:
     one_by_one, added_up = stock_of(story[0]), stock_of(story[0])
     for lines in story[1]:
         sums = [
@@ -198,7 +198,7 @@ def test_the_lines_of_one_pool_count_as_their_sum(story: tuple[list[StockPool], 
 @few
 @given(stories())
 def test_a_change_lists_exactly_the_variants_whose_quantity_changes(
-    story: tuple[list[StockPool], list[list[Posting]]],
+    story: tuple[list[LedgerPool], list[list[Posting]]],
 ) -> None:
     stock = stock_of(story[0])
     names = sorted({gid for pool in story[0] for gid in pool.members})
@@ -218,7 +218,7 @@ def test_a_change_lists_exactly_the_variants_whose_quantity_changes(
 @few
 @given(stories())
 def test_the_available_quantity_of_a_variant_is_the_least_of_its_pools_and_never_negative(
-    story: tuple[list[StockPool], list[list[Posting]]],
+    story: tuple[list[LedgerPool], list[list[Posting]]],
 ) -> None:
     stock = stock_of(story[0])
     for lines in story[1]:

@@ -32,7 +32,7 @@ async def is_remembered_right(inventory: Inventory, shop: Shop) -> bool:
 
     async def stored(tx: Tx) -> tuple[bool, Stock | None]:
         position = await sql.lock_and_read_position(tx, shop.id)
-        if remembered is None or not remembered.is_of(position):
+        if remembered is None or not remembered.is_at(position):
             return False, None
         assert remembered.stock.entry_count == position.entry_count
         return True, await read_stock(tx, shop.id, TouchedRows(list(remembered.stock.pools)))

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 
 from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
-from holdfast.kit.background.loops import Leaders
+from holdfast.kit.background.leaders import Leaders
 from holdfast.kit.compat.task_ending import end_tasks
 from tests.helpers.events_service import eventually
 

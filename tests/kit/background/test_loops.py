@@ -5,14 +5,13 @@ It gives way to requests.
 
 import asyncio
 import contextlib
-import time
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
 
 from prometheus_client import CollectorRegistry, Gauge
 
 from holdfast.events.resources import Database
-from holdfast.kit.background.loops import IDLE_TURN_SECONDS, PAUSE_FACTOR, Loop, LoopStep, RowWaiters, yield_to_requests
+from holdfast.kit.background.loops import Loop, LoopStep, RowWaiters
 from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Service, eventually
 
@@ -100,7 +99,7 @@ async def test_a_resource_of_a_loop_is_opened_once_and_closed_at_its_end(service
         finally:
             happened.append("closed")
 
-    async with running_loop(Loop("tested", begin=begin), service):
+    async with running_loop(Loop("tested", open_step=begin), service):
         await eventually(lambda: steps.made_so_many(3))
         assert happened == ["opened"]
 
@@ -119,17 +118,3 @@ async def test_gauges_of_a_loop_that_ends_or_fails_are_zero(service: Service) ->
     assert isinstance(error, RuntimeError)
     [[value]] = [metric.samples for metric in gauge.collect()]
     assert value.value == 0
-
-
-async def test_a_busy_process_pauses_background_work() -> None:
-    def work() -> None:
-        until = time.thread_time() + 5 * IDLE_TURN_SECONDS
-        while time.thread_time() < until:
-            pass
-
-    asyncio.get_running_loop().call_soon(work)
-
-    started = time.monotonic()
-    await yield_to_requests()
-
-    assert time.monotonic() - started >= PAUSE_FACTOR * 5 * IDLE_TURN_SECONDS

@@ -26,11 +26,11 @@ async def test_shared_work_keeps_its_turn_after_the_first_client_is_gone() -> No
     slots, end, client = Slots(BOUND, 1), asyncio.Event(), Client()
 
     async def hold() -> None:
-        async with slots.of(OWNER):
+        async with slots.slot_of(OWNER):
             await end.wait()
 
     async def work() -> str:
-        async with slots.of(OWNER):
+        async with slots.slot_of(OWNER):
             return "done"
 
     async def request() -> asyncio.Task[str]:

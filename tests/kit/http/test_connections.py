@@ -261,7 +261,7 @@ async def test_a_request_whose_client_has_gone_while_it_waited_is_not_begun() ->
         begin_request(scope)
         arrived.put(scope["path"])
         with contextlib.suppress(Problem):
-            async with slots.of(("everybody",)):
+            async with slots.slot_of(("everybody",)):
                 began.append(scope["path"])
                 await asyncio.to_thread(end.wait)
         await Response(b"here")(scope, receive, send)

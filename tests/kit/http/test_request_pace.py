@@ -10,13 +10,13 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.kit.contract.client import source
 from holdfast.kit.http.connection import MAX_HEADER_BYTES, MAX_PIPELINED_REQUESTS
-from holdfast.kit.http.connection_limits import (
+from holdfast.kit.http.connection_limits import ConnectionLimits
+from holdfast.kit.http.request_pace import (
     MAX_URGENT_REQUESTS,
     MAX_URGENT_REQUESTS_PER_ADDRESS,
     REQUESTS_IN_A_TURN,
     TURN_SECONDS,
     URGENT,
-    ConnectionLimits,
     Pace,
 )
 from tests.helpers.events_service import eventually
@@ -49,7 +49,7 @@ async def test_a_turn_begins_a_limited_number_and_the_others_follow_in_their_ord
     pace, begun, turns = Pace(ManualClock(0)), list[int](), list[int]()
     for number in range(MANY):
         request = Numbered(number, begun)
-        if pace.begins(asyncio.get_running_loop(), REQUEST, ADDRESS):
+        if pace.begins_at_once(asyncio.get_running_loop(), REQUEST, ADDRESS):
             request.begin()
         else:
             pace.add(request, ADDRESS)
@@ -65,7 +65,7 @@ async def test_a_turn_begins_a_limited_number_and_the_others_follow_in_their_ord
 async def test_a_turn_begins_fewer_while_turns_take_long() -> None:
     clock, begun = ManualClock(0), list[int]()
     pace, loop = Pace(clock), asyncio.get_running_loop()
-    while pace.begins(loop, REQUEST, ADDRESS):
+    while pace.begins_at_once(loop, REQUEST, ADDRESS):
         pass
     for number in range(400):
         pace.add(Numbered(number, begun, clock, TURN_SECONDS / 32 if number < 300 else 0), ADDRESS)
@@ -83,28 +83,28 @@ async def test_a_turn_begins_fewer_while_turns_take_long() -> None:
 async def test_a_later_request_does_not_overtake_a_waiting_one() -> None:
     pace, begun, loop = Pace(ManualClock(0)), list[int](), asyncio.get_running_loop()
     for _ in range(REQUESTS_IN_A_TURN):
-        assert pace.begins(loop, REQUEST, ADDRESS)
+        assert pace.begins_at_once(loop, REQUEST, ADDRESS)
     for number in range(REQUESTS_IN_A_TURN):
-        assert not pace.begins(loop, REQUEST, ADDRESS)
+        assert not pace.begins_at_once(loop, REQUEST, ADDRESS)
         pace.add(Numbered(number, begun), ADDRESS)
     await asyncio.sleep(0)
 
     assert len(begun) == REQUESTS_IN_A_TURN
-    assert not pace.begins(loop, REQUEST, ADDRESS)
+    assert not pace.begins_at_once(loop, REQUEST, ADDRESS)
 
 
 @pytest.mark.parametrize("urgent", URGENT)
 async def test_urgent_requests_do_not_wait(urgent: bytes) -> None:
     pace, loop = Pace(ManualClock(0)), asyncio.get_running_loop()
-    while pace.begins(loop, REQUEST, ADDRESS):
+    while pace.begins_at_once(loop, REQUEST, ADDRESS):
         pass
 
-    assert pace.begins(loop, urgent + b" HTTP/1.1\r\n", ADDRESS)
+    assert pace.begins_at_once(loop, urgent + b" HTTP/1.1\r\n", ADDRESS)
 
 
 async def test_one_request_does_not_wait_for_all_of_another_address() -> None:
     pace, begun, loop = Pace(ManualClock(0)), list[int](), asyncio.get_running_loop()
-    while pace.begins(loop, REQUEST, ADDRESS):
+    while pace.begins_at_once(loop, REQUEST, ADDRESS):
         pass
     for number in range(1, MANY):
         pace.add(Numbered(number, begun), ADDRESS)
@@ -116,7 +116,7 @@ async def test_one_request_does_not_wait_for_all_of_another_address() -> None:
 
 async def test_networks_of_one_wide_network_take_turns_as_one_address() -> None:
     pace, begun, loop = Pace(ManualClock(0)), list[int](), asyncio.get_running_loop()
-    while pace.begins(loop, REQUEST, ADDRESS):
+    while pace.begins_at_once(loop, REQUEST, ADDRESS):
         pass
     for number in range(1, MANY):
         pace.add(Numbered(number, begun), source(f"2001:db8:1:{number:x}::1"))
@@ -128,25 +128,25 @@ async def test_networks_of_one_wide_network_take_turns_as_one_address() -> None:
 
 async def test_urgent_requests_of_one_address_are_few_in_a_turn() -> None:
     pace, loop = Pace(ManualClock(0)), asyncio.get_running_loop()
-    while pace.begins(loop, REQUEST, ADDRESS):
+    while pace.begins_at_once(loop, REQUEST, ADDRESS):
         pass
 
-    begun = [pace.begins(loop, HEALTH, ADDRESS) for _ in range(MANY)]
-    other = pace.begins(loop, HEALTH, OTHER_ADDRESS)
+    begun = [pace.begins_at_once(loop, HEALTH, ADDRESS) for _ in range(MANY)]
+    other = pace.begins_at_once(loop, HEALTH, OTHER_ADDRESS)
     await asyncio.sleep(0)
-    while pace.begins(loop, REQUEST, ADDRESS):
+    while pace.begins_at_once(loop, REQUEST, ADDRESS):
         pass
 
     assert (sum(begun), other) == (MAX_URGENT_REQUESTS_PER_ADDRESS, True)
-    assert pace.begins(loop, HEALTH, ADDRESS), "the next turn begins further ones"
+    assert pace.begins_at_once(loop, HEALTH, ADDRESS), "the next turn begins further ones"
 
 
 async def test_urgent_requests_of_many_addresses_leave_most_of_a_turn_to_others() -> None:
     pace, loop = Pace(ManualClock(0)), asyncio.get_running_loop()
-    while pace.begins(loop, REQUEST, ADDRESS):
+    while pace.begins_at_once(loop, REQUEST, ADDRESS):
         pass
 
-    begun = [pace.begins(loop, HEALTH, f"address 192.0.2.{number}") for number in range(200)]
+    begun = [pace.begins_at_once(loop, HEALTH, f"address 192.0.2.{number}") for number in range(200)]
 
     assert sum(begun) == MAX_URGENT_REQUESTS
 

@@ -8,7 +8,7 @@ from email import message_from_bytes, policy
 from email.message import EmailMessage
 from typing import Any
 
-from holdfast.kit.mail import outbox, sender
+from holdfast.kit.mail import sender, turns
 from holdfast.kit.mail.message import Envelope, MailMessage, UnwritableMail
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.postgres.database import Database
@@ -72,7 +72,7 @@ async def all_due(database: Database[Any]) -> list[Mail]:
     mails = [
         mail
         for share in range(64)
-        for mail in await database.read(lambda reader, share=share: outbox.due_mails(reader, [(share, "")], 100))
+        for mail in await database.read(lambda reader, share=share: turns.due_mails(reader, [(share, "")], 100))
     ]
     return sorted(mails, key=lambda mail: mail.id)
 

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from holdfast.events.settings import Settings
 from holdfast.kit.background.row_work import RetryBackoff
-from holdfast.kit.mail import outbox, sender
+from holdfast.kit.mail import outbox, sender, turns
 from holdfast.kit.postgres.database import Reader
 from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Service, eventually, running_events
@@ -74,7 +74,7 @@ async def test_a_mail_that_is_put_off_for_days_fails(
 async def test_a_mail_that_becomes_due_between_two_looks_leaves_at_once(
     service: Service, server: MailServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seconds_until_next_due = outbox.seconds_until_next_due
+    seconds_until_next_due = turns.seconds_until_next_due
 
     async def becoming_due(reader: Reader[Any]) -> float | None:
         await service.run_sql("update mails set due_at = now() where due_at > now()")
@@ -82,7 +82,7 @@ async def test_a_mail_that_becomes_due_between_two_looks_leaves_at_once(
 
     await post_mails(service, "ann@example.com")
     await service.run_sql("update mails set due_at = now() + interval '1 hour'")
-    monkeypatch.setattr(outbox, "seconds_until_next_due", becoming_due)
+    monkeypatch.setattr(turns, "seconds_until_next_due", becoming_due)
 
     async with run_senders(service):
         await wait_until_all_ended(service, sender.POLL_SECONDS / 2)

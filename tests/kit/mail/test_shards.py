@@ -17,7 +17,7 @@ from psycopg.errors import LockNotAvailable
 from holdfast.events.settings import Settings
 from holdfast.kit.background.leases import LeaseLost
 from holdfast.kit.contract.addresses import NoAddress, identity, mailbox
-from holdfast.kit.mail import outbox, sender, shards, transport
+from holdfast.kit.mail import sender, shards, transport, turns
 from holdfast.kit.mail.message import Envelope, UnwritableMail
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.mail.shards import ShardLease, ShardLeases, sender_session
@@ -34,7 +34,7 @@ async def lease(
     service: Service,
     limit: int = 4,
     connections: int = 64,
-    first: str = outbox.FIRST_OWNER,
+    first: str = turns.FIRST_OWNER,
     *,
     max_shards: int = 1,
     no_owner_first: bool = True,
@@ -111,7 +111,7 @@ async def test_a_process_leases_again_at_once_the_shards_of_a_lease_that_was_can
 
     async def lease_all() -> list[ShardLease]:
         return await service.database.autocommit(
-            lambda reader: leases.lease(reader, 8, 8, 64, outbox.FIRST_OWNER, no_owner_first=True)
+            lambda reader: leases.lease(reader, 8, 8, 64, turns.FIRST_OWNER, no_owner_first=True)
         )
 
     for tenths in range(40):  # from before the statement is sent until after it has committed
@@ -221,7 +221,7 @@ async def test_shards_are_leased_in_the_turns_of_organizers(service: Service) ->
         await post_mails(service, *MANY[organizer * 100 - 100 : organizer * 100], arguments={"organizer_id": organizer})
 
     first = await lease(service, 2)
-    second = await lease(service, 1, first=outbox.next_owner(owners_of(first)[-1]), max_shards=4)
+    second = await lease(service, 1, first=turns.next_owner(owners_of(first)[-1]), max_shards=4)
 
     assert owners_of([*first, *second]) == ["1", "2", "3", "1", "2", "3"]
 
@@ -231,7 +231,7 @@ async def test_an_organizer_with_many_mails_does_not_delay_the_mail_of_another(s
     leased = await lease(service, 4)
     await post_mails(service, "late@example.net", arguments={"organizer_id": 8})
 
-    [row] = await lease(service, 1, first=outbox.next_owner(owners_of(leased)[-1]))
+    [row] = await lease(service, 1, first=turns.next_owner(owners_of(leased)[-1]))
 
     assert row.shards == [(await shard_of(service, "late@example.net"), "8")]
 
@@ -243,9 +243,9 @@ async def test_mails_of_no_organizer_have_every_other_turn_and_mails_to_many_peo
     await post_mails(service, *MANY[100:200], arguments={"organizer_id": 7})
     await post_mails(service, *MANY[200:300])
 
-    turns = [await lease(service, 1, no_owner_first=number % 2 == 0) for number in range(6)]
+    leases = [await lease(service, 1, no_owner_first=number % 2 == 0) for number in range(6)]
 
-    assert [owners_of(turn) for turn in turns] == [[""], ["7"]] * 3
+    assert [owners_of(leased) for leased in leases] == [[""], ["7"]] * 3
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.kit.mail import outbox, sender
+from holdfast.kit.mail import sender, turns
 from holdfast.kit.mail.outbox import Mail
 from tests.helpers.events_service import Service, eventually
 from tests.helpers.smtp import MailServer
@@ -12,7 +12,7 @@ from tests.kit.mail.posting import post_mails, run_senders
 
 async def due_mails(service: Service, limit: int = 8, first: str = "") -> list[Mail]:
     [(share,)] = await service.run_sql("select mail_share('ann@example.com')")
-    return await service.database.read(lambda reader: outbox.due_mails(reader, [(share, first)], limit))
+    return await service.database.read(lambda reader: turns.due_mails(reader, [(share, first)], limit))
 
 
 async def post_of(service: Service, organizer: int, count: int, *, bulk: bool = False) -> list[int]:
@@ -42,7 +42,7 @@ async def test_organizers_take_turns_in_one_batch(service: Service) -> None:
 async def test_the_next_batch_begins_after_the_last_organizer(service: Service) -> None:
     mails = [id for organizer in (1, 2, 3) for id in await post_of(service, organizer, 1)]
     [first, second] = await due_mails(service, 2)
-    [third, fourth] = await due_mails(service, 2, outbox.next_owner(second.owner))
+    [third, fourth] = await due_mails(service, 2, turns.next_owner(second.owner))
 
     assert [mail.id for mail in (first, second, third, fourth)] == [*mails, first.id]
 
@@ -94,7 +94,7 @@ async def test_every_other_organizer_has_a_turn_between_two_mails_of_one(
     first = ""
     while mails := await due_mails(service, limit, first):
         order += [mail.owner for mail in mails]
-        first = outbox.next_owner(mails[-1].owner)
+        first = turns.next_owner(mails[-1].owner)
         await service.run_sql(
             "update mails set ended_at = now(), outcome = 'sent' where id = any(%(ids)s)",
             ids=[mail.id for mail in mails],

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kit.outbound.requests import OutboundClient, is_public
+from holdfast.kit.outbound.public_addresses import is_public
+from holdfast.kit.outbound.requests import OutboundClient
 from tests.helpers.outside_servers import (
     LOCAL,
     client_reaching,

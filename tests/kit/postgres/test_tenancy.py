@@ -26,7 +26,7 @@ async def test_a_batch_never_has_calls_of_two_tenants(service: Service) -> None:
         return [len(batch.calls) for _ in batch.calls]
 
     operation = Operation("count_calls", "POST /calls", batched(count))
-    run = Runner((operation,), service.database)[operation]
+    run = Runner((operation,), service.database).run_of(operation)
 
     async def come(tenant: int, times: int) -> list[int]:
         return [await run(api_key(1, tenant), Count()) for _ in range(times)]
@@ -52,7 +52,7 @@ async def test_an_operation_in_steps_enters_the_tenant_in_each_step(service: Ser
 
     operation = Operation("list_tenants", "POST /tenants", steps(tenants))
 
-    assert await Runner((operation,), service.database)[operation](api_key(1, 7), Count()) == ["7", "7", "7"]
+    assert await Runner((operation,), service.database).run_of(operation)(api_key(1, 7), Count()) == ["7", "7", "7"]
 
 
 async def test_an_operation_without_a_tenant_is_refused_at_start(service: Service) -> None:
@@ -76,6 +76,6 @@ async def test_work_without_a_tenant_enters_none_on_the_same_connections(service
 
     operation = Operation("say_tenant", None, read(entered))
 
-    assert await Runner((operation,), service.database)[operation](api_key(1, 7), Count()) == "7"
-    assert await Runner((operation,), across)[operation](api_key(1, 7), Count()) is None
+    assert await Runner((operation,), service.database).run_of(operation)(api_key(1, 7), Count()) == "7"
+    assert await Runner((operation,), across).run_of(operation)(api_key(1, 7), Count()) is None
     assert across.pool is service.database.pool

@@ -49,7 +49,7 @@ class AdmissionScene:
 
     def retry_after(self, priority: Priority, tenant: int | None = None) -> int | None:
         try:
-            self.admission.require_room(priority, tenant)
+            self.admission.require_capacity(priority, tenant)
         except Problem as problem:
             return problem.retry_after
         return None
@@ -175,7 +175,7 @@ async def test_work_that_waits_for_one_tenant_gets_no_other_tenant_refused(scene
         scene.now += 10
         assert scene.refused() == [*Priority]
 
-        work.leave_to(7)
+        work.move_to_tenant(7)
 
         assert scene.refused() == []
     assert scene.admission.in_progress == MANY - 1

@@ -80,29 +80,29 @@ async def shelf(service: Service) -> list[int]:
 
 
 async def test_an_operation_is_stored_when_it_answers(runner: Runner, service: Service) -> None:
-    assert await runner[PUT](STRANGER, Put(pages=7)) == 7
+    assert await runner.run_of(PUT)(STRANGER, Put(pages=7)) == 7
     assert await shelf(service) == [7]
 
 
 async def test_a_refused_operation_changes_nothing(runner: Runner, service: Service) -> None:
     with pytest.raises(Problem, match="nothing in it"):
-        await runner[PUT](STRANGER, Put(pages=0))
+        await runner.run_of(PUT)(STRANGER, Put(pages=0))
     assert await shelf(service) == []
 
 
 async def test_an_operation_that_makes_its_transactions_itself_keeps_what_it_had_done(
     runner: Runner, service: Service
 ) -> None:
-    assert await runner[PUT_BETWEEN](STRANGER, Put(pages=7)) == 7
+    assert await runner.run_of(PUT_BETWEEN)(STRANGER, Put(pages=7)) == 7
     with pytest.raises(Problem, match="does not fit"):
-        await runner[PUT_BETWEEN](STRANGER, Put(pages=501))
+        await runner.run_of(PUT_BETWEEN)(STRANGER, Put(pages=501))
 
     assert await shelf(service) == [7, 7, 501]
 
 
 async def test_callers_who_wait_share_one_run_and_each_gets_its_own_answer(runner: Runner, service: Service) -> None:
     outcomes = await asyncio.gather(
-        *(runner[PUT_MANY](STRANGER, Put(pages=pages)) for pages in (1, 0, 3)), return_exceptions=True
+        *(runner.run_of(PUT_MANY)(STRANGER, Put(pages=pages)) for pages in (1, 0, 3)), return_exceptions=True
     )
 
     assert [outcomes[0], outcomes[2]] == [3, 3]
@@ -112,7 +112,7 @@ async def test_callers_who_wait_share_one_run_and_each_gets_its_own_answer(runne
 
 async def test_a_call_the_database_refuses_takes_no_other_call_with_it(runner: Runner, service: Service) -> None:
     outcomes = await asyncio.gather(
-        *(runner[PUT_MANY](STRANGER, Put(pages=pages)) for pages in (1, 2, 5000, 4)), return_exceptions=True
+        *(runner.run_of(PUT_MANY)(STRANGER, Put(pages=pages)) for pages in (1, 2, 5000, 4)), return_exceptions=True
     )
 
     assert [isinstance(outcome, int) for outcome in outcomes] == [True, True, False, True]
@@ -120,15 +120,15 @@ async def test_a_call_the_database_refuses_takes_no_other_call_with_it(runner: R
 
 
 async def test_reads_run_without_a_transaction_and_changes_in_one(runner: Runner) -> None:
-    assert await runner[READ](STRANGER, LookUp()) is False
-    assert await runner[CHANGE](STRANGER, LookUp()) is True
+    assert await runner.run_of(READ)(STRANGER, LookUp()) is False
+    assert await runner.run_of(CHANGE)(STRANGER, LookUp()) is True
 
 
 @pytest.mark.parametrize("operation", [PUT, PUT_MANY])
 async def test_a_call_that_comes_again_with_its_key_is_done_once(
     runner: Runner, service: Service, operation: Operation
 ) -> None:
-    once = runner[operation]
+    once = runner.run_of(operation)
 
     first = await once(STRANGER, Put(pages=7), "K")
     again = await once(STRANGER, Put(pages=7), "K")
@@ -141,7 +141,7 @@ async def test_a_call_that_comes_again_with_its_key_is_done_once(
 async def test_a_call_that_was_refused_is_done_when_it_comes_again_with_its_key(
     runner: Runner, service: Service, operation: Operation
 ) -> None:
-    once = runner[operation]
+    once = runner.run_of(operation)
     for _ in range(2):
         with pytest.raises(Problem, match="nothing in it"):
             await once(STRANGER, Put(pages=0), "K")
@@ -156,7 +156,7 @@ async def test_a_call_that_was_refused_is_done_when_it_comes_again_with_its_key(
 async def test_a_call_in_steps_that_comes_again_with_its_key_takes_none_of_them(
     runner: Runner, service: Service
 ) -> None:
-    once = runner[PUT_BETWEEN]
+    once = runner.run_of(PUT_BETWEEN)
 
     first = await once(STRANGER, Put(pages=7), "K")
     again = await once(STRANGER, Put(pages=7), "K")
@@ -170,7 +170,7 @@ async def test_a_call_in_steps_that_comes_again_with_its_key_takes_none_of_them(
 async def test_a_call_in_steps_refused_in_its_last_step_is_done_when_repeated_with_its_key(
     runner: Runner, service: Service
 ) -> None:
-    once = runner[PUT_BETWEEN]
+    once = runner.run_of(PUT_BETWEEN)
     for _ in range(2):
         with pytest.raises(Problem, match="does not fit"):
             await once(STRANGER, Put(pages=501), "K")
@@ -184,7 +184,7 @@ async def test_a_call_in_steps_refused_in_its_last_step_is_done_when_repeated_wi
 async def test_the_last_step_of_a_call_is_stored_with_its_answer_or_not_at_all(
     runner: Runner, service: Service
 ) -> None:
-    once = runner[PUT_BETWEEN]
+    once = runner.run_of(PUT_BETWEEN)
     await service.run_sql("alter table idempotency_answers add constraint full_disk check (false)")
     with pytest.raises(psycopg.errors.CheckViolation):
         await once(STRANGER, Put(pages=7), "K")
@@ -207,7 +207,7 @@ async def test_processes_with_the_same_call_in_steps_conclude_it_once(
         return await opened.conclude(lambda tx: put(tx, caller, command))
 
     operation = Operation("put_book", "POST /books", steps(put_together), body_member="book")
-    processes = [Runner((operation,), service.database)[operation] for _ in pages]
+    processes = [Runner((operation,), service.database).run_of(operation) for _ in pages]
     outcomes = await asyncio.gather(
         *(once(STRANGER, Put(pages=count), "K") for once, count in zip(processes, pages, strict=True)),
         return_exceptions=True,
@@ -225,7 +225,7 @@ async def test_processes_with_the_same_call_in_steps_conclude_it_once(
 async def test_calls_with_keys_share_their_runs_and_one_the_database_refuses_takes_no_other_with_it(
     runner: Runner, service: Service
 ) -> None:
-    once = runner[PUT_MANY]
+    once = runner.run_of(PUT_MANY)
     calls = (("a", 1), ("b", 2), ("a", 1), ("c", 5000), ("d", 4))
 
     outcomes = await asyncio.gather(
@@ -238,7 +238,7 @@ async def test_calls_with_keys_share_their_runs_and_one_the_database_refuses_tak
 
 async def test_callers_who_come_again_and_again_still_share_their_runs(runner: Runner) -> None:
     async def come(times: int) -> list[int]:
-        return [await runner[PUT_MANY](STRANGER, Put(pages=1)) for _ in range(times)]
+        return [await runner.run_of(PUT_MANY)(STRANGER, Put(pages=1)) for _ in range(times)]
 
     together = await asyncio.gather(*(come(10) for _ in range(20)))
 
@@ -255,7 +255,7 @@ async def test_a_dry_run_answers_as_the_work_would_and_changes_nothing(runner: R
         return await tx.value("select count(*) from shelf")
 
     operation = Operation("put_book", "POST /books", single(put_repeatedly))
-    run = Runner((operation,), service.database)[operation]
+    run = Runner((operation,), service.database).run_of(operation)
 
     assert await run(STRANGER, Try(pages=7, dry_run=True, idempotency_key="K")) == 1
     assert await shelf(service) == []

@@ -22,7 +22,7 @@ def stranger(host: str) -> Owner:
 
 
 async def hold(slots: Slots, owner: Owner, until: asyncio.Event, began: list[Owner]) -> None:
-    async with slots.of(owner):
+    async with slots.slot_of(owner):
         began.append(owner)
         await until.wait()
 
@@ -52,13 +52,13 @@ async def test_work_that_waits_for_too_long_is_refused_and_takes_no_slot() -> No
     await turns()
 
     with pytest.raises(Problem) as refused:
-        async with slots.of(ADA):
+        async with slots.slot_of(ADA):
             raise AssertionError("there is no slot")
     end.set()
     await holding
 
     assert (refused.value.code, refused.value.retry_after) == ("service_unavailable", 1)
-    async with slots.of(ADA), slots.of(BEN):
+    async with slots.slot_of(ADA), slots.slot_of(BEN):
         pass
 
 
@@ -68,9 +68,9 @@ async def test_an_owner_beyond_its_waiting_limit_is_refused_at_once() -> None:
     await turns()
 
     with pytest.raises(Problem, match="waits already"):
-        async with slots.of(ADA):
+        async with slots.slot_of(ADA):
             raise AssertionError("there is no slot")
-    async with slots.of(BEN):
+    async with slots.slot_of(BEN):
         end.set()
     await asyncio.gather(*tasks)
 
@@ -103,7 +103,7 @@ async def test_one_address_never_holds_all_slots_of_strangers() -> None:
     await turns()
 
     assert len(began) == 2
-    async with slots.of(stranger("2001:db8::1")):
+    async with slots.slot_of(stranger("2001:db8::1")):
         end.set()
     await asyncio.gather(*crowd)
 
@@ -195,7 +195,7 @@ def test_slots_are_never_exceeded_lost_or_left_free_while_work_waits(
         tasks: dict[asyncio.Task[None], tuple[Owner, asyncio.Event]] = {}
 
         async def work(owner: Owner, end: asyncio.Event) -> None:
-            async with slots.of(owner):
+            async with slots.slot_of(owner):
                 task = asyncio.current_task()
                 assert task
                 running[task] = owner
@@ -246,24 +246,24 @@ def test_slots_are_never_exceeded_lost_or_left_free_while_work_waits(
     asking=st.integers(0, len(OWNERS) - 1),
 )
 @example(holders=[2, 2, 2, 2, 3, 5, 5, 5], asking=4)
-def test_a_check_for_room_refuses_exactly_when_taking_a_slot_would(holders: list[int], asking: int) -> None:
+def test_a_check_of_capacity_refuses_exactly_when_taking_a_slot_would(holders: list[int], asking: int) -> None:
     async def run() -> None:
         slots, end = Slots(ANY_BOUND, 2, max_waiting=3, max_waiting_together=6), asyncio.Event()
         tasks = [asyncio.create_task(hold(slots, OWNERS[index], end, [])) for index in holders]
         await turns()
 
         try:
-            slots.require_room(OWNERS[asking])
+            slots.require_capacity(OWNERS[asking])
         except Problem:
-            has_room = False
+            has_capacity = False
         else:
-            has_room = True
+            has_capacity = True
         tasks.append(asyncio.create_task(hold(slots, OWNERS[asking], end, [])))
         await turns()
 
         is_refused = tasks[-1].done()
         end.set()
         await asyncio.gather(*tasks, return_exceptions=True)
-        assert has_room == (not is_refused)
+        assert has_capacity == (not is_refused)
 
     asyncio.run(run())

@@ -12,7 +12,7 @@ from holdfast_verify.formats.proof_file import ProofFile, parse_proof_file
 from holdfast_verify.formats.signed_note import Checkpoint, Signer, Verifier, open_note, parse_checkpoint
 from holdfast_verify.formats.tree import (
     EMPTY_ROOT,
-    Appended,
+    AppendedTree,
     TileId,
     append,
     bundle,
@@ -44,7 +44,7 @@ Forgery = Callable[[Path], dict[str, bytes]]
 """What a forger writes into which files of a log."""
 
 
-def head(tree: Appended) -> bytes:
+def head(tree: AppendedTree) -> bytes:
     return SIGNER.sign(Checkpoint(ORIGIN, tree.size, tree.root).text).encode()
 
 
@@ -53,7 +53,7 @@ def write_log(directory: Path, sizes: list[int], proofs: list[int]) -> None:
 
     The old checkpoint is the last but one.
     """
-    tree, tiles = Appended(0, EMPTY_ROOT, {}), dict[TileId, bytes]()
+    tree, tiles = AppendedTree(0, EMPTY_ROOT, {}), dict[TileId, bytes]()
     for size in sizes:
         (directory / "old-checkpoint").write_bytes(head(tree))
         leaves = [leaf_hash(entry) for entry in ENTRIES[tree.size : size]]

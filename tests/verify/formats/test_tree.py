@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast_verify.formats.tree import (
     EMPTY_ROOT,
-    Appended,
+    AppendedTree,
     InvalidProof,
     TileId,
     append,
@@ -138,7 +138,7 @@ def test_a_full_tile_creates_the_tile_above_it() -> None:
 @example([256, 1])
 @example([0, 255, 0, 1, 1])
 def test_leaves_appended_in_batches_give_the_tiles_of_one_append(portions: list[int]) -> None:
-    tree, tiles = Appended(0, EMPTY_ROOT, {}), dict[TileId, bytes]()
+    tree, tiles = AppendedTree(0, EMPTY_ROOT, {}), dict[TileId, bytes]()
     for part in portions:
         right_edge = {tile: tiles[tile] for tile in tiles_for_append(tree.size)}
         tree = append(tree.size, right_edge, LEAVES[tree.size : tree.size + part])

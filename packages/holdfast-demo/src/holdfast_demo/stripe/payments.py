@@ -15,10 +15,10 @@ TRANSFER = "transfer"
 FEE = "application_fee"
 
 DECLINED = {
-    "4000000000000002": ("generic_decline", "Your card was declined."),
-    "4000000000009995": ("insufficient_funds", "Your card has insufficient funds."),
+    "4000000000000002": "Your card was declined.",
+    "4000000000009995": "Your card has insufficient funds.",
 }
-"""Card numbers that are declined, as in Stripe's test mode."""
+"""Card numbers that are declined, as in Stripe's test mode, each with the message that payers see."""
 
 _CARD: StripeObject = {"brand": "visa", "country": "DE", "exp_month": 12, "exp_year": 2035, "funding": "credit"}
 
@@ -31,8 +31,7 @@ def pay(
     if session["status"] != "open":
         raise StripeRefusal(f"This Checkout Session has a status of `{session['status']}`.")
     if card in DECLINED:
-        code, message = DECLINED[card]
-        raise StripeRefusal(message, status=402, type="card_error", code="card_declined", param=code)
+        raise StripeRefusal(DECLINED[card], status=402, type="card_error", code="card_declined")
     charge = _charge(processor, session, card, name, email or session["customer_email"])
     details: StripeObject = {"address": None, "email": email or session["customer_email"], "name": name or None}
     session = processor.store.put(
@@ -183,7 +182,7 @@ def balance(processor: ProcessorState, account: str) -> StripeObject:
         {"amount": amount, "currency": currency, "source_types": {"card": amount}}
         for currency, amount in amounts.items()
     ] or [{"amount": 0, "currency": "eur", "source_types": {"card": 0}}]
-    nothing = [{**entry, "amount": 0, "source_types": {"card": 0}} for entry in available]
+    pending = [{**entry, "amount": 0, "source_types": {"card": 0}} for entry in available]
     return with_nulls(
-        stripe.Balance, {"object": "balance", "available": available, "livemode": False, "pending": nothing}
+        stripe.Balance, {"object": "balance", "available": available, "livemode": False, "pending": pending}
     )

@@ -53,7 +53,7 @@ class ProcessorState:
             "request": self.request or {"id": None, "idempotency_key": None},
             "type": type,
         }
-        self._keep({**event, "account": account} if account else event)
+        self._store_and_notify({**event, "account": account} if account else event)
 
     def store_thin_event(self, type: str, account: str, data: Mapping[str, Any], related: bool = True) -> None:
         """Store a thin event of the second API: it names an account; only a request for the event returns `data`."""
@@ -72,14 +72,14 @@ class ProcessorState:
         if related:
             url = f"/v2/core/accounts/{account}"
             event["related_object"] = {"id": account, "type": "v2.core.account", "url": url}
-        self._keep(event)
+        self._store_and_notify(event)
 
-    def _keep(self, event: StripeObject) -> None:
+    def _store_and_notify(self, event: StripeObject) -> None:
         self.store.put(event)
         for listener in self.on_event:
             listener(event)
 
-    def deadline(self) -> None:
+    def notify_deadline(self) -> None:
         """Notify the listeners that an object has a new end time."""
         for listener in self.on_deadline:
             listener()

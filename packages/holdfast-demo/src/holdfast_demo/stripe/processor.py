@@ -121,7 +121,7 @@ class StripeDouble:
         """All objects of a kind, oldest first: `checkout.session`, `charge`, `refund`, `transfer`, `event` …"""
         return self._store.every(kind)
 
-    def ask(self, method: str, path: str, params: StripeObject) -> StripeObject:
+    def execute(self, method: str, path: str, params: StripeObject) -> StripeObject:
         """Execute a request without HTTP and its faults. Raises `StripeRefusal`."""
         operation, id = api.find(method, path)
         call = api.Call(path, id, check_params(params, operation.params, operation.modelled, json=True))

@@ -39,17 +39,17 @@ def create(processor: ProcessorState, params: StripeObject) -> StripeObject:
         if "card" not in params.get(name, ["card"]):
             raise unmodelled(name)
     now = processor.clock.now()
-    ends = params.get("expires_at", now + MAX_SESSION_SECONDS)
-    if ends < now + MIN_SESSION_SECONDS:
+    expires_at = params.get("expires_at", now + MAX_SESSION_SECONDS)
+    if expires_at < now + MIN_SESSION_SECONDS:
         message = "The `expires_at` timestamp must be at least 30 minutes from Checkout Session creation."
         raise StripeRefusal(message, param="expires_at")
-    if ends > now + MAX_SESSION_SECONDS:
+    if expires_at > now + MAX_SESSION_SECONDS:
         message = "The `expires_at` timestamp must be less than 24 hours from Checkout Session creation."
         raise StripeRefusal(message, param="expires_at")
     items, currency = _items(params)
     total = sum(item["amount_total"] for item in items)
     require_chargeable(total, currency, "line_items")
-    plan = _plan(processor, params.get("payment_intent_data", {}), total, currency)
+    plan = _payment_plan(processor, params.get("payment_intent_data", {}), total, currency)
     id = new_id("cs_test")
     session: StripeObject = {
         "id": id,
@@ -65,7 +65,7 @@ def create(processor: ProcessorState, params: StripeObject) -> StripeObject:
         "custom_text": dict.fromkeys(("after_submit", "shipping_address", "submit", "terms_of_service_acceptance")),
         "customer_creation": "if_required",
         "customer_email": params.get("customer_email"),
-        "expires_at": ends,
+        "expires_at": expires_at,
         "livemode": False,
         "locale": params.get("locale"),
         "metadata": params.get("metadata", {}),
@@ -84,7 +84,7 @@ def create(processor: ProcessorState, params: StripeObject) -> StripeObject:
         "_plan": plan,
     }
     processor.store.put(with_nulls(stripe.checkout.Session, session))
-    processor.deadline()
+    processor.notify_deadline()
     return find(processor, id)
 
 
@@ -130,7 +130,7 @@ def _items(params: StripeObject) -> tuple[list[StripeObject], str]:
     return items, items[0]["currency"]
 
 
-def _plan(processor: ProcessorState, data: StripeObject, total: int, currency: str) -> StripeObject:
+def _payment_plan(processor: ProcessorState, data: StripeObject, total: int, currency: str) -> StripeObject:
     """Where the money goes once the session is paid: destination, fee and metadata."""
     at = "payment_intent_data"
     for name in data.keys() - {"application_fee_amount", "transfer_data", "metadata", "on_behalf_of", "description"}:

@@ -96,7 +96,7 @@ class UnusualAddress(Struct, frozen=True):
 
 
 def unifying_loop(table: LiteralString) -> Loop:
-    """The loop that does it for a table of accounts, at once and then each day."""
+    """The loop that unifies the addresses of a table of accounts: at once, and then each day."""
 
     async def unify_addresses(database: Database[Any], _: RowWaiters) -> float:
         unified = await unify(database.across_tenants() if database.tenancy else database, table)

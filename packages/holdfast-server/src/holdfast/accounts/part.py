@@ -7,7 +7,9 @@ from holdfast.accounts.addresses import unifying_loop
 from holdfast.accounts.agents import actions, requests
 from holdfast.accounts.agents.limits import LimitOperations
 from holdfast.accounts.directory import Directory
+from holdfast.accounts.known_browsers import forget_browsers
 from holdfast.accounts.signed_in_pages import SignedInPages
+from holdfast.accounts.signin.links import forget_links
 from holdfast.accounts.signin.operations import SignInOperations
 from holdfast.accounts.signin.pages import SignInPages
 from holdfast.accounts.stopped_mails import mailboxes
@@ -50,12 +52,12 @@ def account_part(table: LiteralString, directory: Directory, limits: LimitOperat
         )
 
     return Part(
-        operations=(*operations.all, *mailboxes.OPERATIONS, *limits.all),
+        operations=(*operations.all, *mailboxes.OPERATIONS, *limits.operations),
         endpoints=endpoints,
         loops=(unifying_loop(table),),
         timed_tasks=(
-            TimedTask("forget_links", Schedule.hourly(11), in_batches(sessions.forget_links)),
-            TimedTask("forget_known", Schedule.daily("04:21"), in_batches(sessions.forget_browsers)),
+            TimedTask("forget_links", Schedule.hourly(11), in_batches(forget_links)),
+            TimedTask("forget_known", Schedule.daily("04:21"), in_batches(forget_browsers)),
             TimedTask("forget_agent_actions", Schedule.daily("03:53"), in_batches(actions.forget_actions)),
             TimedTask("forget_agent_requests", Schedule.hourly(43), in_batches(requests.forget_requests)),
             TimedTask("forget_sessions", Schedule.daily("04:27"), in_batches(sessions.forget_sessions)),

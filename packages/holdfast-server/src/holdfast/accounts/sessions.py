@@ -1,11 +1,6 @@
 """Sessions: which account is signed in in a browser. Each is a random secret in a cookie; the database has its digest.
 
 The look-up of a session is cached for a second; every process drops it from its cache as soon as the session ends.
-Sign-in links are deleted a day after they were requested, and sessions when they have ended.
-
-A browser in which the owner of an address has signed in is known for `KNOWN_DAYS`, also without a session, or until all
-access to the account is ended: a person who had access before that must not count as the owner. A known browser has its
-own rate limit for signing in with that address.
 """
 
 import datetime as dt
@@ -20,7 +15,6 @@ from msgspec import Struct
 from holdfast.accounts.directory import Account, Directory
 from holdfast.kit.contract.bounds import Bound, cache_bound
 from holdfast.kit.contract.caller import Caller, person
-from holdfast.kit.contract.command import Command
 from holdfast.kit.http.handler import Header, Request
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.postgres.group_commit import MAX_CALLS_IN_BATCH, MAX_WAITING_CALLS, Batcher
@@ -46,8 +40,10 @@ MAX_ANNOUNCED_SESSIONS = 20
 """If more sessions are concerned at once, the whole cache is dropped instead of their entries."""
 
 MAX_IDLE_DAYS = 14
+"""Days without use after which a session ends."""
+
 MAX_SESSION_DAYS = 90
-"""Days without use after which a session ends, and days after which it ends in any case."""
+"""Days after which a session ends in any case."""
 
 PLATFORM_HOURS = 8
 """Hours of a session that a platform vouched for. After that the platform is asked again whether access is allowed."""
@@ -60,7 +56,7 @@ IS_OPEN: LiteralString = """
 LIMITS: Mapping[str, int] = {"idle": MAX_IDLE_DAYS, "longest": MAX_SESSION_DAYS, "platform": PLATFORM_HOURS}
 """The parameters of `IS_OPEN`."""
 
-Way = Literal["link", "password", "platform"]
+SignInWay = Literal["link", "password", "platform"]
 
 
 class Session(Struct, frozen=True):
@@ -70,7 +66,7 @@ class Session(Struct, frozen=True):
     """
 
     id: int
-    way: Way
+    way: SignInWay
     account: Account
 
     @property
@@ -109,7 +105,7 @@ class SessionRow(Struct):
     """A session in the list of an account."""
 
     id: int
-    way: Way
+    way: SignInWay
     browser: str
     began_at: dt.datetime
     seen_at: dt.datetime
@@ -187,7 +183,7 @@ class OpenSession(NamedTuple):
 
     hash: bytes
     id: int
-    way: Way
+    way: SignInWay
     account_id: int
 
 
@@ -212,7 +208,7 @@ async def find_open(reader: Reader[Any], hashes: Sequence[bytes]) -> list[OpenSe
     )
 
 
-async def begin(tx: Tx[Any], account_id: int, way: Way, browser: str) -> str:
+async def begin(tx: Tx[Any], account_id: int, way: SignInWay, browser: str) -> str:
     """Begin a session. Returns the secret for the cookie. `browser`: its User-Agent."""
     secret = new_cookie_secret()
     await tx.run(
@@ -319,20 +315,6 @@ DELETE_BATCH_SIZE = 5_000
 """Rows that one statement deletes."""
 
 
-async def forget_links(tx: Tx[Any]) -> int:
-    """Delete a batch of old links. Returns how many were deleted."""
-    return await tx.value(
-        """
-        with deleted as (
-            delete from sign_in_links where id in (
-                select id from sign_in_links where asked_at < now() - interval '1 day' limit %(batch_size)s)
-            returning 1)
-        select count(*) from deleted
-        """,
-        {"batch_size": DELETE_BATCH_SIZE},
-    )
-
-
 async def forget_sessions(tx: Tx[Any]) -> int:
     """Delete a batch of the sessions that have expired. Returns how many were deleted."""
     return await tx.value(
@@ -344,59 +326,4 @@ async def forget_sessions(tx: Tx[Any]) -> int:
         select count(*) from deleted
         """,
         {**LIMITS, "batch_size": DELETE_BATCH_SIZE},
-    )
-
-
-KNOWN_DAYS = 90
-
-
-class GetKnownBrowser(Command):
-    """Asks whether the owner of an address has signed in in the browser that has a cookie."""
-
-    email: str
-    secret: str
-
-
-async def is_known_browser(reader: Reader[Any], caller: Caller, command: GetKnownBrowser) -> bool:
-    """Whether the owner of an address has signed in in a browser."""
-    is_known = await reader.value(
-        """
-        select true from known_browsers where hash = %(hash)s and known_at > now() - make_interval(days => %(days)s)
-        """,
-        {"hash": _browser_digest(command.secret, command.email), "days": KNOWN_DAYS},
-    )
-    return bool(is_known)
-
-
-async def note_browser(tx: Tx[Any], account_id: int, email: str) -> str:
-    """Store that the owner of an address signs in. Returns the secret for the cookie."""
-    secret = new_cookie_secret()
-    await tx.run(
-        "insert into known_browsers (hash, account_id) values (%(hash)s, %(account_id)s)",
-        {"hash": _browser_digest(secret, email), "account_id": account_id},
-    )
-    return secret
-
-
-async def forget_browsers_of(tx: Tx[Any], account_ids: Sequence[int]) -> None:
-    """Delete the known browsers of some accounts."""
-    await tx.run("delete from known_browsers where account_id = any(%(ids)s)", {"ids": [*account_ids]})
-
-
-def _browser_digest(secret: str, email: str) -> bytes:
-    return hashlib.sha256(f"{secret} {email}".encode()).digest()
-
-
-async def forget_browsers(tx: Tx[Any]) -> int:
-    """Delete a batch of the browsers that are no longer known. Returns how many were deleted."""
-    return await tx.value(
-        """
-        with deleted as (
-            delete from known_browsers where hash in (
-                select hash from known_browsers
-                 where known_at < now() - make_interval(days => %(days)s) limit %(batch_size)s)
-            returning 1)
-        select count(*) from deleted
-        """,
-        {"batch_size": DELETE_BATCH_SIZE, "days": KNOWN_DAYS},
     )

@@ -30,15 +30,15 @@ ACCOUNT = "/account"
 class PageContext(Struct, frozen=True):
     """How a page is shown.
 
-    ancestors    the sites that may show it in a frame, as in the directive `frame-ancestors` of a policy; empty: none
-    programs     the other origin that its scripts may come from
-    home         the path to which an error page links
-    values       further values for its template
+    ancestors        the sites that may show it in a frame, for `frame-ancestors` of the policy; empty: none
+    script_source    the other origin that its scripts may come from
+    home             the path to which an error page links
+    values           further values for its template
     """
 
     language: Language
     ancestors: str = ""
-    programs: str = ""
+    script_source: str = ""
     home: str = "/"
     values: Mapping[str, Any] = {}
 
@@ -99,14 +99,14 @@ _SESSION = "holdfast.session"
 class SignedInPages:
     """Makes the routes of pages for signed-in people.
 
-    gate          finds the session of a request, and how its page is shown
-    home          the path to which a person is sent who signs in without a target
-    first         returns the path that a session has to visit before any other page; None: there is none
-    navigation    returns the navigation of a session: its entries by path
-    account       the template that the service adds to the page of the account; it has the variable `account`
-    hint          the template with what the service says about who can sign in; it has the variables `link_status`,
-                  which is empty on the form, `email` and `is_unbound`. Without it the service says nothing
-    scripts       files of the site that run on pages with a button to sign out
+    gate                finds the session of a request, and how its page is shown
+    home                the path to which a person is sent who signs in without a target
+    navigation          returns the navigation of a session: its entries by path
+    account_template    what the service adds to the page of the account; it has the variable `account`
+    first_page          returns the path that a session has to visit before any other page; None: there is none
+    hint_template       what the service says about who can sign in; it has the variables `link_status`, which is empty
+                        on the form, `email` and `is_unbound`. Without it the service says nothing
+    scripts             files of the site that run on pages with a button to sign out
     """
 
     def __init__(
@@ -119,9 +119,9 @@ class SignedInPages:
         *,
         home: str,
         navigation: Callable[[Session], Mapping[str, NavigationEntry]],
-        account: str,
-        first: Callable[[Session], str | None] = lambda _: None,
-        hint: str = "",
+        account_template: str,
+        first_page: Callable[[Session], str | None] = lambda _: None,
+        hint_template: str = "",
         scripts: Sequence[str] = (),
     ) -> None:
         self.gate = gate
@@ -130,9 +130,9 @@ class SignedInPages:
         self.limits = limits
         self.secret = secret
         self.base_url = base_url
-        self.home, self.account, self.hint = home, account, hint
+        self.home, self.account_template, self.hint_template = home, account_template, hint_template
         self._tokens = FormTokens(secret.own_signer("forms of sessions"))
-        self._first = first
+        self._first_page = first_page
         self._navigation = navigation
         self._scripts = scripts
 
@@ -158,8 +158,8 @@ class SignedInPages:
             session = await self.gate.find(request)
             if session is None:
                 return await self.gate.answer_stranger(request)
-            if not skips_first_page and (first := self._first(session)):
-                return self.redirect(request, address_with_return(first, request, self.site))
+            if not skips_first_page and (first_path := self._first_page(session)):
+                return self.redirect(request, address_with_return(first_path, request, self.site))
             return await answer(session, request)
 
         every = ("GET", "HEAD", *methods)
@@ -246,7 +246,7 @@ class SignedInPages:
             status,
             language=context.language,
             ancestors=context.ancestors,
-            programs=context.programs,
+            script_source=context.script_source,
             **more,
         )
 
@@ -264,7 +264,7 @@ class SignedInPages:
             ancestors=context.ancestors,
             language=context.language,
             home=context.home,
-            programs=context.programs,
+            script_source=context.script_source,
             **context.values,
             **(self._console_values(session) if session else {}),
         )

@@ -1,10 +1,11 @@
 """The events service: every operation of the API and of agents, one line each. Start reading here.
 
-REST routes, the tools of `/mcp`, OpenAPI and the documents are derived from this table.
+REST routes, the tools of `/mcp`, OpenAPI and the documents are derived from this table. Operations of pages alone are in
+`OPERATIONS` of the modules that `console/part.py` lists, and of the `part.py` of other nouns.
 """
 
+from holdfast.events.events import event_photos
 from holdfast.events.events import operations as events
-from holdfast.events.events import photos
 from holdfast.events.keys import operations as keys
 from holdfast.events.log.signed_answers import signing
 from holdfast.events.organizers import operations as organizers
@@ -53,10 +54,10 @@ OPERATIONS = (
     Operation("cancel_event",         "DELETE /api/events/{event_id}", single(events.cancel), OVERWRITES, scope="write_events"),
     Operation("get_price_history",    "GET    /api/events/{event_id}/price_history", read(pricing.history), READS, scope="read_events"),
 
-    Operation("add_event_photo",      "POST   /api/events/{event_id}/photos", steps(photos.add), FETCHES, scope="write_events", status=201, limit="photos", group="photos"),
-    Operation("set_primary_photo",    "PUT    /api/events/{event_id}/photos/primary", single(photos.set_primary), SETS, scope="write_events", group="photos"),
-    Operation("remove_event_photo",   "DELETE /api/events/{event_id}/photos", single(photos.remove), OVERWRITES, scope="write_events", group="photos"),
-    Operation("presign_upload",       "POST   /api/uploads/presign", steps(photos.presign), ADDS, scope="write_events", status=201, limit="uploads", group="photos"),
+    Operation("add_event_photo",      "POST   /api/events/{event_id}/photos", steps(event_photos.add), FETCHES, scope="write_events", status=201, limit="photos", group="photos"),
+    Operation("set_primary_photo",    "PUT    /api/events/{event_id}/photos/primary", single(event_photos.set_primary), SETS, scope="write_events", group="photos"),
+    Operation("remove_event_photo",   "DELETE /api/events/{event_id}/photos", single(event_photos.remove), OVERWRITES, scope="write_events", group="photos"),
+    Operation("presign_upload",       "POST   /api/uploads/presign", steps(event_photos.presign), ADDS, scope="write_events", status=201, limit="uploads", group="photos"),
 
     Operation("list_registrations",   "GET    /api/registrations", read(registrations.list_registrations), READS, scope="read_events"),
     Operation("create_registration",  "POST   /api/registrations", batched(accepting.accept, signing(Accepted)), SETS, scope="write_events", body_member="registration", status=202, bare=True, limit="registrations"),

@@ -428,7 +428,7 @@ def draw(
     verified here, so it does not matter who carried it in.
     """
     from holdfast.events.draws import drawing
-    from holdfast.events.queues.model import QUEUE_DRAWS
+    from holdfast.events.queues.places import QUEUE_DRAWS
     from holdfast.events.seats.drawn import EVENT_DRAWS
     from holdfast.events.service import EVENTS
     from holdfast.kit.contract.problems import CannotStart

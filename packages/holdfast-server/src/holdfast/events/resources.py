@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
-from holdfast.accounts.agents.requests import RequestApprovals
+from holdfast.accounts.agents.approvals import RequestApprovals
 from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.events.problems import PAYMENTS_NOT_CONFIGURED
 from holdfast.events.processor.processor import Processor

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast import accounts
-from holdfast.accounts.agents.requests import RequestApprovals, RequestReader
+from holdfast.accounts.agents.approvals import RequestApprovals, RequestReader
 from holdfast.accounts.part import account_part
 from holdfast.accounts.sessions import Sessions
 from holdfast.accounts.signed_in_pages import SessionGate, SignedInPages
@@ -20,7 +20,7 @@ from holdfast.events.bounds import STREAMS
 from holdfast.events.console import part as console
 from holdfast.events.console.account.account_pages import ACCOUNT_TEMPLATE
 from holdfast.events.console.check_in.check_in_pages import SIGN_OUT_SCRIPTS
-from holdfast.events.console.frame import HINT, HOME, first, navigation
+from holdfast.events.console.frame import HINT, HOME, first_page, navigation
 from holdfast.events.documents import discovery, openapi
 from holdfast.events.draws.part import draws_part
 from holdfast.events.events import part as events
@@ -40,7 +40,7 @@ from holdfast.events.pricing import part as pricing
 from holdfast.events.problems import ALL
 from holdfast.events.push import part as push
 from holdfast.events.queues import part as queues
-from holdfast.events.queues.model import QUEUE_DRAWS
+from holdfast.events.queues.places import QUEUE_DRAWS
 from holdfast.events.registrations import part as registrations
 from holdfast.events.registrations.people_in_answers import IDEMPOTENCY
 from holdfast.events.resources import Context, Database
@@ -157,9 +157,9 @@ def signed_in_pages(database: Database) -> SignedInPages:
         base_url,
         home=HOME,
         navigation=navigation,
-        account=ACCOUNT_TEMPLATE,
-        first=first,
-        hint=HINT,
+        account_template=ACCOUNT_TEMPLATE,
+        first_page=first_page,
+        hint_template=HINT,
         scripts=SIGN_OUT_SCRIPTS,
     )
 

@@ -1,7 +1,7 @@
 """The inventory service: every operation of agents, one line each. Start reading here.
 
 They are tools of the endpoint for agents, `/mcp`. The routes of storefronts, and of agents without a key, are listed
-below the table.
+below the table. Operations of pages alone are in `console/part.py`.
 """
 
 from holdfast.inventory import sales
@@ -53,7 +53,7 @@ OPERATIONS = (
     Operation("simulate_sale",        None, read(sales.simulate), READS, scope="read_inventory"),
     Operation("list_low_stock",       None, read(availability.list_low_stock), READS, scope="read_inventory"),
     Operation("get_stock_history",    None, read(stock.history), READS, scope="read_inventory"),
-    Operation("get_stock_at",         None, read(stock.at), READS, scope="read_inventory"),
+    Operation("get_stock_at",         None, read(stock.get_at), READS, scope="read_inventory"),
 
     Operation("set_pool_quantity",    None, batched(stock.set), OVERWRITES, scope="write_inventory"),
     Operation("adjust_pool_quantity", None, batched(stock.adjust), ADDS, scope="write_inventory"),

@@ -51,7 +51,7 @@ async def check_platform(inspection: InventoryInspection) -> None:
         """
     )
     if settings.client_id and settings.client_secret and domain:
-        await _ask_platform(inspection, domain)
+        await _try_refresh(inspection, domain)
     elif domain:
         inspection.wrong(
             f"The shop {domain} is connected, and INVENTORY_CLIENT_ID or INVENTORY_CLIENT_SECRET is not set.",
@@ -63,7 +63,7 @@ async def check_platform(inspection: InventoryInspection) -> None:
         inspection.ok("No shop is connected with the storefront platform.")
 
 
-async def _ask_platform(inspection: InventoryInspection, domain: str) -> None:
+async def _try_refresh(inspection: InventoryInspection, domain: str) -> None:
     settings, seconds = inspection.settings, partners.ANSWER_TIMEOUT_SECONDS
     platform = Platform(settings.platform_address, settings.platform_api_version, seconds=seconds)
     try:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from holdfast.accounts.agents.requests import RequestApprovals
+from holdfast.accounts.agents.approvals import RequestApprovals
 from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.inventory.availability.cache import AvailabilityCache
 from holdfast.inventory.resources import Database

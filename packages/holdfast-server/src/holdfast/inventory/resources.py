@@ -31,6 +31,18 @@ REMEMBERED_POOLS = cache_bound(
     lost="is read again",
 )
 
+TENANCY: LiteralString = """
+    select set_config('role', 'holdfast_shop', true), set_config('holdfast.shop', %(tenant)s, true)
+"""
+"""The statement by which a transaction enters a shop: row-level security then shows its role only that shop."""
+
+IDEMPOTENCY = Idempotency(
+    hours=30 * 24,
+    reused=IDEMPOTENCY_KEY_REUSED,
+    owner=lambda caller: f"shop {caller.tenant}",
+)
+"""An idempotency key belongs to the shop, with any API key or token."""
+
 
 @dataclass(frozen=True)
 class Resources(resources.Resources[Settings]):
@@ -77,16 +89,3 @@ Reader: TypeAlias = database.Reader[Resources]
 Tx: TypeAlias = database.Tx[Resources]
 Database: TypeAlias = database.Database[Resources]
 Steps: TypeAlias = steps.Steps[Resources]
-
-TENANCY: LiteralString = """
-    select set_config('role', 'holdfast_shop', true), set_config('holdfast.shop', %(tenant)s, true)
-"""
-"""The statement by which a transaction enters a shop: row-level security then shows its role only that shop."""
-
-
-IDEMPOTENCY = Idempotency(
-    hours=30 * 24,
-    reused=IDEMPOTENCY_KEY_REUSED,
-    owner=lambda caller: f"shop {caller.tenant}",
-)
-"""An idempotency key belongs to the shop, with any API key or token."""

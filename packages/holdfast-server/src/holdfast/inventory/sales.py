@@ -22,8 +22,8 @@ from holdfast.inventory.stock.model import (
     VariantGid,
     Write,
 )
-from holdfast.inventory.stock.remembered_stock import TouchedRows
-from holdfast.inventory.stock.stock_changes import Draft, apply_and_store, read_stock, touched_rows
+from holdfast.inventory.stock.remembered_stock import TouchedRows, touched_rows
+from holdfast.inventory.stock.stock_changes import Draft, apply_and_store, read_stock
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, Id, rule
 from holdfast.kit.contract.problems import DAILY_LIMIT_REACHED, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
@@ -95,7 +95,7 @@ async def record(tx: Tx, batch: Batch[RecordSale]) -> Sequence[StockChange | Pro
     def draft(stock: Stock, command: RecordSale) -> Draft:
         pools_and_units = stock.require_pools(command.pool_id, command.variant_gid)
         newest = max((pool for pool, _ in pools_and_units), key=lambda pool: pool.version)
-        stock.pool(newest.id, expected_version=command.expected_version)  # only checks the version
+        stock.require_pool(newest.id, expected_version=command.expected_version)  # only checks the version
         hold = _hold_of_sale(stock, command, [pool.id for pool, _ in pools_and_units])
         held_lines = hold.lines if hold else {}
         postings = [
@@ -123,7 +123,7 @@ def _hold_of_sale(stock: Stock, command: RecordSale, pool_ids: Sequence[int]) ->
     """The hold that becomes the sale; None without one. Raises `validation_failed` if it keeps other pools."""
     if command.hold_id is None:
         return None
-    hold = stock.hold(command.hold_id)
+    hold = stock.require_hold(command.hold_id)
     if hold.expires_at <= stock.now:
         raise HOLD_ENDED(f"Hold {hold.id} has expired.")
     if others := sorted(hold.lines.keys() - {*pool_ids}):

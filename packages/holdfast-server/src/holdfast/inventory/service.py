@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import accounts
-from holdfast.accounts.agents.requests import RequestApprovals, RequestReader
+from holdfast.accounts.agents.approvals import RequestApprovals, RequestReader
 from holdfast.accounts.part import account_part
 from holdfast.accounts.sessions import SESSIONS_CHANNEL, Sessions
 from holdfast.accounts.signed_in_pages import SignedInPages
@@ -24,8 +24,8 @@ from holdfast.inventory.bounds import STREAMS
 from holdfast.inventory.catalog import importing
 from holdfast.inventory.catalog import part as catalog
 from holdfast.inventory.console import part as console
-from holdfast.inventory.console.embedded import EmbeddedSessionGate
-from holdfast.inventory.console.frame import HINT, HOME, MORE, navigation
+from holdfast.inventory.console.embedded_sessions import EmbeddedSessionGate
+from holdfast.inventory.console.frame import ACCOUNT_TEMPLATE, HOME, SIGN_IN_HINT_TEMPLATE, navigation
 from holdfast.inventory.context import Context
 from holdfast.inventory.installs import part as installs
 from holdfast.inventory.installs import routes as install_routes
@@ -118,8 +118,8 @@ def service(database: Database) -> Service:
             settings.base_url,
             home=HOME,
             navigation=navigation,
-            account=MORE,
-            hint=HINT,
+            account_template=ACCOUNT_TEMPLATE,
+            hint_template=SIGN_IN_HINT_TEMPLATE,
         ),
         agent_requests=RequestApprovals(
             RequestReader(OPERATIONS, database.across_tenants(), find_credentials, read_facts), runner

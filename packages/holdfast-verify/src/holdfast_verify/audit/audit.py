@@ -27,7 +27,7 @@ from holdfast_verify.audit.entries import (
     UnknownKind,
     parse_entry,
 )
-from holdfast_verify.audit.places import BrokenRule, PlaceReplay, PlaceReplays
+from holdfast_verify.audit.place_replay import BrokenRule, PlaceReplay, PlaceReplays
 from holdfast_verify.formats.entries import FORMAT, timestamp
 from holdfast_verify.formats.signed_note import Checkpoint, InvalidNote, encode_base64, parse_checkpoint
 
@@ -218,7 +218,7 @@ class Audit:
             yield BrokenRule("form", "A queue gives no places.")
             return
         self.arrivals[entry.outcome] += 1
-        yield from self._places.place(entry.number, entry.outcome)
+        yield from self._places.place_drawn(entry.number, entry.outcome)
 
     def _change(self, entry: ChangeEntry) -> Iterator[BrokenRule]:
         if entry.before:

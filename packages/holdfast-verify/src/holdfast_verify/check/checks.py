@@ -21,8 +21,9 @@ from holdfast_verify.check.log_source import (
     without_generation,
 )
 from holdfast_verify.check.options import CheckProgress, Options
+from holdfast_verify.check.promise_watch import STATUS_TEXTS
 from holdfast_verify.check.receipt_check import check_receipt_file, read_own_receipt
-from holdfast_verify.check.receipts import GOT, ReceiptFile, check_proof, parse_file
+from holdfast_verify.check.receipts import ReceiptFile, check_proof, parse_file
 from holdfast_verify.check.report import VerificationReport, key_text
 from holdfast_verify.check.trusted_key import key_of
 from holdfast_verify.formats.entries import timestamp
@@ -105,7 +106,7 @@ async def _check_proof_file(client: httpx2.AsyncClient, proof: ProofFile, option
             f"Whether you meant this log, {origin}, was not compared: --log names the one that you mean."
         )
     if isinstance(entry, ArrivalEntry):
-        got = GOT[entry.outcome] if entry.outcome else "an entry"
+        got = STATUS_TEXTS[entry.outcome] if entry.outcome else "an entry"
         report.checked["entry"] = f"number {entry.number:,}, {got}, at {timestamp(entry.at)}"
     report.not_checked += [
         "The log was not read: whether the order is right, and what came later for this number, is unknown.",

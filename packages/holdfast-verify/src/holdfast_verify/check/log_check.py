@@ -19,8 +19,8 @@ from holdfast_verify.check.generations import (
 from holdfast_verify.check.log_reader import EarlierHead, mailed_head, open_head, saved_head
 from holdfast_verify.check.log_source import HttpLog, LogSource, without_generation
 from holdfast_verify.check.options import CheckProgress, Options
+from holdfast_verify.check.promise_watch import PromiseWatch
 from holdfast_verify.check.public_counts import compare_counts
-from holdfast_verify.check.receipts import PromiseWatch
 from holdfast_verify.check.report import VerificationReport, figures_of, head_text, key_text
 from holdfast_verify.check.stored_heads import (
     MAX_WAIT_SECONDS,

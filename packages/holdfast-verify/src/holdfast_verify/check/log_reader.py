@@ -16,6 +16,7 @@ from holdfast_verify.formats.tree import (
     HASH_BYTES,
     TILE_BYTES,
     TILE_WIDTH,
+    AppendedTree,
     TileId,
     append,
     leaf_hash,
@@ -121,7 +122,7 @@ async def read_entries(
     progress         is called with the number of entries of each bundle
     """
     result = HashResult([])
-    size, edge = 0, dict[TileId, bytes]()
+    end = result.end
     unread = deque(sorted(earlier_heads, key=lambda earlier: earlier.size))
     while unread and unread[-1].size > head.size:
         earlier = unread.pop()
@@ -130,25 +131,25 @@ async def read_entries(
     async for entries, leaf_tile in _bundles(source, head.size):
         leaves = [leaf_hash(entry) for entry in entries]
         if b"".join(leaves) != leaf_tile:
-            index = next(at for at, leaf in enumerate(leaves) if leaf != leaf_tile[at * HASH_BYTES :][:HASH_BYTES])
-            _add(result, "hash", f"Entry {size + index} is not the one that the tree has in its place.", size + index)
-        for index, entry in enumerate(entries, start=size):
+            place = next(at for at, leaf in enumerate(leaves) if leaf != leaf_tile[at * HASH_BYTES :][:HASH_BYTES])
+            index = end.size + place
+            _add(result, "hash", f"Entry {index} is not the one that the tree has in its place.", index)
+        for index, entry in enumerate(entries, start=end.size):
             read(index, entry)
-        while unread and unread[0].size <= size + len(leaves):
+        while unread and unread[0].size <= end.size + len(leaves):
             earlier = unread.popleft()
-            _check_begin(result, earlier, append(size, edge, leaves[: earlier.size - size]).root)
-        appended = append(size, edge, leaves)
-        size, tiles = appended.size, {**edge, **appended.tiles}
+            _check_earlier_head(result, earlier, append(*end, leaves[: earlier.size - end.size]).root)
+        appended = append(*end, leaves)
         for tile, content in appended.tiles.items():
             if tile.level and len(content) == TILE_BYTES:
                 await _check_tile(source, result, tile, content)
-        edge = {tile: tiles[tile] for tile in tiles_for_append(size)}
+        end = _end_after(end, appended)
         progress(len(entries))
-    for tile, content in edge.items():
+    for tile, content in end.edge.items():
         if tile.level and len(content) < TILE_BYTES:
             await _check_tile(source, result, tile, content)
-    result.end = LogEnd(size, edge)
-    if tree_root(size, edge) != head.root:
+    result.end = end
+    if tree_root(*end) != head.root:
         result.is_whole = False
         _add(result, "hash", "The entries do not lead to the root that the log has signed.")
     return result
@@ -156,21 +157,24 @@ async def read_entries(
 
 async def read_growth(source: LogSource, head: Checkpoint, end: LogEnd, read: Callable[[int, bytes], object]) -> LogEnd:
     """Read what was logged after an end, up to a newer head. Raises `VerificationError` if that does not lead to it."""
-    size, edge = end
-    async for bundle_entries, _ in _bundles(source, head.size, first=size // TILE_WIDTH):
-        entries = bundle_entries[size % TILE_WIDTH :]
-        appended = append(size, edge, [leaf_hash(entry) for entry in entries])
-        for index, entry in enumerate(entries, start=size):
+    newer = end
+    async for bundle_entries, _ in _bundles(source, head.size, first=end.size // TILE_WIDTH):
+        entries = bundle_entries[newer.size % TILE_WIDTH :]
+        for index, entry in enumerate(entries, start=newer.size):
             read(index, entry)
-        tiles = {**edge, **appended.tiles}
-        size = appended.size
-        edge = {tile: tiles[tile] for tile in tiles_for_append(size)}
-    if head.size < end.size or tree_root(size, edge) != head.root:
+        newer = _end_after(newer, append(*newer, [leaf_hash(entry) for entry in entries]))
+    if head.size < end.size or tree_root(*newer) != head.root:
         raise VerificationError("The newer head of the log does not continue the one that was read.")
-    return LogEnd(size, edge)
+    return newer
 
 
-def _check_begin(result: HashResult, earlier: EarlierHead, root: bytes) -> None:
+def _end_after(end: LogEnd, appended: AppendedTree) -> LogEnd:
+    """The end of a log to which entries were appended."""
+    tiles = {**end.edge, **appended.tiles}
+    return LogEnd(appended.size, {tile: tiles[tile] for tile in tiles_for_append(appended.size)})
+
+
+def _check_earlier_head(result: HashResult, earlier: EarlierHead, root: bytes) -> None:
     if not root.hex().startswith(earlier.digits):
         message = (
             f"The first {earlier.size:,} entries are not the ones of {earlier.name}: the log was rewritten, or forked."

@@ -10,7 +10,8 @@ from holdfast_verify.check.catching_up import Difference, wait_until_equal
 from holdfast_verify.check.log_check import LogCheck
 from holdfast_verify.check.log_source import LogSource, MissingFile, VerificationError, fetch
 from holdfast_verify.check.options import CheckProgress, Options
-from holdfast_verify.check.receipts import GOT, PromiseWatch, ReceiptFile, check_receipt, parse_file
+from holdfast_verify.check.promise_watch import STATUS_TEXTS, PromiseWatch
+from holdfast_verify.check.receipts import ReceiptFile, check_receipt, parse_file
 from holdfast_verify.check.report import VerificationReport, key_text
 from holdfast_verify.check.trusted_key import key_of
 from holdfast_verify.formats.entries import timestamp
@@ -24,7 +25,7 @@ class PublicStatus(NamedTuple):
     status: str
 
     def __str__(self) -> str:
-        return GOT.get(self.status, self.status)
+        return STATUS_TEXTS.get(self.status, self.status)
 
 
 async def check_receipt_file(
@@ -50,7 +51,7 @@ async def check_receipt_file(
     checked = {"key": key_text(key), "person": _person_text(file, options, findings)}
     if report.origin:
         checked["log"] = watch.summary()
-        for number, sentence in enumerate(watch.story, start=1):
+        for number, sentence in enumerate(watch.later_changes, start=1):
             checked[f"later {number}"] = sentence
         checked["now"] = watch.last_status()
     else:

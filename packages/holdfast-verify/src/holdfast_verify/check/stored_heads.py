@@ -13,8 +13,8 @@ from typing import NamedTuple
 from msgspec import Struct, field, structs
 
 from holdfast_verify.audit.audit import AuditFinding, HeadAudit
+from holdfast_verify.check.drawn_list import DrawnList
 from holdfast_verify.check.generations import (
-    DrawnList,
     EntryReader,
     Generations,
     LogGeneration,

@@ -36,7 +36,7 @@ Tiles = Mapping[TileId, bytes]
 """Contents of tiles: concatenated hashes. A tile may be wider than a tree needs; only its beginning is used then."""
 
 
-class Appended(NamedTuple):
+class AppendedTree(NamedTuple):
     """The tree after an append.
 
     size   its number of leaves
@@ -64,7 +64,7 @@ def tiles_for_append(size: int) -> list[TileId]:
     return tiles_for_root(size)
 
 
-def append(size: int, tiles: Tiles, leaves: Sequence[bytes]) -> Appended:
+def append(size: int, tiles: Tiles, leaves: Sequence[bytes]) -> AppendedTree:
     """Append leaves (their hashes) to a tree of this size, of which `tiles` holds what `tiles_for_append` names.
 
     It raises KeyError if a tile is missing, ValueError if one is too narrow or a leaf is not a hash.
@@ -82,7 +82,7 @@ def append(size: int, tiles: Tiles, leaves: Sequence[bytes]) -> Appended:
         full = [content for content in contents if len(content) == TILE_BYTES]
         level, start, hashes = level + 1, number, b"".join(map(_perfect_root, full))
     new_size = size + len(leaves)
-    return Appended(new_size, tree_root(new_size, {**tiles, **changed}), changed)
+    return AppendedTree(new_size, tree_root(new_size, {**tiles, **changed}), changed)
 
 
 def tiles_for_root(size: int) -> list[TileId]:

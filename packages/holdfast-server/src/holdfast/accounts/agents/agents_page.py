@@ -19,8 +19,8 @@ from urllib.parse import quote, urlsplit
 
 from msgspec import Struct
 
+from holdfast.accounts.agents.approvals import WaitingRequest
 from holdfast.accounts.agents.limits import AgentLimit
-from holdfast.accounts.agents.requests import WaitingRequest
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import Console
 from holdfast.kit.http.handler import Reply, Request, read_query

@@ -47,7 +47,7 @@ class AgentLimitPage:
         lists: Mapping[str, str],
     ) -> None:
         self._console = console
-        self._get, self._set = runner[operations.get], runner[operations.set]
+        self._get_limit, self._set_limit = runner.run_of(operations.get_limit), runner.run_of(operations.set_limit)
         self._caller_of = caller_of
         self._counts = counts
         self._layout = layout
@@ -60,7 +60,7 @@ class AgentLimitPage:
         """Show the limit of a credential with the form to change it; with POST change it."""
         command = _credential(request)
         kind = "key" if command.key_id is not None else "app"
-        limit: CredentialLimit = await self._get(self._caller_of(session), command)
+        limit: CredentialLimit = await self._get_limit(self._caller_of(session), command)
         if request.method != "POST":
             return self._page(session, request, command, limit, "" if limit.daily_limit is None else limit.daily_limit)
         fields = await self._console.signed_in.read(session, request)
@@ -78,7 +78,7 @@ class AgentLimitPage:
             mails_requests=mails_requests,
             language=language_of(request).code,
         )
-        await self._set(self._caller_of(session), change)
+        await self._set_limit(self._caller_of(session), change)
         return self._console.redirect(request, self._lists[kind])
 
     def _page(

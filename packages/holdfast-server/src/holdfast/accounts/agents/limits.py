@@ -52,7 +52,7 @@ GRANT_ASKS_FIRST: LiteralString = """
 """SQL: whether a person must approve what a row of `oauth_grants as grants` wants to change."""
 
 
-class GetLimit(Command):
+class CredentialCommand(Command):
     """Names a credential: an API key by its id, or a connected app by the id of its client."""
 
     key_id: int | None = None
@@ -63,11 +63,15 @@ class GetLimit(Command):
         return None if (self.key_id is None) != (self.client_id is None) else "name either a key or an app"
 
 
+class GetLimit(CredentialCommand):
+    """Asks for the limit of a credential."""
+
+
 class ListLimits(Command):
     """Lists the limits of a tenant."""
 
 
-class SetLimit(GetLimit):
+class SetLimit(CredentialCommand):
     """Sets the daily limit of a credential. None: from now on it has no limit.
 
     asks_first        whether a person must approve what it wants to change; None: as before
@@ -87,7 +91,7 @@ class AgentLimit(Struct, frozen=True):
     key_id             the API key, or
     client_id          the client of the connected app
     daily_limit        None: no limit
-    starts_again_at    when the count of this day ends
+    starts_again_at    the end of this day, from which on the count begins at 0
     asks_first         whether a person must approve what it wants to change
     """
 
@@ -117,8 +121,9 @@ class CredentialLimit(Struct, frozen=True):
 class LockedLimit(Struct):
     """A limit whose row this transaction has locked.
 
-    used       what was used today, with what this transaction has used so far
-    allowed    what may be used today
+    daily_limit    what people have set
+    used           what was used today, with what this transaction has used so far
+    allowed        what may be used today: the limit, or what was used before it was lowered, if that is more
     """
 
     id: int
@@ -270,7 +275,7 @@ class LimitOperations:
         @refuses(NOT_FOUND)
         async def get_limit(reader: Reader[Any], caller: Caller, command: GetLimit) -> CredentialLimit:
             """Read the daily limit of an API key or of a connected app, and what was used of it today."""
-            return await self._require(reader, caller, command)
+            return await self._require_limit(reader, caller, command)
 
         @refuses(NOT_FOUND, FORBIDDEN)
         async def set_limit(steps: Steps[Any], caller: Caller, command: SetLimit) -> Conclusion[AgentLimit]:
@@ -279,23 +284,23 @@ class LimitOperations:
                 raise FORBIDDEN("Only a person sets the limits of agents.", hint="Set it in the console.")
             begins_to_restrict = False
 
-            async def store(tx: Tx[Any]) -> AgentLimit:
+            async def store_and_compare(tx: Tx[Any]) -> AgentLimit:
                 nonlocal begins_to_restrict
-                limit, begins_to_restrict = await self.store(tx, caller, command)
+                limit, begins_to_restrict = await self.store_limit(tx, caller, command)
                 return limit
 
-            concluded = await steps.conclude(store)
+            concluded = await steps.conclude(store_and_compare)
             if begins_to_restrict:
                 # A process that misses the notification may use its cached caller, without the limit, for this long.
                 await asyncio.sleep(TTL_SECONDS)
             return concluded
 
-        self.list = Operation("list_agent_limits", None, read(list_limits))
-        self.get = Operation("get_agent_limit", None, read(get_limit))
-        self.set = Operation("set_agent_limit", None, steps(set_limit))
-        self.all = (self.list, self.get, self.set)
+        self.list_limits = Operation("list_agent_limits", None, read(list_limits))
+        self.get_limit = Operation("get_agent_limit", None, read(get_limit))
+        self.set_limit = Operation("set_agent_limit", None, steps(set_limit))
+        self.operations = (self.list_limits, self.get_limit, self.set_limit)
 
-    async def _require(self, reader: Reader[Any], caller: Caller, command: GetLimit) -> CredentialLimit:
+    async def _require_limit(self, reader: Reader[Any], caller: Caller, command: CredentialCommand) -> CredentialLimit:
         """The limit of a credential of the caller. Raises `not_found`."""
         kind = "key_id" if command.key_id is not None else "client_id"
         parameters = {"tenant_id": caller.tenant, "key_id": command.key_id, "client_id": command.client_id}
@@ -304,7 +309,7 @@ class LimitOperations:
             raise NOT_FOUND("You have no such key or app.")
         return CredentialLimit(*rows[0])
 
-    async def store(self, tx: Tx[Any], caller: Caller, command: SetLimit) -> tuple[AgentLimit, bool]:
+    async def store_limit(self, tx: Tx[Any], caller: Caller, command: SetLimit) -> tuple[AgentLimit, bool]:
         """Store the limit of a credential. Returns it, and whether a limit, or asking a person, begins with it.
 
         What was used today stays counted. If it is more than a new limit, nothing more can be used today.
@@ -325,7 +330,7 @@ class LimitOperations:
             """,
             parameters,
         )
-        before = await self._require(tx, caller, command)
+        before = await self._require_limit(tx, caller, command)
         conflict: LiteralString = "(key_id)" if command.key_id is not None else "(tenant_id, client_id)"
         limit = await tx.row(
             AgentLimit,

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from holdfast.accounts.agents.agents_page import AGENTS, REQUESTS
+from holdfast.accounts.agents.approvals import RequestReader, WaitingRequest
 from holdfast.accounts.agents.mail import RequestMail
-from holdfast.accounts.agents.requests import CredentialId, RequestReader, WaitingRequest
+from holdfast.accounts.agents.requests import CredentialId
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.pages.language import Language, language_with_code
 from holdfast.kit.pages.layout import Frame
@@ -74,7 +75,7 @@ async def mail_contents(
     ids = {int(mail.arguments["limit_id"]) for mail in mails}
     asking: dict[int, _Asking] = await database.read(lambda reader: _find_asking(reader, ids))
     waiting: dict[int, Sequence[WaitingRequest]] = {
-        id: await requests.waiting(database.read, one.tenant_id, MAX_SENTENCES, one.credential)
+        id: await requests.list_waiting(database.read, one.tenant_id, MAX_SENTENCES, one.credential)
         for id, one in asking.items()
     }
     base_url, domain = database.resources.settings.base_url, database.resources.mailer.domain

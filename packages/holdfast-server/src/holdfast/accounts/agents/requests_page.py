@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from holdfast.accounts.agents.agents_page import AGENTS, REQUESTS, AgentsPage, RequestCard
-from holdfast.accounts.agents.requests import RequestApprovals, RequestChanged, RequestEnded, WaitingRequest
+from holdfast.accounts.agents.approvals import RequestApprovals, RequestChanged, RequestEnded, WaitingRequest
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import Console
 from holdfast.kit.contract.caller import Caller

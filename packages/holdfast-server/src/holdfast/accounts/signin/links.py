@@ -3,7 +3,7 @@
 A link works once, for 15 minutes, and only in the browser that asked for it: a person who reads the mail elsewhere
 cannot use it, and cannot make another person sign in to an account that is not theirs. A link that an operator has made
 (`create_unbound_link`) works in any browser. Every link is signed, so the content of the database is not enough to sign
-in.
+in. Links are deleted a day after they were requested.
 """
 
 import datetime as dt
@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from holdfast.accounts import sessions
+from holdfast.accounts import known_browsers, sessions
 from holdfast.accounts.directory import Directory
 from holdfast.accounts.signin.mail import MINUTES, SignInMail
 from holdfast.kit.contract.caller import Caller
@@ -24,12 +24,15 @@ from holdfast.kit.security.service_secret import Secret
 
 _TOKEN = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{64})")
 
+DELETE_BATCH_SIZE = 5_000
+"""Rows that one statement deletes."""
+
 LinkStatus = Literal["good", "used", "expired", "other_browser", "no_account"]
 """`other_browser`: another browser asked for the link; `no_account`: no account has the e-mail address."""
 
 
-class AskLink(Command):
-    """Asks for a link to sign in.
+class SendSignInLink(Command):
+    """Asks for a mail with a link to sign in.
 
     browser      the digest of the cookie of the browser that asks
     return_to    the path where the person wants to go
@@ -92,7 +95,7 @@ class LinkSignInResult(Struct):
     is_unbound: bool = False
 
 
-async def ask(tx: Tx[Any], caller: Caller, command: AskLink) -> None:
+async def send_sign_in_link(tx: Tx[Any], caller: Caller, command: SendSignInLink) -> None:
     """Store a link, and put the mail with it into the outbox, even if no account has the e-mail address."""
     await tx.run(
         """
@@ -154,7 +157,8 @@ class SignInByLink:
         if account is None:
             return LinkSignInResult("no_account", email)
         secret = await sessions.begin(tx, account.id, "link", command.user_agent)
-        return LinkSignInResult("good", email, return_to, secret, await sessions.note_browser(tx, account.id, email))
+        known = await known_browsers.note_browser(tx, account.id, email)
+        return LinkSignInResult("good", email, return_to, secret, known)
 
 
 class RequestedLink(Struct):
@@ -176,6 +180,20 @@ async def list_requested(reader: Reader[Any], email: str) -> list[RequestedLink]
 async def forget(tx: Tx[Any], email: str) -> None:
     """Delete the links that were requested for an e-mail address."""
     await tx.run("delete from sign_in_links where email = %(email)s", {"email": email})
+
+
+async def forget_links(tx: Tx[Any]) -> int:
+    """Delete a batch of old links. Returns how many were deleted."""
+    return await tx.value(
+        """
+        with deleted as (
+            delete from sign_in_links where id in (
+                select id from sign_in_links where asked_at < now() - interval '1 day' limit %(batch_size)s)
+            returning 1)
+        select count(*) from deleted
+        """,
+        {"batch_size": DELETE_BATCH_SIZE},
+    )
 
 
 async def _find_status(reader: Reader[Any], id: int, browser: bytes) -> SignInLinkView:

@@ -18,7 +18,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from msgspec import Struct
 
-from holdfast.accounts import sessions
+from holdfast.accounts import known_browsers, sessions
 from holdfast.accounts.directory import Directory
 from holdfast.accounts.signin import links
 from holdfast.accounts.signin.links import SignInByLink
@@ -100,14 +100,14 @@ async def password_turn(caller: Caller) -> AsyncGenerator[None]:
 
     Raises `service_unavailable` if too many wait, and `client_gone`.
     """
-    async with _slots.of(_owner(caller)):
+    async with _slots.slot_of(_owner(caller)):
         with _admission.work():
             yield
 
 
-def require_room(caller: Caller) -> None:
+def require_capacity(caller: Caller) -> None:
     """Raise `service_unavailable` if too many passwords wait for one more of this caller."""
-    _slots.require_room(_owner(caller))
+    _slots.require_capacity(_owner(caller))
 
 
 def _owner(caller: Caller) -> Owner:
@@ -179,7 +179,7 @@ class SignInByPassword:
             account = (await self._directory.find(tx, [id])).get(id)
             is_owner = account is not None and account.is_proved
             return PasswordSignInResult(
-                secret, await sessions.note_browser(tx, id, command.email) if is_owner else None
+                secret, await known_browsers.note_browser(tx, id, command.email) if is_owner else None
             )
 
         return await steps.conclude(begin)
@@ -198,13 +198,13 @@ class ListSessions(Command):
     account_id: int
 
 
-async def end(tx: Tx[Any], caller: Caller, command: EndSessions) -> None:
-    """End sessions."""
+async def end_sessions(tx: Tx[Any], caller: Caller, command: EndSessions) -> None:
+    """End one session of an account, or all of them."""
     await sessions.end(tx, command.account_id, command.id)
 
 
-async def list_open(reader: Reader[Any], caller: Caller, command: ListSessions) -> list[sessions.SessionRow]:
-    """The sessions of an account."""
+async def list_sessions(reader: Reader[Any], caller: Caller, command: ListSessions) -> list[sessions.SessionRow]:
+    """The open sessions of an account."""
     return await sessions.list_open(reader, command.account_id)
 
 
@@ -213,13 +213,21 @@ class SignInOperations:
 
     def __init__(self, directory: Directory) -> None:
         operation = partial(Operation, lane=SIGN_IN_LANE)
-        self.ask = operation("ask_sign_in_link", None, single(links.ask))
+        self.send_link = operation("ask_sign_in_link", None, single(links.send_sign_in_link))
         self.get_link = operation("get_sign_in_link", None, read(links.get))
-        self.use = operation("sign_in_by_link", None, single(SignInByLink(directory).use))
+        self.use_link = operation("sign_in_by_link", None, single(SignInByLink(directory).use))
         self.by_password = Operation(
             "sign_in_by_password", None, steps(SignInByPassword(directory).sign_in), lane=SIGN_IN_LANE
         )
-        self.known = operation("get_known_browser", None, read(sessions.is_known_browser))
-        self.list = operation("list_sessions", None, read(list_open))
-        self.end = operation("end_sessions", None, single(end))
-        self.all = (self.ask, self.get_link, self.use, self.by_password, self.known, self.list, self.end)
+        self.get_known_browser = operation("get_known_browser", None, read(known_browsers.is_known_browser))
+        self.list_sessions = operation("list_sessions", None, read(list_sessions))
+        self.end_sessions = operation("end_sessions", None, single(end_sessions))
+        self.all = (
+            self.send_link,
+            self.get_link,
+            self.use_link,
+            self.by_password,
+            self.get_known_browser,
+            self.list_sessions,
+            self.end_sessions,
+        )

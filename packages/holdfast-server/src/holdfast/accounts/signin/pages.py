@@ -10,7 +10,8 @@ from typing import Any, Literal, NamedTuple
 
 from holdfast.accounts import sessions
 from holdfast.accounts.directory import Directory
-from holdfast.accounts.sessions import KNOWN_DAYS, GetKnownBrowser, Session
+from holdfast.accounts.known_browsers import KNOWN_DAYS, GetKnownBrowser
+from holdfast.accounts.sessions import Session
 from holdfast.accounts.settings import LINKS_TO_ADDRESS, PASSWORDS_OF_ADDRESS, SIGN_INS_OF_CLIENT, SIGN_INS_OF_OWNER
 from holdfast.accounts.signed_in_pages import (
     ACCOUNT,
@@ -22,7 +23,7 @@ from holdfast.accounts.signed_in_pages import (
     return_query,
 )
 from holdfast.accounts.signin import links, operations
-from holdfast.accounts.signin.links import AskLink, GetSignInLink, LinkSignInResult, SignInLinkView, UseLink
+from holdfast.accounts.signin.links import GetSignInLink, LinkSignInResult, SendSignInLink, SignInLinkView, UseLink
 from holdfast.accounts.signin.mail import MINUTES
 from holdfast.accounts.signin.operations import (
     EndSessions,
@@ -98,14 +99,16 @@ class SignInPages:
     def __init__(
         self, operations: SignInOperations, directory: Directory, runner: Runner, signed_in: SignedInPages
     ) -> None:
-        self._ask, self._get_link, self._use = (
-            runner[operations.ask],
-            runner[operations.get_link],
-            runner[operations.use],
+        self._send_link, self._get_link = runner.run_of(operations.send_link), runner.run_of(operations.get_link)
+        self._use_link, self._sign_in_by_password = (
+            runner.run_of(operations.use_link),
+            runner.run_of(operations.by_password),
         )
-        self._by_password, self._list = runner[operations.by_password], runner[operations.list]
-        self._known = runner[operations.known]
-        self._end = runner[operations.end]
+        self._get_known_browser = runner.run_of(operations.get_known_browser)
+        self._list_sessions, self._end_sessions = (
+            runner.run_of(operations.list_sessions),
+            runner.run_of(operations.end_sessions),
+        )
         self._directory = directory
         self._signed_in = signed_in
         self._limits = signed_in.limits
@@ -114,7 +117,8 @@ class SignInPages:
         self._secret = signed_in.secret
         self._tokens = FormTokens(signed_in.secret.own_signer("sign-in forms"))
         self._base_url = signed_in.base_url
-        self._home, self._more, self._hint = signed_in.home, signed_in.account, signed_in.hint
+        self._home = signed_in.home
+        self._account_template, self._hint_template = signed_in.account_template, signed_in.hint_template
 
     def routes(self) -> list[Route]:
         def page(path: str, name: str, answer: Any) -> Route:
@@ -151,7 +155,7 @@ class SignInPages:
         try:
             if password:
                 # First, so that a try that is refused for this does not count.
-                operations.require_room(caller)
+                operations.require_capacity(caller)
             await self._limits.hit(SIGN_INS_OF_CLIENT, caller.name)
             # A password belongs to one address. Links to all tagged forms of an address reach the same person.
             limit, tried = (PASSWORDS_OF_ADDRESS, email) if password else (LINKS_TO_ADDRESS, mailbox(email))
@@ -161,7 +165,9 @@ class SignInPages:
                 await self._limits.hit_shared(limit, tried, caller.name)
             if password:
                 user_agent = request.headers.get(b"user-agent", b"").decode("latin-1")
-                entered = await self._by_password(caller, SignIn(email=email, password=password, user_agent=user_agent))
+                entered = await self._sign_in_by_password(
+                    caller, SignIn(email=email, password=password, user_agent=user_agent)
+                )
         except Problem as problem:
             notice = TRY_LATER.get(problem.type)
             if notice is None:
@@ -169,7 +175,7 @@ class SignInPages:
             return self._form(request, fields, problem.status, notice=notice, headers=headers_of(problem))
         return_to = local_path(fields.get("return_to", ""))
         if not password:
-            return await self._send(caller, request, email, return_to)
+            return await self._answer_with_link(caller, request, email, return_to)
         if entered is None:
             return self._form(request, fields, 422, notice="wrong")
         return self._enter(entered.secret, entered.known, return_to)
@@ -198,7 +204,7 @@ class SignInPages:
         user_agent = request.headers.get(b"user-agent", b"").decode("latin-1")
         language = language_of(request).code
         command = UseLink(id=id, browser=browser, user_agent=user_agent, language=language)
-        done: LinkSignInResult = await self._use(caller, command)
+        done: LinkSignInResult = await self._use_link(caller, command)
         if done.status != "good":
             return self._link_page(request, SignInLinkView(done.status, done.email, "", done.is_unbound), id, 410)
         return self._enter(done.secret, done.known, done.return_to)
@@ -207,7 +213,7 @@ class SignInPages:
         """End this session."""
         if request.method == "POST":
             await self._signed_in.read(session, request)
-            await self._end(session.person, EndSessions(account_id=session.account_id, id=session.id))
+            await self._end_sessions(session.person, EndSessions(account_id=session.account_id, id=session.id))
             return self._signed_out()
         return redirect(ACCOUNT)
 
@@ -218,13 +224,13 @@ class SignInPages:
             fields = await self._signed_in.read(session, request)
             which = fields.get("session", "")
             if which == "all":
-                await self._end(caller, EndSessions(account_id=session.account_id))
+                await self._end_sessions(caller, EndSessions(account_id=session.account_id))
                 return self._signed_out()
             if not which.isascii() or not which.isdigit() or len(which) > 18:
                 raise BAD_REQUEST("The form names no session.", hint="Open the page again.")
-            await self._end(caller, EndSessions(account_id=session.account_id, id=int(which)))
+            await self._end_sessions(caller, EndSessions(account_id=session.account_id, id=int(which)))
             return redirect(language_of(request).at(ACCOUNT))
-        open_sessions = await self._list(caller, ListSessions(account_id=session.account_id))
+        open_sessions = await self._list_sessions(caller, ListSessions(account_id=session.account_id))
         return self._signed_in.page(
             session,
             request,
@@ -234,19 +240,19 @@ class SignInPages:
             browser_name=browser_name,
             this=session.id,
             account=session.account,
-            more=self._more,
+            more=self._account_template,
         )
 
-    async def _send(self, caller: Caller, request: Request, email: str, return_to: str) -> Reply:
-        """Send a link that works in this browser."""
+    async def _answer_with_link(self, caller: Caller, request: Request, email: str, return_to: str) -> Reply:
+        """Send a link that works in this browser, and show that a mail is on its way."""
         language = language_of(request)
         name = self._sessions.cookie_name("browser")
         browser = request.cookies.get(name, "")
         if not is_cookie_secret(browser):  # the text from a browser may be invalid in a header
             browser = new_cookie_secret()
-        await self._ask(
+        await self._send_link(
             caller,
-            AskLink(email=email, browser=sessions.digest(browser), return_to=return_to, language=language.code),
+            SendSignInLink(email=email, browser=sessions.digest(browser), return_to=return_to, language=language.code),
         )
         reply = redirect(language.at(f"{SIGN_IN}/sent"))
         return _with_headers(reply, self._sessions.cookie("browser", browser, BROWSER_COOKIE_SECONDS))
@@ -263,7 +269,9 @@ class SignInPages:
     async def _is_known_browser(self, caller: Caller, request: Request, email: str) -> bool:
         """Whether the owner of an address has signed in in this browser."""
         secret = request.cookies.get(self._sessions.cookie_name("known"), "")
-        return is_cookie_secret(secret) and await self._known(caller, GetKnownBrowser(email=email, secret=secret))
+        return is_cookie_secret(secret) and await self._get_known_browser(
+            caller, GetKnownBrowser(email=email, secret=secret)
+        )
 
     def _form(
         self,
@@ -286,7 +294,7 @@ class SignInPages:
             with_password=bool(fields.get("password")),
             token=self._tokens.issue("sign in"),
             notice=notice,
-            hint=self._hint,
+            hint=self._hint_template,
             link_status="",
         )
 
@@ -298,7 +306,7 @@ class SignInPages:
             link_status=link.status,
             email=link.email if link.status in {"good", "no_account"} else "",
             is_unbound=link.is_unbound,
-            hint=self._hint,
+            hint=self._hint_template,
             path=f"{SIGN_IN}/{links.encode_token(self._secret, id)}",
             token=self._tokens.issue(f"link {id}"),
             minutes=MINUTES,

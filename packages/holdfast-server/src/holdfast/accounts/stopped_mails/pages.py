@@ -20,7 +20,11 @@ class StoppedMailsPages:
     """Answers requests about the mails to one mailbox. A GET changes nothing: mail servers follow links."""
 
     def __init__(self, runner: Runner, limits: Limits, site: Site, secret: Secret) -> None:
-        self._get_mailbox, self._stop, self._resume = runner[MAILBOX_STATUS], runner[STOP], runner[RESUME]
+        self._get_mailbox, self._stop, self._resume = (
+            runner.run_of(MAILBOX_STATUS),
+            runner.run_of(STOP),
+            runner.run_of(RESUME),
+        )
         self._limits = limits
         self._site = site
         self._secret = secret

@@ -1,8 +1,8 @@
 """What agents did: it is stored by the calls of agents, read by the organizer, and deleted after 90 days."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any, LiteralString, NamedTuple
+from typing import Annotated, Any, LiteralString, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
@@ -13,54 +13,13 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, Id
 from holdfast.kit.running.operation import Call, Operation, read
 
-APPROVABLE: Mapping[str, str] = {
-    "create_event": "event_id",
-    "update_event": "event_id",
-    "cancel_event": "event_id",
-    "add_event_photo": "event_id",
-    "set_primary_photo": "event_id",
-    "remove_event_photo": "event_id",
-    "create_registration": "event_id",
-    "update_registration": "event_id",
-    "delete_registration": "event_id",
-    "create_queue": "queue_id",
-    "update_queue": "queue_id",
-    "delete_queue": "queue_id",
-    "create_api_key": "key_id",
-    "revoke_api_key": "key_id",
-    "create_onboarding_link": "",
-}
-"""The operations for which agents can ask a person, each with what it is about; empty: about the organizer itself."""
-
-OPERATIONS: Mapping[str, str] = {
-    **APPROVABLE,
-    "set_webhook": "",
-    "delete_webhook": "",
-    "ping_webhook": "",
-    "resend_webhook_messages": "",
-}
-"""The operations that are stored. Agents that ask first are refused the last ones: nobody approves them."""
-
-REPEATABLE = frozenset(
-    {
-        "update_event",
-        "cancel_event",
-        "set_primary_photo",
-        "update_registration",
-        "update_queue",
-        "revoke_api_key",
-    }
-)
-"""The operations that succeed, and change nothing, when what they ask for is so already.
-
-`create_registration` is another one: its action is stored only with a new registration.
-"""
-
 MAX_ACTIONS = 200
+
+MAX_ID = 2**63 - 1
 
 
 class ActionSubject(NamedTuple):
-    """What an action was about. `public_id`: of a person."""
+    """What an action was about; all None: about the organizer itself. `public_id`: of a person."""
 
     event_id: int | None = None
     queue_id: int | None = None
@@ -68,16 +27,95 @@ class ActionSubject(NamedTuple):
     public_id: str | None = None
 
 
-def subject_of(operation: str, command: Any, answer: Any) -> ActionSubject:
-    """What a call was about: its command names it, or its answer has the id of what it made."""
-    kind = OPERATIONS[operation]
-    if not kind:
-        return ActionSubject()
-    id = getattr(command, kind, None) or getattr(command, "id", None) or answer.id
-    public_id = getattr(command, "user_id", None)
-    if operation == "create_registration":
-        public_id = answer.next.url.rpartition("/")[2]
-    return ActionSubject(**{kind: id}, public_id=public_id if kind == "event_id" else None)
+def _event(command: Any, _: Any) -> ActionSubject:
+    return ActionSubject(event_id=command.event_id)
+
+
+def _new_event(_: Any, event: Any) -> ActionSubject:
+    return ActionSubject(event_id=event.id)
+
+
+def _registration(command: Any, _: Any) -> ActionSubject:
+    return ActionSubject(event_id=command.event_id, public_id=command.user_id)
+
+
+def _new_registration(command: Any, accepted: Any) -> ActionSubject:
+    """The address at which its status is read ends with the public id of the person."""
+    return ActionSubject(event_id=command.event_id, public_id=accepted.next.url.rpartition("/")[2])
+
+
+def _queue(command: Any, _: Any) -> ActionSubject:
+    return ActionSubject(queue_id=command.queue_id)
+
+
+def _new_queue(_: Any, queue: Any) -> ActionSubject:
+    return ActionSubject(queue_id=queue.id)
+
+
+def _key(command: Any, _: Any) -> ActionSubject:
+    return ActionSubject(key_id=command.id)
+
+
+def _new_key(_: Any, key: Any) -> ActionSubject:
+    return ActionSubject(key_id=key.id)
+
+
+def _organizer(_: Any, __: Any) -> ActionSubject:
+    return ActionSubject()
+
+
+SubjectFunction: TypeAlias = Callable[[Any, Any], ActionSubject]
+"""Gives what a call was about, by its command and its answer."""
+
+APPROVABLE: Mapping[str, SubjectFunction] = {
+    "create_event": _new_event,
+    "update_event": _event,
+    "cancel_event": _event,
+    "add_event_photo": _event,
+    "set_primary_photo": _event,
+    "remove_event_photo": _event,
+    "create_registration": _new_registration,
+    "update_registration": _registration,
+    "delete_registration": _registration,
+    "create_queue": _new_queue,
+    "update_queue": _queue,
+    "delete_queue": _queue,
+    "create_api_key": _new_key,
+    "revoke_api_key": _key,
+    "create_onboarding_link": _organizer,
+}
+"""The operations for which agents can ask a person."""
+
+OPERATIONS: Mapping[str, SubjectFunction] = {
+    **APPROVABLE,
+    "set_webhook": _organizer,
+    "delete_webhook": _organizer,
+    "ping_webhook": _organizer,
+    "resend_webhook_messages": _organizer,
+}
+"""The operations that are stored. Agents that ask first are refused the last ones: nobody approves them."""
+
+_VERSION_OF_EVENT: LiteralString = "select md5(events::text) from events where id = %(event_id)s"
+_VERSION_OF_REGISTRATION: LiteralString = """
+    select md5(registrations::text) from registrations
+     where event_id = %(event_id)s and user_id = (select id from users where public_id = %(user_id)s)
+"""
+_VERSION_OF_QUEUE: LiteralString = "select md5(queues::text) from queues where id = %(queue_id)s"
+_VERSION_OF_KEY: LiteralString = "select md5(active::text) from api_keys where id = %(id)s"
+
+MAY_CHANGE_NOTHING: Mapping[str, LiteralString] = {
+    "update_event": _VERSION_OF_EVENT,
+    "cancel_event": _VERSION_OF_EVENT,
+    "set_primary_photo": _VERSION_OF_EVENT,
+    "update_registration": _VERSION_OF_REGISTRATION,
+    "update_queue": _VERSION_OF_QUEUE,
+    "revoke_api_key": _VERSION_OF_KEY,
+}
+"""The operations that succeed, and change nothing, when what they ask for is so already. Each has the statement for the
+version of its row; the fields of the command are its parameters.
+
+`create_registration` is another one: its action is stored only with a new registration.
+"""
 
 
 class ListAgentActions(Command):
@@ -125,7 +163,8 @@ class AgentActionLog:
         return operation.name in OPERATIONS
 
     async def version(self, tx: Tx, operation: Operation, command: Any) -> str | None:
-        return await find_version(tx, operation.name, command) if operation.name in REPEATABLE else None
+        statement = MAY_CHANGE_NOTHING.get(operation.name)
+        return await tx.value(statement, msgspec.structs.asdict(command)) if statement else None
 
     async def store(self, tx: Tx, operation: Operation, done: Sequence[tuple[Call[Any], Any]]) -> None:
         actions = [
@@ -135,7 +174,7 @@ class AgentActionLog:
                 "by_grant_id": call.caller.id if call.caller.principal == "access_token" else None,
                 "operation": operation.name,
                 "program": call.caller.program,
-                **subject_of(operation.name, call.command, answer)._asdict(),
+                **OPERATIONS[operation.name](call.command, answer)._asdict(),
             }
             for call, answer in done
             if call.caller.tenant_id is not None
@@ -182,13 +221,6 @@ async def forget_organizer(tx: Tx, organizer_id: int) -> None:
     await tx.run("delete from agent_requests where tenant_id = %(id)s", {"id": organizer_id})
 
 
-LIST_AGENT_ACTIONS = Operation("list_agent_actions", None, read(list_actions))
-"""An operation of the console alone: an agent does not read what others did."""
-
-
-MAX_ID = 2**63 - 1
-
-
 async def insert_actions(tx: Tx, actions: Sequence[Mapping[str, Any]]) -> None:
     """Store actions, each with the name that its key or app has now."""
     await tx.run(
@@ -216,20 +248,5 @@ async def insert_actions(tx: Tx, actions: Sequence[Mapping[str, Any]]) -> None:
     )
 
 
-_VERSIONS: Mapping[str, LiteralString] = {
-    "event_id": "select md5(events::text) from events where id = %(id)s",
-    "user_id": """
-        select md5(registrations::text) from registrations
-         where event_id = %(event_id)s and user_id = (select id from users where public_id = %(id)s)
-        """,
-    "queue_id": "select md5(queues::text) from queues where id = %(id)s",
-    "id": "select md5(active::text) from api_keys where id = %(id)s",
-}
-
-
-async def find_version(tx: Tx, operation: str, command: Any) -> str | None:
-    """The version of the row that a call of a repeatable operation is about; None: there is no such row."""
-    field = "user_id" if operation == "update_registration" else OPERATIONS[operation]
-    field = field if field in _VERSIONS and hasattr(command, field) else "id"
-    parameters = {"id": getattr(command, field), "event_id": getattr(command, "event_id", None)}
-    return await tx.value(_VERSIONS[field], parameters)
+LIST_AGENT_ACTIONS = Operation("list_agent_actions", None, read(list_actions))
+"""An operation of the console alone: an agent does not read what others did."""

@@ -7,8 +7,9 @@ import msgspec
 from msgspec import UNSET
 
 from holdfast.accounts.agents.agents_page import REQUESTS
+from holdfast.accounts.agents.approvals import Credential, Facts, RequestedCall
 from holdfast.accounts.agents.limits import GRANT_ASKS_FIRST, KEY_ASKS_FIRST, LIMIT_OF_GRANT, LIMIT_OF_KEY
-from holdfast.accounts.agents.requests import AgentRequests, Credential, CredentialId, Facts, RequestedCall
+from holdfast.accounts.agents.requests import AgentRequests, CredentialId
 from holdfast.events.agents.actions import APPROVABLE
 from holdfast.events.resources import Reader
 from holdfast.events.users.model import PERSON_EMAIL

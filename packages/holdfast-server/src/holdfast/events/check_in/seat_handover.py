@@ -45,13 +45,13 @@ class GiveSeats(Command):
 class HandoverPreview(Struct, frozen=True):
     """The preview of giving the seats away.
 
-    absent      the number of people with a seat who have not entered
-    free        the number of free seats
-    waiting     the number of people on the waiting list
-    promoted_count how many of these get a seat
-    seats_lost  how many absent people lose their seat: the others keep it
-    names       the names of the first people who get a seat
-    has_log     whether the public log of its order is open
+    absent            the number of people with a seat who have not entered
+    free              the number of free seats
+    waiting           the number of people on the waiting list
+    promoted_count    how many of these get a seat
+    seats_lost        how many absent people lose their seat: the others keep it
+    names             the names of the first people who get a seat
+    has_log           whether the public log of its order is open
     """
 
     event: CheckInEvent
@@ -110,11 +110,11 @@ async def give_seats(tx: Tx, caller: Caller, command: GiveSeats) -> SeatHandover
         return SeatHandover(before.status)
     minutes = tx.resources.settings.hold_minutes
     rows = await tx.tuples(SEAT_HANDOVER, {"event_id": command.event_id, "at_most": command.at_most, "hold": minutes})
-    seated, held, lost = rows[0]
-    if held:
+    promoted_count, held_count, seats_lost = rows[0]
+    if held_count:
         await open_payments(tx, [command.event_id])
     await reprice(tx, [command.event_id], "registration")
-    return SeatHandover("open", seated, lost)
+    return SeatHandover("open", promoted_count, seats_lost)
 
 
 COUNTS: LiteralString = """
@@ -154,7 +154,7 @@ SEAT_HANDOVER: LiteralString = f"""
                least(%(at_most)s, (select count(*) from waiting), free_seats + (select count(*) from absent)) as offers
           from event),
     moved_person as (
-        select user_id, case when must_pay then 'held' else 'registered' end::registration_status as becomes,
+        select user_id, case when must_pay then 'held' else 'registered' end::registration_status as new_status,
                null as reason, case when must_pay then now() + %(hold)s * interval '1 minute' end as held_until
           from waiting cross join offer_limit where rank <= offers
         union all
@@ -162,7 +162,7 @@ SEAT_HANDOVER: LiteralString = f"""
           from absent cross join offer_limit where rank <= offers - free_seats),
     changed_registration as (
         update registrations
-           set status = moved_person.becomes, reason = moved_person.reason, held_until = moved_person.held_until
+           set status = moved_person.new_status, reason = moved_person.reason, held_until = moved_person.held_until
           from moved_person cross join {changed_by("organizer")}
          where registrations.event_id = %(event_id)s and registrations.user_id = moved_person.user_id
      returning registrations.status)

@@ -10,7 +10,7 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.pages.site import NavigationEntry
 
-__all__ = ["BEFORE", "HINT", "HOME", "NAVIGATION", "START", "Console", "first", "navigation", "organizer"]
+__all__ = ["BEFORE", "HINT", "HOME", "NAVIGATION", "START", "Console", "first_page", "navigation", "organizer"]
 
 START = "/console/start"
 BEFORE = "/console/before"
@@ -46,11 +46,11 @@ def navigation(session: Session) -> Mapping[str, NavigationEntry]:
 
 def organizer(session: Session) -> Caller:
     """The signed-in organizer as the caller of operations."""
-    assert session.caller, "first() leads accounts without an organizer to the page that makes them one"
+    assert session.caller, "first_page() leads accounts without an organizer to the page that makes them one"
     return session.caller
 
 
-def first(session: Session) -> str | None:
+def first_page(session: Session) -> str | None:
     """The page that an account must complete first: say whose the keys are, or become an organizer. None: no page."""
     if session.way == "link" and not session.account.is_proved:
         return BEFORE

@@ -8,7 +8,6 @@ A page then fetches itself again. A stream ends as soon as its session does.
 
 import asyncio
 import contextlib
-from collections import defaultdict
 from collections.abc import Generator, Mapping, Sequence, Set
 from typing import TypeAlias
 
@@ -19,8 +18,10 @@ from msgspec import Struct
 from holdfast.accounts import sessions
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import HOME, Console, organizer
+from holdfast.events.events import operations as events
 from holdfast.events.events.model import CHANGE_CHANNEL, DETAILS_CHANNEL
-from holdfast.events.resources import Database, Reader
+from holdfast.events.queues import operations as queues
+from holdfast.events.resources import Database
 from holdfast.kit.contract.client import address
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.http.event_streams import (
@@ -101,7 +102,9 @@ class LiveChanges:
                 _publish(feed, ChangeMessage())
         elif event_ids and self.events:
             owners = [*self.events]
-            for organizer_id, ids in (await self._database.read(lambda r: find_owners(r, event_ids, owners))).items():
+            for organizer_id, ids in (
+                await self._database.read(lambda r: events.group_by_owner(r, event_ids, owners))
+            ).items():
                 if feed := self.events.get(organizer_id):
                     _publish(feed, ChangeMessage([f"event {id}" for id in ids]))
 
@@ -119,7 +122,7 @@ class LiveChanges:
     async def _tell_queues(self) -> None:
         """Read the queues that are open in a console, and publish which have changed."""
         owners = [*self.queues]
-        versions = await self._database.read(lambda reader: list_queue_versions(reader, owners)) if owners else {}
+        versions = await self._database.read(lambda reader: queues.list_versions(reader, owners)) if owners else {}
         before, self._queue_versions = self._queue_versions, versions
         for organizer_id, now in versions.items():
             feed = self.queues.get(organizer_id)
@@ -199,33 +202,3 @@ def _publish(feed: Feed[ChangeMessage], message: ChangeMessage) -> None:
 def _drop_unread(feeds: Feeds) -> None:
     for organizer_id in [organizer_id for organizer_id, feed in feeds.items() if not feed.has_readers]:
         del feeds[organizer_id]
-
-
-async def find_owners(reader: Reader, event_ids: Set[int], organizer_ids: Sequence[int]) -> Mapping[int, Sequence[int]]:
-    """The ids of those of the events that belong to one of the organizers, by organizer."""
-    rows = await reader.tuples(
-        """
-        select organizer_id, id from events
-         where id = any(%(event_ids)s) and organizer_id = any(%(organizer_ids)s) order by id
-        """,
-        {"event_ids": [*event_ids], "organizer_ids": organizer_ids},
-    )
-    event_ids_by_owner: dict[int, list[int]] = defaultdict(list)
-    for organizer_id, event_id in rows:
-        event_ids_by_owner[organizer_id].append(event_id)
-    return event_ids_by_owner
-
-
-async def list_queue_versions(reader: Reader, organizer_ids: Sequence[int]) -> dict[int, dict[int, str]]:
-    """For each organizer a text for each of its queues, by id; it changes whenever the queue does."""
-    versions: dict[int, dict[int, str]] = {organizer_id: {} for organizer_id in organizer_ids}
-    rows = await reader.tuples(
-        """
-        select organizer_id, id, xmin::text from queues
-         where organizer_id = any(%(organizer_ids)s) and deleted_at is null
-        """,
-        {"organizer_ids": list(organizer_ids)},
-    )
-    for organizer_id, queue_id, version in rows:
-        versions[organizer_id][queue_id] = version
-    return versions

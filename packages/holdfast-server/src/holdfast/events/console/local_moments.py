@@ -4,7 +4,7 @@ import datetime as dt
 import re
 from typing import Literal
 
-from holdfast.events.events.model import ZONES, zone
+from holdfast.events.events.time_zones import ZONES, zone
 from holdfast.kit.pages.language import local_time
 
 _LOCAL = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?")

@@ -8,44 +8,48 @@ from holdfast.accounts.webhooks.webhook_pages import ZONE_SCRIPT, WebhookPages
 from holdfast.events import api
 from holdfast.events.check_in import operations as check_in
 from holdfast.events.check_in import seat_handover
-from holdfast.events.console.account import account_pages, branding_page, start
+from holdfast.events.console.account import account_pages, branding_page, start_pages
 from holdfast.events.console.account.account_pages import AccountPages
 from holdfast.events.console.account.branding_page import BrandingPage
-from holdfast.events.console.account.start import StartPages
+from holdfast.events.console.account.start_pages import StartPages
 from holdfast.events.console.agents import agents_pages
 from holdfast.events.console.agents.agents_pages import AppsPages
 from holdfast.events.console.agents.approval_cards import describe
-from holdfast.events.console.agents.keys import KeysPages
+from holdfast.events.console.agents.keys_pages import KeysPages
 from holdfast.events.console.check_in.check_in_device import CheckInDevice
 from holdfast.events.console.check_in.check_in_pages import CheckInPage, SeatHandoverPage
-from holdfast.events.console.events import event, event_operations, home, new_event, publication, uploads
-from holdfast.events.console.events.edit_event import EditEventPage
-from holdfast.events.console.events.event import ConsoleEventPage
-from holdfast.events.console.events.home import EventsPage
-from holdfast.events.console.events.new_event import NewEventPage
-from holdfast.events.console.events.photos import PhotosPage
-from holdfast.events.console.events.publication import CancelEventPage, PublicationPage
-from holdfast.events.console.events.share import PosterPage, SharePages
+from holdfast.events.console.events.edit_event_page import EditEventPage
+from holdfast.events.console.events.event_page import ConsoleEventPage
+from holdfast.events.console.events.home_page import EventsPage
+from holdfast.events.console.events.new_event_page import NewEventPage
+from holdfast.events.console.events.photos_page import PhotosPage
+from holdfast.events.console.events.publication_pages import CancelEventPage, PublicationPage
+from holdfast.events.console.events.share_pages import PosterPage, SharePages
 from holdfast.events.console.events.uploads import Uploads
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.console.live_changes import LiveChanges, LiveConsole
-from holdfast.events.console.mails import mail_paragraphs, mails_page
-from holdfast.events.console.mails.mail_paragraphs import MailParagraphsPage
+from holdfast.events.console.mails import mail_paragraphs_page, mails_page
+from holdfast.events.console.mails.mail_paragraphs_page import MailParagraphsPage
 from holdfast.events.console.mails.mails_page import MailsPage
-from holdfast.events.console.payments import event_payments, payments_page, payouts
-from holdfast.events.console.payments.event_payments import EventPaymentsPage, PaymentsFile
+from holdfast.events.console.payments import event_payments_pages, payments_page, payouts_page
+from holdfast.events.console.payments.event_payments_pages import EventPaymentsPage, PaymentsFile
 from holdfast.events.console.payments.payments_page import PaymentsPage
-from holdfast.events.console.payments.payouts import PayoutsPage
-from holdfast.events.console.people import add_registration, bulk_changes, registration, registrations, timeline
-from holdfast.events.console.people.add_registration import AddRegistrationPage
-from holdfast.events.console.people.bulk_changes import BulkChangesPage
-from holdfast.events.console.people.registration import RegistrationPage
-from holdfast.events.console.people.registrations import RegistrationsFile, RegistrationsPage
+from holdfast.events.console.payments.payouts_page import PayoutsPage
+from holdfast.events.console.people import add_registration_page, bulk_changes_page, registrations_pages
+from holdfast.events.console.people.add_registration_page import AddRegistrationPage
+from holdfast.events.console.people.bulk_changes_page import BulkChangesPage
+from holdfast.events.console.people.registration_page import RegistrationPage
+from holdfast.events.console.people.registrations_pages import RegistrationsFile, RegistrationsPage
 from holdfast.events.console.queues import queues_pages
 from holdfast.events.console.queues.queues_pages import QueuesPages
+from holdfast.events.events import edits, overview, own_events
 from holdfast.events.keys.operations import KEY_LIMITS
+from holdfast.events.mails import event_copies
 from holdfast.events.oauth.model import SCOPES
+from holdfast.events.payments import publication_terms
+from holdfast.events.photos import operations as photos
 from holdfast.events.problems import QUOTA_EXCEEDED
+from holdfast.events.registrations import details_mail, latest, timeline
 from holdfast.events.resources import Context
 from holdfast.events.site import SITE
 from holdfast.events.webhooks.messages import MESSAGES
@@ -53,27 +57,28 @@ from holdfast.kit.contract.messages import translatable
 from holdfast.kit.process.part import Endpoints, Part
 
 OPERATIONS = (
-    *start.OPERATIONS,
+    *start_pages.OPERATIONS,
     *account_pages.OPERATIONS,
     *branding_page.OPERATIONS,
-    *home.OPERATIONS,
-    *event_operations.OPERATIONS,
-    *event.OPERATIONS,
-    *publication.OPERATIONS,
-    *uploads.OPERATIONS,
-    *new_event.OPERATIONS,
-    *mail_paragraphs.OPERATIONS,
+    *own_events.OPERATIONS,
+    *overview.OPERATIONS,
+    *edits.OPERATIONS,
+    *latest.OPERATIONS,
+    *publication_terms.OPERATIONS,
+    *photos.OPERATIONS,
+    *event_copies.OPERATIONS,
+    *mail_paragraphs_page.OPERATIONS,
     *agents_pages.OPERATIONS,
     *queues_pages.OPERATIONS,
     *mails_page.OPERATIONS,
-    *registrations.OPERATIONS,
-    *add_registration.OPERATIONS,
-    *bulk_changes.OPERATIONS,
+    *registrations_pages.OPERATIONS,
+    *add_registration_page.OPERATIONS,
+    *bulk_changes_page.OPERATIONS,
     *timeline.OPERATIONS,
-    *registration.OPERATIONS,
-    *event_payments.OPERATIONS,
+    *details_mail.OPERATIONS,
+    *event_payments_pages.OPERATIONS,
     *payments_page.OPERATIONS,
-    *payouts.OPERATIONS,
+    *payouts_page.OPERATIONS,
     *check_in.OPERATIONS,
     *seat_handover.OPERATIONS,
 )
@@ -85,7 +90,7 @@ def endpoints(context: Context) -> Endpoints:
     signed_in, runner = context.signed_in, context.console_runner
     settings, secret = context.database.resources.settings, context.database.resources.secret
     changes = LiveChanges(context.database)
-    console = Console(signed_in, {operation.name: runner[operation] for operation in api.OPERATIONS})
+    console = Console(signed_in, {operation.name: runner.run_of(operation) for operation in api.OPERATIONS})
     uploads = Uploads(console, runner)
     event_page = ConsoleEventPage(console, runner, settings, secret)
     agents_page = agents_pages.agents_page(console, runner, settings, context.agent_requests)

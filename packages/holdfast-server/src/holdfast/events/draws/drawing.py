@@ -109,7 +109,7 @@ def drawing_loop(name: str, subjects: Sequence[DrawSubject], after: Callable[[Da
 
         yield freeze_and_draw
 
-    return Loop(name, channels=(DRAWS_CHANNEL,), begin=open_rounds)
+    return Loop(name, channels=(DRAWS_CHANNEL,), open_step=open_rounds)
 
 
 async def freeze_due(database: Database, subject: DrawSubject, now: dt.datetime | None = None) -> bool:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from psycopg.errors import ForeignKeyViolation
 
 from holdfast.events.resources import Reader, Steps, Tx
-from holdfast.kit.background.loops import yield_to_requests
+from holdfast.kit.background.request_priority import yield_to_requests
 from holdfast.kit.mail import outbox
 
 FILING_BATCH_SIZE = 2_000

@@ -1,20 +1,15 @@
-"""Events: their fields with types, bounds, descriptions and rules, and the time zones that they can have.
-
-Time zones have the names of the package `tzdata`, so that every machine accepts the same ones: the directories of a
-machine also have names that mean another zone on the next machine, such as `localtime`.
-"""
+"""Events: their fields with types, bounds, descriptions and rules."""
 
 import datetime as dt
-from collections.abc import Callable
 from functools import lru_cache
 from html import escape
-from importlib.resources import files
-from typing import Annotated, Literal, LiteralString, TypeVar
-from zoneinfo import ZoneInfo
+from typing import Annotated, Literal, LiteralString
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from holdfast.events.draws.model import DrawColumns
+from holdfast.events.events.struct_copies import make_copier
+from holdfast.events.events.time_zones import zone_error
 from holdfast.events.paths import HOST_SCRIPT, EventId, event_path
 from holdfast.events.photos.model import Keys, repeated_key_error, urls
 from holdfast.events.pricing.model import Currency, Payment, PricingMode, errors_of_bounds, errors_of_price, payment
@@ -23,38 +18,14 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.command import Command, Id, Minor, NotBlank, Timestamp, rule
 from holdfast.kit.contract.messages import FieldName, message
 
-S = TypeVar("S", bound=Struct)
-
-
-def make_copier(source: type[Struct], target: type[S]) -> Callable[..., S]:
-    """A function `(source, **others) -> target`: a target with the fields and properties of a source.
-
-    The others are all fields of the target that the source does not have. A call without one raises `TypeError`.
-
-    msgspec takes 2.5 us to make a structure of 46 fields by name, and 0.2 us by place. A copier gives every field by
-    its place, and the code that calls it names only what is not copied.
-    """
-    fields = target.__struct_fields__
-    others = [name for name in fields if not hasattr(source, name)]
-    values = [name if name in others else f"source.{name}" for name in fields]
-    parameters = ", ".join(["source", *(["*", *others] if others else [])])
-    return eval(f"lambda {parameters}: target({', '.join(values)})", {"target": target})  # noqa: S307 - of names of fields
-
-
-ZONES = frozenset((files("tzdata") / "zones").read_text(encoding="ascii").split()) - {"Factory"}
-"""The IANA names of all time zones, old ones included. `Factory` stands for a machine without a configured zone."""
-
-
-def zone(name: str | None) -> dt.tzinfo:
-    """The time zone of a name; UTC for None."""
-    return dt.UTC if name is None else ZoneInfo(name)
-
-
-def zone_error(name: str | None) -> str | None:
-    """The error message for a name that is not exactly the name of a time zone; None for a valid name."""
-    if name is None or name in ZONES:
-        return None
-    return message("must be the IANA name of a time zone, such as Europe/Berlin")
+HALF_PIN = message("is half of a map pin: give latitude and longitude, or none of them")
+OPENS_TOO_LATE = message("must be earlier than %(field)s", field=FieldName("datetime"))
+OPENS_BEFORE = message("must be later than %(field)s", field=FieldName("opens_at"))
+PAST_DATE = message(
+    "is in the past, so the event would be over at once; if that is meant, send %(field)s as true",
+    field=FieldName("ends_registration"),
+)
+ENDS_TOO_EARLY = message("must be later than %(field)s", field=FieldName("datetime"))
 
 
 Frequency = Annotated[Literal["none", "days", "weeks", "months", "years"], Meta(description="Unit.")]
@@ -86,15 +57,6 @@ EndsAt = Annotated[Timestamp | None, Meta(description="Later than datetime.")]
 OpensAt = Annotated[Timestamp | None, Meta(description="Earlier registrations are drawn.")]
 Published = Annotated[bool, Meta(description="False: a draft, which only you see.")]
 PublicLog = Annotated[bool, Meta(description="Publish order and volume.")]
-
-HALF_PIN = message("is half of a map pin: give latitude and longitude, or none of them")
-OPENS_TOO_LATE = message("must be earlier than %(field)s", field=FieldName("datetime"))
-OPENS_BEFORE = message("must be later than %(field)s", field=FieldName("opens_at"))
-PAST_DATE = message(
-    "is in the past, so the event would be over at once; if that is meant, send %(field)s as true",
-    field=FieldName("ends_registration"),
-)
-ENDS_TOO_EARLY = message("must be later than %(field)s", field=FieldName("datetime"))
 
 
 def is_in_order(begins: dt.datetime, ends_at: dt.datetime | None) -> bool:
@@ -367,8 +329,8 @@ class EventRow(DrawColumns):
     @property
     def takes_registrations(self) -> bool:
         """Whether one more person could get a seat or a place on the waiting list."""
-        has_room = self.status == "full" and self.waitlisted_count < self.waitinglist_capacity
-        return self.is_public and (self.status == "active" or has_room)
+        has_waitlist_left = self.status == "full" and self.waitlisted_count < self.waitinglist_capacity
+        return self.is_public and (self.status == "active" or has_waitlist_left)
 
     def is_running(self, now: dt.datetime) -> bool:
         """Whether the event has begun, and its end is still to come. Without an end it is over when it begins.

@@ -1,6 +1,6 @@
 """The operations on events."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 
 import msgspec
 from msgspec import UNSET
@@ -34,7 +34,7 @@ from holdfast.events.resources import Conclusion, Reader, Steps, Tx
 from holdfast.events.seats import seats, settlement
 from holdfast.events.texts.rendered_text import RenderedText
 from holdfast.events.users.model import ORGANIZER_CHANNEL
-from holdfast.events.users.quotas import require_room
+from holdfast.events.users.quotas import require_quota
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Errors, sent_fields
 from holdfast.kit.contract.messages import message
@@ -57,6 +57,8 @@ EDITABLE = (
     *("recurrence_frequency", "recurrence_interval", "published", "public_log"),
 )
 UNCHANGEABLE = ("pricing_mode", "currency")
+
+_UNKNOWN_ORGANIZER = message("no organizer has this id")
 
 
 async def list(reader: Reader, caller: Caller, command: OffsetPage) -> Page[Event]:
@@ -104,8 +106,8 @@ async def publish(tx: Tx, caller: Caller, command: CreateEvent, html: RenderedTe
     if unknown := await acceptance.unknown_key_errors(tx, caller, organizer_id, command.image_keys):
         raise invalid({"image_keys": unknown})
     limit = tx.resources.settings.events_per_organizer
-    await require_room(tx, organizer_id, message("events that are neither cancelled nor over"), limit, sql.COUNT_OPEN)
-    await _require_room_for_text(tx, organizer_id)
+    await require_quota(tx, organizer_id, message("events that are neither cancelled nor over"), limit, sql.COUNT_OPEN)
+    await _require_quota_of_text(tx, organizer_id)
     first = first_price(command.pricing_mode, command.price, command.min_price, command.max_price, command.currency)
     public_log = command.public_log and tx.resources.settings.public_logs
     draw = await name_draw(tx, "opens_at", command.opens_at, is_logged=public_log)
@@ -202,7 +204,7 @@ async def change(tx: Tx, caller: Caller, command: UpdateEvent, html: RenderedTex
     if before.published and not after.published:
         await _require_no_registrations(tx, before.id)
     if _text_length(after) > _text_length(before):
-        await _require_room_for_text(tx, after.organizer_id)
+        await _require_quota_of_text(tx, after.organizer_id)
     if not await sql.update_event(tx, msgspec.structs.asdict(after)):
         raise invalid({"organizer_id": [_UNKNOWN_ORGANIZER]})
     if html:
@@ -227,26 +229,37 @@ async def cancel(tx: Tx, caller: Caller, command: CancelEvent) -> Event:
 
 async def find(reader: Reader, caller: Caller, event_id: int) -> EventRow:
     """An event that the caller may read. Raises `not_found` and `forbidden`."""
-    return _accessible(caller, event_id, await sql.find_event(reader, event_id))
+    return _require_access(caller, event_id, await sql.find_event(reader, event_id))
 
 
 async def lock(tx: Tx, caller: Caller, event_id: int) -> EventRow:
     """Lock an event until the transaction ends, and return it. Raises `not_found` and `forbidden`."""
-    return _accessible(caller, event_id, await sql.lock_event(tx, event_id))
+    return _require_access(caller, event_id, await sql.lock_event(tx, event_id))
 
 
-async def show_photos(tx: Tx, event: EventRow, keys: Sequence[str]) -> None:
+async def group_by_owner(
+    reader: Reader, event_ids: Set[int], organizer_ids: Sequence[int]
+) -> Mapping[int, Sequence[int]]:
+    """The ids of the events by organizer. Events of other organizers are left out."""
+    rows = await reader.tuples(
+        """
+        select organizer_id, array_agg(id order by id) from events
+         where id = any(%(event_ids)s) and organizer_id = any(%(organizer_ids)s) group by organizer_id
+        """,
+        {"event_ids": [*event_ids], "organizer_ids": organizer_ids},
+    )
+    return dict(rows)
+
+
+async def store_photos(tx: Tx, event: EventRow, keys: Sequence[str]) -> None:
     """Store the photos of an event."""
     await sql.update_image_keys(tx, event.id, keys)
     await tx.notify(ORGANIZER_CHANNEL, event.organizer_slug)
 
 
-_UNKNOWN_ORGANIZER = message("no organizer has this id")
-
-
-async def _require_room_for_text(tx: Tx, organizer_id: int) -> None:
+async def _require_quota_of_text(tx: Tx, organizer_id: int) -> None:
     limit = tx.resources.settings.text_per_organizer
-    await require_room(tx, organizer_id, message("bytes of text in all its events"), limit, sql.TEXT)
+    await require_quota(tx, organizer_id, message("bytes of text in all its events"), limit, sql.TEXT)
 
 
 def _text_length(event: EventRow) -> int:
@@ -254,7 +267,7 @@ def _text_length(event: EventRow) -> int:
     return sum(len(text or "") for text in (event.title, event.body, event.address, event.location_name))
 
 
-def _accessible(caller: Caller, event_id: int, row: EventRow | None) -> EventRow:
+def _require_access(caller: Caller, event_id: int, row: EventRow | None) -> EventRow:
     if problem := _access_problem(caller, event_id, row):
         raise problem
     assert row

@@ -14,7 +14,8 @@ import msgspec
 from dateutil.relativedelta import relativedelta
 from msgspec import Struct
 
-from holdfast.events.events.model import Frequency, is_in_order, is_public, moved_end, zone
+from holdfast.events.events.model import Frequency, is_in_order, is_public, moved_end
+from holdfast.events.events.time_zones import zone
 from holdfast.events.pricing.model import FIRST_PRICE
 from holdfast.events.pricing.operations import record_first_prices
 from holdfast.events.resources import Database, Reader, Tx

@@ -9,7 +9,7 @@ from holdfast.events.keys.model import ApiKey, CallerKey, CreateKey, KeyRow, Key
 from holdfast.events.oauth_server import grants
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.users.quotas import require_room
+from holdfast.events.users.quotas import require_quota
 from holdfast.kit.contract.caller import Caller, api_key
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import (
@@ -84,7 +84,7 @@ async def create(tx: Tx, caller: Caller, command: CreateKey) -> ApiKey:
     refuse_agent_with_limit(caller, "create API keys")
     organizer_id = await _owner(tx, caller, command.user_id)
     limit = tx.resources.settings.keys_per_organizer
-    await require_room(tx, organizer_id, message("active API keys"), limit, COUNT)
+    await require_quota(tx, organizer_id, message("active API keys"), limit, COUNT)
     await _require_active(tx, caller)
     return await insert_key(tx, organizer_id, command.name)
 

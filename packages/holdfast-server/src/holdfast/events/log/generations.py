@@ -76,7 +76,10 @@ BEGIN_GENERATIONS: LiteralString = """
     insert into log_pending (log_id, kind, at, details)
     select log_id, kind::log_entry_kind, at, details from entry order by log_id, place, number
 """
-"""Besides how its places are, a new log repeats what the old one had of a draw that goes on."""
+"""SQL: closes each log, and opens the next one of the same event or queue.
+
+The new log begins with the present places, and repeats what the old one had about a draw that goes on.
+"""
 
 BEGIN_HEAD_LOG: LiteralString = """
     with new_log as (

@@ -291,7 +291,7 @@ async def open_publishing(database: Database) -> AsyncGenerator[LoopStep]:
         yield publish_new
 
 
-LOOP = Loop("head_log.run", begin=open_publishing)
+LOOP = Loop("head_log.run", open_step=open_publishing)
 
 
 async def publish(database: Database, witnesses: Sequence[WitnessClient] = ()) -> None:

@@ -64,7 +64,7 @@ def verify_page_routes(database: Database, limits: Limits) -> list[Route]:
 
         async def render() -> CachedPage:
             content = SITE.render("log/verify.html", language=language, script=Markup(SCRIPT), keys=keys)  # noqa: S704 - ours
-            return cached_page(content, security_headers(language, programs=SCRIPT_SOURCE))
+            return cached_page(content, security_headers(language, script_source=SCRIPT_SOURCE))
 
         return (await pages.get((language, keys), render)).reply(request)
 
@@ -138,7 +138,7 @@ OF_EVENTS_AND_QUEUES = ("/proofs/{number}", "/head-proof", "/freeze-proof")
 
 def routes(runner: Runner, limits: Limits) -> list[Route]:
     """The routes of logs. Under overload they are refused like other reads, and each caller has its share of them."""
-    require_room = partial(runner.admission.require_room, Priority.READ)
+    require_capacity = partial(runner.admission.require_capacity, Priority.READ)
     refuse = cached_refusals(envelope(Problem.body, ANY_ORIGIN))
 
     async def list_keys(caller: Caller, request: Request) -> Reply:
@@ -161,10 +161,12 @@ def routes(runner: Runner, limits: Limits) -> list[Route]:
                     body = _compress(body)
             return Reply(200, body, headers, resource.media_type)
 
-        return Handler(Access(resource.operation, require_room=require_room), limits, answer, refuse)
+        return Handler(Access(resource.operation, require_capacity=require_capacity), limits, answer, refuse)
 
     return [
-        Route("/log/keys", Handler(Access("list_log_keys", require_room=require_room), limits, list_keys, refuse)),
+        Route(
+            "/log/keys", Handler(Access("list_log_keys", require_capacity=require_capacity), limits, list_keys, refuse)
+        ),
         *(
             Route(f"{path}{generation}{resource.path}", handler(noun, resource))
             for noun, path in (*PLACES, HEAD_LOG)

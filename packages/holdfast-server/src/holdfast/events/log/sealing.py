@@ -28,7 +28,7 @@ from holdfast.events.resources import Database, Tx
 from holdfast.kit.background.loops import Loop, RowWaiters
 from holdfast.kit.contract.bounds import Bound
 from holdfast_verify.formats import entries
-from holdfast_verify.formats.tree import TILE_WIDTH, Appended, append, bundle, leaf_hash
+from holdfast_verify.formats.tree import TILE_WIDTH, AppendedTree, append, bundle, leaf_hash
 
 SEALED_COUNT = Counter("holdfast_log_entries_sealed", "Entries sealed into public logs.")
 OLDEST = Gauge(
@@ -183,7 +183,7 @@ async def _seal_next(tx: Tx, after: int, max_entries: int) -> SealedRound | None
             batch.add(added, first_number)
             if turn.is_over(len(added)):
                 await asyncio.sleep(0)
-    appended: dict[int, Appended] = {}
+    appended: dict[int, AppendedTree] = {}
     for log_id, batch in batches.items():
         if not batch.is_head_log:
             batch.add_seal()
@@ -222,7 +222,7 @@ class _YieldCounter:
 
 
 async def _store(
-    tx: Tx, batches: Mapping[int, "LogBatch"], appended: Mapping[int, Appended], rows: Sequence[PendingRow]
+    tx: Tx, batches: Mapping[int, "LogBatch"], appended: Mapping[int, AppendedTree], rows: Sequence[PendingRow]
 ) -> None:
     await sql.store_sealed(
         tx,
@@ -299,7 +299,7 @@ class LogBatch:
                 yield self._arrivals_of(row, part, first_number), first_number
         self._cut = row.cut or self._cut
 
-    def sealed_head_log(self, tree: Appended) -> SealedHeadLog:
+    def sealed_head_log(self, tree: AppendedTree) -> SealedHeadLog:
         """The head log after this batch."""
         head, indexes = self.head, None
         if head.signed_size == head.size:

@@ -108,7 +108,7 @@ _BY_ORGANIZER = MailSentences(
 )
 
 KINDS: Mapping[Kind, MailKind] = {
-    # Only people whose address is not confirmed get it (`mail_registrations` in `schema/tables/`).
+    # Only people whose address is not confirmed get it (`mail_registrations` in `schema/triggers/`).
     "confirm": MailKind(
         causes=(("pending", "in_draw"), ("in_draw", "repeated")),
         true_with=("in_draw",),
@@ -260,7 +260,7 @@ KINDS: Mapping[Kind, MailKind] = {
             ),
         },
     ),
-    # Caused by `announce` in `events/schema/tables/events.sql`.
+    # Caused by `announce` in `events/schema/triggers/events.sql`.
     "event_changed": MailKind(
         recipients=("registered", "waitlisted"),
         true_with=("registered", "waitlisted"),
@@ -293,7 +293,7 @@ KINDS: Mapping[Kind, MailKind] = {
             )
         },
     ),
-    # Caused by `mail_refund` in `events/schema/tables/refunds.sql`.
+    # Caused by `mail_refund` in `events/schema/triggers/refunds.sql`.
     "refund": MailKind(
         paragraph="refund",
         paid_only=True,

@@ -19,7 +19,7 @@ from holdfast.events.organizers.branding import logo_url, photo_origin
 from holdfast.events.paths import EventId
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.users.quotas import require_room
+from holdfast.events.users.quotas import require_quota
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.messages import message
@@ -105,16 +105,16 @@ async def update(tx: Tx, caller: Caller, command: UpdateMailParagraphs) -> bool:
         return before == texts
     if _characters(texts) > _characters(before):
         limit = tx.resources.settings.text_per_organizer
-        await require_room(tx, event.organizer_id, message("bytes of text in all its events"), limit, sql.TEXT_BYTES)
+        await require_quota(tx, event.organizer_id, message("bytes of text in all its events"), limit, sql.TEXT_BYTES)
     await sql.store_paragraphs(tx, event.id, texts)
     return True
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def copy(tx: Tx, caller: Caller, event_id: int, to: int) -> None:
+async def copy(tx: Tx, caller: Caller, event_id: int, new_event_id: int) -> None:
     """Copy the paragraphs of an event to a new event of the same caller."""
     await events.find(tx, caller, event_id)
-    await sql.copy_paragraphs(tx, event_id, to)
+    await sql.copy_paragraphs(tx, event_id, new_event_id)
 
 
 def _version(texts: Mapping[str, str]) -> str:

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from holdfast.accounts.agents.approvals import RequestReader
 from holdfast.accounts.agents.mail import RequestMail
 from holdfast.accounts.agents.mail_contents import RequestSentences, mail_contents
-from holdfast.accounts.agents.requests import RequestReader
 from holdfast.accounts.signin import links
 from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.accounts.webhooks import mail_contents as webhook_mails

@@ -259,14 +259,14 @@ async def store_paragraphs(tx: Tx, event_id: int, texts: Mapping[str, str]) -> N
     )
 
 
-async def copy_paragraphs(tx: Tx, event_id: int, to: int) -> None:
-    """Copy the paragraphs of an event to another that has none."""
+async def copy_paragraphs(tx: Tx, event_id: int, new_event_id: int) -> None:
+    """Copy the paragraphs of an event to a new one, which has none."""
     await tx.run(
         """
         insert into mail_paragraphs (event_id, kind, text)
-        select %(to)s, kind, text from mail_paragraphs where event_id = %(event_id)s
+        select %(new_event_id)s, kind, text from mail_paragraphs where event_id = %(event_id)s
         """,
-        {"event_id": event_id, "to": to},
+        {"event_id": event_id, "new_event_id": new_event_id},
     )
 
 

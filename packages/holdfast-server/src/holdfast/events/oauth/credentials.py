@@ -104,7 +104,7 @@ class Credentials:
                 hint="Ask the operator to link it, or get one with an organizer's address in email and email_verified.",
             )
         # Linking locks the organizer: of several requests, one at a time takes a connection.
-        async with self._links.of((email,)):
+        async with self._links.slot_of((email,)):
             organizer_id = await self._database.transact(
                 lambda tx: operations.link_by_email(tx, issuer, subject, email)
             )

@@ -177,7 +177,7 @@ class Endpoints:
 
         Work with the same secret locks the same rows, so only one such call at a time takes a connection.
         """
-        async with self._locks.of((secret,)):
+        async with self._locks.slot_of((secret,)):
             done = await self._runner.transact(caller, work)
         if isinstance(done, Problem):
             raise done

@@ -2,7 +2,7 @@
 
 from psycopg.errors import UniqueViolation
 
-from holdfast.accounts import sessions
+from holdfast.accounts import known_browsers, sessions
 from holdfast.events.keys.operations import end_all as end_all_keys
 from holdfast.events.oauth_server import grants
 from holdfast.events.organizers import sql
@@ -100,7 +100,7 @@ async def end_access(
     await quotas.lock(tx, account_id)
     await sql.forget_password(tx, account_id)
     await sessions.end_others(tx, account_id, except_session_id)
-    await sessions.forget_browsers_of(tx, [account_id])
+    await known_browsers.forget_browsers_of(tx, [account_id])
     await grants.end_all(tx, account_id)
     # An endpoint may be that of another person who had access. Its owner can activate it again.
     await pause_webhooks(tx, account_id)

@@ -27,6 +27,18 @@ from holdfast.kit.security.service_secret import Secret
 
 NETWORK_HASH_CHARACTERS = 24
 
+API_KEY_HEADER = "X-API-Key"
+NOTE = (
+    f"Send the key in the {API_KEY_HEADER} header of every request. It is not shown again. "
+    "Mails about your events wait until you confirm your e-mail address: sign in with a mailed link at {sign_in}."
+)
+"""Information for a new organizer about its key, and about mails."""
+
+ADDRESS_LIMIT = CommandLimit[RegisterOrganizer](
+    "organizer registration of an address", lambda command: canonical(command.email)
+)
+"""Limits how often callers can test whether an address belongs to an organizer."""
+
 
 def networks_of(secret: Secret, caller: Caller) -> list[str]:
     """The networks of a caller without a credential, as hashes, since addresses are personal data; empty for others.
@@ -38,20 +50,6 @@ def networks_of(secret: Secret, caller: Caller) -> list[str]:
     sources = path_of(caller.name) if is_source(caller.name) else ()
     signer = secret.signer("networks of organizers", NETWORK_HASH_CHARACTERS)
     return [signer.sign(source) for source in sources]
-
-
-API_KEY_HEADER = "X-API-Key"
-NOTE = (
-    f"Send the key in the {API_KEY_HEADER} header of every request. It is not shown again. "
-    "Mails about your events wait until you confirm your e-mail address: sign in with a mailed link at {sign_in}."
-)
-"""Information for a new organizer about its key, and about mails."""
-
-
-ADDRESS_LIMIT = CommandLimit[RegisterOrganizer](
-    "organizer registration of an address", lambda command: canonical(command.email)
-)
-"""Limits how often callers can test whether an address belongs to an organizer."""
 
 
 @refuses(VALIDATION_FAILED)

@@ -74,7 +74,7 @@ class CoverImage:
     async def _draw(self, caller: Caller, organizer: str, title: str) -> bytes:
         """Draw a cover in the turn of its organizer. Raises `service_unavailable` if many wait, and `client_gone`."""
         address = caller.owner[1:]
-        async with self._of_address.of(address), self._of_organizer.of(("covers", organizer, *address)):
+        async with self._of_address.slot_of(address), self._of_organizer.slot_of(("covers", organizer, *address)):
             content = self._drawn.get(title)
             if content is None:
                 content = self._drawn[title] = await asyncio.to_thread(_draw, title)

@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 import msgspec
 
 from holdfast.events.pages.model import EventContent, FeedContent, FeedEvent, ReadEvent, ReadFeed
-from holdfast.events.pages.organizer import checked_slug
+from holdfast.events.pages.organizer_page import checked_slug
 from holdfast.events.paths import event_path, id_of, organizer_path
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
@@ -27,6 +27,10 @@ from holdfast.kit.mail.message import joined_lines
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
 from holdfast.kit.running.runner import Run
+
+_NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+CALENDARS = cache_bound("Calendars and feeds of organizers", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB")
 
 
 class CalendarFile:
@@ -55,12 +59,6 @@ class CalendarFile:
             (b"content-disposition", f'attachment; filename="event-{event.id}.ics"'.encode()),
         ]
         return Reply(200, file, headers, b"text/calendar; charset=utf-8")
-
-
-_NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-CALENDARS = cache_bound("Calendars and feeds of organizers", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB")
 
 
 class OrganizerFeeds:

@@ -1,7 +1,6 @@
 """The content of the public pages: events and organizers."""
 
 import datetime as dt
-from typing import Literal
 
 from msgspec import Struct
 
@@ -9,7 +8,8 @@ from holdfast.events.draws.model import DrawCheck, DrawStatus
 from holdfast.events.events.model import EventRow
 from holdfast.events.paths import EventId
 from holdfast.events.photos.model import PhotoSizes
-from holdfast.events.pricing.model import PricingMode
+from holdfast.events.pricing.model import PricePoint, PricingMode
+from holdfast.events.queues.event_queue import EventQueue
 from holdfast.events.texts.rendered_text import RenderedText
 from holdfast.kit.contract.command import Command
 
@@ -17,8 +17,8 @@ from holdfast.kit.contract.command import Command
 class PlaceCounts:
     """The free places of a struct with the numbers of an event.
 
-    left    seats
-    room    places on the waiting list
+    left             seats
+    waitlist_left    places on the waiting list
     """
 
     __slots__ = ()
@@ -33,12 +33,12 @@ class PlaceCounts:
         return max(0, self.capacity - self.registered_count)
 
     @property
-    def room(self) -> int:
+    def waitlist_left(self) -> int:
         return max(0, self.waitinglist_capacity - self.waitlisted_count)
 
     @property
     def takes_registrations(self) -> bool:
-        return bool(self.left or self.room)
+        return bool(self.left or self.waitlist_left)
 
 
 class ReadEvent(Command):
@@ -46,13 +46,6 @@ class ReadEvent(Command):
 
     event_id: EventId
     is_preview: bool = False
-
-
-class PricePoint(Struct, frozen=True):
-    """A price and the moment from which it was valid."""
-
-    timestamp: dt.datetime
-    price: int
 
 
 class Opening(Struct, frozen=True):
@@ -72,21 +65,6 @@ class Opening(Struct, frozen=True):
     confirmed: int | None
 
 
-class EventQueue(Struct, frozen=True):
-    """The waiting room before an event.
-
-    waiting    how many visitors wait
-    status     `draw`: the order of its visitors is not drawn yet; `before`: it begins at `starts_at`
-    rate       how many visitors it releases in an interval
-    """
-
-    id: int
-    waiting: int
-    status: Literal["open", "before", "draw", "paused", "ended"]
-    rate: int
-    starts_at: dt.datetime | None
-
-
 class EventContent(Struct):
     """The content of the page of an event.
 
@@ -97,7 +75,7 @@ class EventContent(Struct):
     text              its text as HTML, if it is stored
     sizes             the sizes of its photos by key, for photos that have them
     now               the time of the database
-    version           see `EventNumbers.version`
+    version           see `LiveEventFacts.version`
     numbered          how many registrations are numbered in its public log; None: it has none
     opening           the draw with which it opens; None: it has none
     queue             the waiting room before it; None: it has none
@@ -181,7 +159,7 @@ class EventCard(Struct):
     currency: str
     current_price: int | None
     left: int
-    room: int
+    waitlist_left: int
     photo: str | None
 
 

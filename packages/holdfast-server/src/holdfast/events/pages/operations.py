@@ -6,15 +6,15 @@ from holdfast.events.pages import sql
 from holdfast.events.pages.model import (
     EventCard,
     EventContent,
-    EventQueue,
     FeedContent,
     OrganizerContent,
-    PricePoint,
     ReadEvent,
     ReadFeed,
     ReadOrganizer,
 )
 from holdfast.events.photos.sizes import find_sizes
+from holdfast.events.pricing.operations import list_price_points
+from holdfast.events.queues.event_queue import read_event_queue
 from holdfast.events.resources import Reader
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
@@ -29,39 +29,13 @@ MAX_PAST_EVENTS = 6
 FEED_SIZE = 200
 """The most events in a feed."""
 
-MAX_PRICES = 1_000
-"""The most prices that a page reads of a price history: the latest ones."""
-
-
-async def list_prices(reader: Reader, event_ids: Sequence[int]) -> dict[int, list[PricePoint]]:
-    """The last prices of events, oldest first, by event."""
-    rows = await reader.tuples(
-        """
-        select event_id, "timestamp", price
-          from unnest(%(event_ids)s::bigint[]) as requested (event_id)
-         cross join lateral (select id, "timestamp", new_price as price from price_changes
-                              where event_id = requested.event_id order by id desc limit %(limit)s) as last
-         order by id
-        """,
-        {"event_ids": list(event_ids), "limit": MAX_PRICES},
-    )
-    prices: dict[int, list[PricePoint]] = {id: [] for id in event_ids}
-    for event_id, timestamp, price in rows:
-        prices[event_id].append(PricePoint(timestamp, price))
-    return prices
-
-
-async def find_queue(reader: Reader, event_id: int) -> EventQueue | None:
-    """The waiting room before an event; None: it has none."""
-    return await sql.find_queue(reader, event_id)
-
 
 @refuses(NOT_FOUND)
 async def read(reader: Reader, batch: Batch[ReadEvent]) -> Sequence[EventContent | Problem]:
     """Read the content of the pages of events."""
     events = await sql.find_events(reader, {call.command.event_id for call in batch.calls})
     dynamic_ids = [row.id for row, _ in events.values() if row.pricing_mode == "dynamic"]
-    prices = await list_prices(reader, dynamic_ids) if dynamic_ids else {}
+    prices = await list_price_points(reader, dynamic_ids) if dynamic_ids else {}
     keys = {key for row, _ in events.values() for key in row.image_keys}
     sizes = await find_sizes(reader, keys) if keys else {}
 
@@ -82,7 +56,7 @@ async def read(reader: Reader, batch: Batch[ReadEvent]) -> Sequence[EventContent
             extras.version,
             extras.numbered,
             sql.read_opening(extras.opening),
-            sql.read_queue(extras.queue),
+            read_event_queue(extras.queue),
             extras.check,
             extras.refund_days,
         )

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from holdfast.events.pages import operations, own_data
+from holdfast.events.pages import operations, own_data_pages
 from holdfast.events.pages.accent_styles import STYLESHEETS, answer_stylesheet
 from holdfast.events.pages.cover import cover_svg
 from holdfast.events.pages.cover_file import CoverImage
@@ -10,8 +10,8 @@ from holdfast.events.pages.event import cache, live
 from holdfast.events.pages.event.live import LiveEvents
 from holdfast.events.pages.event.page import EventPage
 from holdfast.events.pages.feeds import CalendarFile, OrganizerFeeds
-from holdfast.events.pages.organizer import LiveOrganizers, OrganizerCache, OrganizerPage
-from holdfast.events.pages.registration import form_pages, own_registration_pages, status
+from holdfast.events.pages.organizer_page import LiveOrganizers, OrganizerCache, OrganizerPage
+from holdfast.events.pages.registration import form_pages, outcome_page, own_registration_pages
 from holdfast.events.queues.event_releases import ReleaseTokenReader
 from holdfast.events.resources import Context
 from holdfast.events.site import SITE
@@ -37,13 +37,13 @@ OPERATIONS = (
         own_registration_pages.READ_REGISTRATION,
         own_registration_pages.READ_REMOVED_PAYMENT,
         own_registration_pages.GET_RECEIPT,
-        status.CORRECT_ADDRESS,
+        outcome_page.CORRECT_ADDRESS,
     ),
     *(
         *own_registration_pages.OPERATIONS,
         *own_registration_pages.PUSH_OPERATIONS,
-        *own_data.REQUEST_OPERATIONS,
-        *own_data.OPERATIONS,
+        *own_data_pages.REQUEST_OPERATIONS,
+        *own_data_pages.OPERATIONS,
     ),
 )
 """The operations of the pages. They have no routes and no tools of their own."""
@@ -60,18 +60,18 @@ def endpoints(context: Context) -> Endpoints:
     database, runner, limits, streams = context.database, context.runner, context.limits, context.streams
     settings = database.resources.settings
     linked_events = cache.linked_event_cache(database, runner)
-    organizers = OrganizerCache(database, runner[READ_ORGANIZER])
+    organizers = OrganizerCache(database, runner.run_of(READ_ORGANIZER))
     live_events, live_organizers = LiveEvents(database), LiveOrganizers(database, runner, organizers)
 
     def page(path: str, access: Access, answer: Callable[[Caller, Request], Awaitable[Reply]]) -> Route:
         return Route(path, Handler(access, limits, answer, cached_refusals(SITE.refuse)))
 
     tokens = ReleaseTokenReader(database)
-    event = EventPage(database, limits, linked_events, organizers, runner[READ])
+    event = EventPage(database, limits, linked_events, organizers, runner.run_of(READ))
     cover = CoverImage(linked_events)
-    calendar = CalendarFile(settings, runner[READ])
-    organizer = OrganizerPage(settings, organizers, runner[READ_ORGANIZER])
-    feeds = OrganizerFeeds(settings, runner[READ_FEED])
+    calendar = CalendarFile(settings, runner.run_of(READ))
+    organizer = OrganizerPage(settings, organizers, runner.run_of(READ_ORGANIZER))
+    feeds = OrganizerFeeds(settings, runner.run_of(READ_FEED))
     routes = [
         page("/organizers/{slug}/events/{event_id}", event.access, event.answer),
         page("/events/{event_id}", Access("short_event_page"), event.find),
@@ -91,11 +91,11 @@ def endpoints(context: Context) -> Endpoints:
         ),
         constant_page(SITE, "/developers", "pages/developers.html", limits, "developers", base_url=settings.base_url),
         document("/robots.txt", ROBOTS, "text/plain"),
-        *status.routes(database, runner, limits),
+        *outcome_page.routes(database, runner, limits),
         *own_registration_pages.routes(database, runner, limits),
         *own_registration_pages.push_routes(database, runner, limits),
-        *own_data.request_routes(database, runner, limits),
-        *own_data.routes(database, runner, limits),
+        *own_data_pages.request_routes(database, runner, limits),
+        *own_data_pages.routes(database, runner, limits),
         *SITE.assets("pages/local_time.js", "chart.js"),
     ]
     return Endpoints(

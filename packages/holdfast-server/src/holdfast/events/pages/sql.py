@@ -11,7 +11,8 @@ from holdfast.events.draws.model import CHECK_COLUMNS, CheckColumns
 from holdfast.events.events.model import EVENT_COLUMNS, EventRow, is_public
 from holdfast.events.events.text import STORED_TEXT
 from holdfast.events.organizers.branding import LOGO
-from holdfast.events.pages.model import EventCard, EventQueue, FeedEvent, Opening
+from holdfast.events.pages.model import EventCard, FeedEvent, Opening
+from holdfast.events.queues.event_queue import EVENT_QUEUE
 from holdfast.events.resources import Reader
 from holdfast.events.seats.drawn import EVENT_DRAWS
 from holdfast.events.texts.rendered_text import VERSION, RenderedText
@@ -39,28 +40,6 @@ OPENING: LiteralString = """
 def read_opening(stored: Any) -> Opening | None:
     """What `OPENING` has given."""
     return None if stored is None else msgspec.convert(stored, Opening)
-
-
-QUEUE: LiteralString = """
-    case when events.queue_id is not null
-         then (select jsonb_build_object(
-                          'id', id, 'waiting', case when ends_at <= now() then 0 else tickets - serving end,
-                          'status', case when ends_at <= now() then 'ended' when not active then 'paused'
-                                         when draw_at is not null and drawn_at is null then 'draw'
-                                         when starts_at > now() then 'before' else 'open' end,
-                          'rate', release_rate, 'starts_at', starts_at)
-                 from queues where id = events.queue_id limit 1) end"""
-"""SQL for the waiting room before an event, as `read_queue` reads it; null: it has none."""
-
-
-def read_queue(stored: Any) -> EventQueue | None:
-    """What `QUEUE` has given."""
-    return None if stored is None else msgspec.convert(stored, EventQueue)
-
-
-async def find_queue(reader: Reader, event_id: int) -> EventQueue | None:
-    """The waiting room before an event."""
-    return read_queue(await reader.value(f"select {QUEUE} from events where id = %(id)s", {"id": event_id}))
 
 
 class EventExtras(CheckColumns):
@@ -100,7 +79,7 @@ async def find_events(reader: Reader, ids: Collection[int]) -> dict[int, tuple[E
             select {EVENT_COLUMNS},
                    {PUBLIC_NAME} as organizer_name, {PUBLIC_ACCENT} as accent, {LOGO} as logo, recurs_from,
                    now() as now, md5({DETAILS}) as version, ({NUMBERED_COUNT}) as numbered,
-                   {OPENING} as opening, {QUEUE} as queue,
+                   {OPENING} as opening, {EVENT_QUEUE} as queue,
                    coalesce((select refund_days from payout_accounts
                               where organizer_id = organizers.id and is_confirmed limit 1), 0) as refund_days,
                    stored_text.html, stored_text.summary,
@@ -152,7 +131,7 @@ async def find_organizer(reader: Reader, slug: str) -> OrganizerRow | None:
 
 _CARD: LiteralString = """
     id, title, datetime, end_datetime as ends_at, timezone, location_name, address, pricing_mode, currency,
-    current_price, capacity - registered_count as left, waitinglist_capacity - waitlisted_count as room,
+    current_price, capacity - registered_count as left, waitinglist_capacity - waitlisted_count as waitlist_left,
     image_keys[1] as photo
 """
 

@@ -214,7 +214,7 @@ PROCESSOR = partner("payment processor")
 
 def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
     """The routes for the payment processor."""
-    receive = runner[RECEIVE]
+    receive = runner.run_of(RECEIVE)
 
     async def take(_: Caller, request: Request) -> Reply:
         body = await read_body(request)

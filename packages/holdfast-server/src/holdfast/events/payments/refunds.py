@@ -1,6 +1,6 @@
 """Refunds and disputes: the processor gives money back, or the bank of a cardholder takes it back.
 
-Refunds are inserted where their reason arises: in `give_back` and `give_back_all` of `schema/tables/`, in
+Refunds are inserted where their reason arises: in `give_back` and `give_back_all` of `schema/triggers/`, in
 `events/seats/seats.py`, and in `events/payments/operations.py`.
 """
 

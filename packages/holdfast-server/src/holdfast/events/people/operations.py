@@ -15,7 +15,7 @@ erased people.
 
 from collections.abc import Awaitable, Callable
 
-from holdfast.accounts import sessions
+from holdfast.accounts import known_browsers, sessions
 from holdfast.accounts.signin import links
 from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.events.people import sql
@@ -116,7 +116,7 @@ async def erase(tx: Tx, selector: AccountSelector, end_organizer: Callable[[Tx, 
 async def _erase_account(tx: Tx, account: AccountRow) -> list[AffectedRegistration]:
     """Erase an account that is locked. Returns its registrations as they were."""
     await sessions.end(tx, account.id)
-    await sessions.forget_browsers_of(tx, [account.id])
+    await known_browsers.forget_browsers_of(tx, [account.id])
     await sql.lock_events(tx, account.id)  # also the events of registrations that came in between
     registrations = await sql.list_affected(tx, account.id)
     await erase_answers(tx, account.id)

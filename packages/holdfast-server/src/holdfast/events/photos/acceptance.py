@@ -13,7 +13,7 @@ from holdfast.events.photos.sandbox import CheckedPhoto
 from holdfast.events.problems import TOO_MANY_UPLOADS
 from holdfast.events.resources import Reader, Steps, Tx
 from holdfast.events.storage.store import Store
-from holdfast.events.users.quotas import require_room, share_of
+from holdfast.events.users.quotas import require_quota, share_of
 from holdfast.kit.contract.bounds import bound_without_strangers
 from holdfast.kit.contract.caller import Caller, Owner
 from holdfast.kit.contract.client import without_client
@@ -52,7 +52,7 @@ async def accept(steps: Steps, caller: Caller, uploads: Sequence[str], field: st
     refused: list[str] = []
     for key in uploads:
         try:
-            async with _uploads.of((key,)):
+            async with _uploads.slot_of((key,)):
                 await _accept_upload(steps, owner, key)
         except UnfitFile as reason:
             refused.append(message("%(key)s %(reason)s", key=key, reason=message_of(reason)))
@@ -141,7 +141,7 @@ async def insert_awaited_photo(tx: Tx, row: PhotoRow, *, upload: bool) -> None:
     """Store the row of a photo whose file is not stored yet. Raises `quota_exceeded` and `too_many_uploads`."""
     networks = None
     if row.organizer_id is not None:
-        await require_room(
+        await require_quota(
             tx, row.organizer_id, message("photos"), tx.resources.settings.photos_per_organizer, sql.COUNT
         )
         networks = await unproved_quotas.require_share(tx, row.organizer_id, row.content_length)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.events.photos import routes, sizes
+from holdfast.events.photos import retention, routes, sizes
 from holdfast.events.resources import Context, Database
 from holdfast.kit.background.row_work import RowWork
 from holdfast.kit.background.tasks import Schedule, TimedTask
@@ -23,5 +23,5 @@ def rows(database: Database) -> Sequence[RowWork[Any]]:
 PART = Part(
     endpoints=endpoints,
     row_work=rows,
-    timed_tasks=(TimedTask("clear_photos", Schedule.hourly(23), sizes.clear_photos),),
+    timed_tasks=(TimedTask("clear_photos", Schedule.hourly(23), retention.clear_photos),),
 )

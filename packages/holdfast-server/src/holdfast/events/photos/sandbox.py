@@ -130,7 +130,7 @@ async def decoder_turn(owner: Owner) -> AsyncGenerator[None]:
     Raises `service_unavailable`, `rate_limited` and `client_gone`.
     """
     require_time(owner)
-    async with _slots.of(owner):
+    async with _slots.slot_of(owner):
         require_client()
         require_time(owner)
         yield

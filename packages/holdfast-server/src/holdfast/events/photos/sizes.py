@@ -1,14 +1,10 @@
-"""Makes the smaller sizes of photos, one at a time in each process, in turns of organizers; deletes unused photos.
+"""Makes the smaller sizes of photos, one at a time in each process, in turns of organizers.
 
 The row of a photo says whether its sizes are still to be made, so there is no job that could be lost, and older photos
 need no special handling. If a process is killed or stalls, another process claims the photo
 (`kit/background/row_work.py`), deletes the sizes that were left, and makes them again. No size file remains after its
 photo: a photo is claimed only if it cannot be deleted for a long time, and all possible sizes of a photo are deleted
 with it.
-
-Photos and uploads that no event has shown for a day are deleted. Within that day, a photo can be attached again. The
-row is marked, then the files are deleted, then the row. When a process is killed in between, the next run completes the
-work.
 """
 
 from collections.abc import Collection, Sequence
@@ -22,7 +18,6 @@ from holdfast.events.photos.model import (
     PhotoSizes,
     size_name,
     size_names,
-    upload_name,
 )
 from holdfast.events.resources import Database, Reader, Steps, Tx
 from holdfast.kit.background.leases import LeasedRow
@@ -98,22 +93,3 @@ async def _make_sizes_of(steps: Steps, leased: LeasedRow) -> None:
     if not await steps.transact(lambda tx: sql.store_sizes(tx, leased, scaled.width, scaled.height, [*scaled.files])):
         # The photo is being deleted, or has been.
         await store.delete(size_names(key))
-
-
-DELETE_BATCH_SIZE = 100
-"""Rows that one statement deletes."""
-
-
-async def clear_photos(steps: Steps) -> int:
-    """Delete photos and uploads that are no longer needed. Returns the number of handled rows."""
-    store = steps.resources.photos
-    total = 0
-    while keys := await steps.transact(lambda tx: sql.mark_idle(tx, DELETE_BATCH_SIZE)):
-        await store.delete([name for key in keys for name in (key, upload_name(key), *size_names(key))])
-        await steps.transact(lambda tx, keys=keys: sql.delete_marked(tx, keys))
-        total += len(keys)
-    while keys := await steps.read(lambda tx: sql.find_ended_uploads(tx, DELETE_BATCH_SIZE)):
-        await store.delete([*map(upload_name, keys)])
-        await steps.transact(lambda tx, keys=keys: sql.forget_uploads(tx, keys))
-        total += len(keys)
-    return total

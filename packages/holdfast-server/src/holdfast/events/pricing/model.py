@@ -38,6 +38,10 @@ Currency = Annotated[
     ),
 ]
 
+MICROSECOND = dt.timedelta(microseconds=1)
+STEPS = 100
+"""The number of steps between the bounds, if the range is wide enough."""
+
 
 class ListPriceHistory(Command):
     event_id: EventId
@@ -52,6 +56,13 @@ class PriceChange(Struct):
     event_id: int
     original_price: Annotated[int | None, Meta(description="Minor units; null for the first entry.")]
     new_price: Minor
+
+
+class PricePoint(Struct, frozen=True):
+    """A price and the moment from which it was valid."""
+
+    timestamp: dt.datetime
+    price: int
 
 
 def errors_of_price(mode: PricingMode, price: int, min_price: int | None, max_price: int | None) -> Errors:
@@ -125,11 +136,6 @@ def payment(mode: PricingMode, payouts_ready: bool, fee_percent: int, *, is_paya
         student_payment_processor="connect_destination_charge",
         student_payment_required=True,
     )
-
-
-MICROSECOND = dt.timedelta(microseconds=1)
-STEPS = 100
-"""The number of steps between the bounds, if the range is wide enough."""
 
 
 def current_price(

@@ -10,13 +10,24 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import LiteralString
 
-from holdfast.events.pricing.model import FIRST_PRICE, PRICE, ListPriceHistory, PriceChange, Reason
+from holdfast.events.pricing.model import FIRST_PRICE, PRICE, ListPriceHistory, PriceChange, PricePoint, Reason
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
 
-NOW: LiteralString = "(select coalesce(%(now)s::timestamptz, clock_timestamp()) as now) as moment"
-MOVES: LiteralString = (
+MAX_PRICE_POINTS = 1_000
+"""The most prices of an event that its pages read: the latest ones."""
+
+MAX_PRICES_PER_TICK = 10_000
+"""The most prices that one tick changes. The next ticks change the others."""
+
+THIN_BATCH_SIZE = 50
+"""Events whose histories are thinned in one transaction."""
+
+_MOMENT: LiteralString = "(select coalesce(%(now)s::timestamptz, clock_timestamp()) as now) as moment"
+"""SQL for a row `moment`, whose column `now` is the time at which prices are computed."""
+
+_CHANGES_WITH_TIME: LiteralString = (
     "events.pricing_mode = 'dynamic' and events.cancelled_at is null and events.published and events.datetime > now"
 )
 """SQL condition: time changes the price. The price of a draft, or of a past or cancelled event, does not change."""
@@ -25,7 +36,7 @@ MOVES: LiteralString = (
 @refuses(NOT_FOUND, FORBIDDEN)
 async def history(reader: Reader, caller: Caller, command: ListPriceHistory) -> list[PriceChange]:
     """List the prices of an event, newest first."""
-    organizer_id = await organizer_of(reader, command.event_id)
+    organizer_id = await _find_organizer(reader, command.event_id)
     if organizer_id is None:
         raise NOT_FOUND(f"No event has the id {command.event_id}.")
     if not caller.may_access(organizer_id):
@@ -33,8 +44,37 @@ async def history(reader: Reader, caller: Caller, command: ListPriceHistory) -> 
     return await list_price_changes(reader, command.event_id)
 
 
-MAX_PRICES_PER_TICK = 10_000
-"""The most prices that one tick changes. The next ticks change the others."""
+async def _find_organizer(reader: Reader, event_id: int) -> int | None:
+    return await reader.value("select organizer_id from events where id = %(id)s", {"id": event_id})
+
+
+async def list_price_changes(reader: Reader, event_id: int) -> list[PriceChange]:
+    return await reader.rows(
+        PriceChange,
+        """
+        select id, reason, "timestamp", event_id, original_price, new_price
+          from price_changes where event_id = %(event_id)s order by id desc
+        """,
+        {"event_id": event_id},
+    )
+
+
+async def list_price_points(reader: Reader, event_ids: Sequence[int]) -> dict[int, list[PricePoint]]:
+    """The last prices of events, oldest first, by event: at most MAX_PRICE_POINTS of each."""
+    rows = await reader.tuples(
+        """
+        select event_id, "timestamp", price
+          from unnest(%(event_ids)s::bigint[]) as requested (event_id)
+         cross join lateral (select id, "timestamp", new_price as price from price_changes
+                              where event_id = requested.event_id order by id desc limit %(limit)s) as last
+         order by id
+        """,
+        {"event_ids": list(event_ids), "limit": MAX_PRICE_POINTS},
+    )
+    prices: dict[int, list[PricePoint]] = {id: [] for id in event_ids}
+    for event_id, timestamp, price in rows:
+        prices[event_id].append(PricePoint(timestamp, price))
+    return prices
 
 
 async def record_first_prices(tx: Tx, event_ids: Sequence[int]) -> None:
@@ -76,13 +116,13 @@ async def reprice(tx: Tx, event_ids: Sequence[int], reason: Reason, now: dt.date
         f"""
         with priced as materialized (
             select events.id, events.current_price, last.new_price as recorded_price,
-                   case when {MOVES} then {PRICE} else events.current_price end as new_price
+                   case when {_CHANGES_WITH_TIME} then {PRICE} else events.current_price end as new_price
               from events
-             cross join {NOW}
+             cross join {_MOMENT}
              cross join lateral (select new_price from price_changes
                                   where event_id = events.id order by id desc limit 1) as last
              where events.id = any(%(event_ids)s) and events.current_price is not null),
-        moved as (
+        changed_event as (
             update events set current_price = priced.new_price from priced
              where events.id = priced.id and priced.current_price <> priced.new_price)
         insert into price_changes (event_id, reason, original_price, new_price)
@@ -92,16 +132,26 @@ async def reprice(tx: Tx, event_ids: Sequence[int], reason: Reason, now: dt.date
     )
 
 
-async def update_prices(tx: Tx, now: dt.datetime | None = None, *, most: int = MAX_PRICES_PER_TICK) -> int:
+async def update_prices(tx: Tx, now: dt.datetime | None = None, *, limit: int = MAX_PRICES_PER_TICK) -> int:
     """Update the prices that have changed because time has passed. Returns the number of changed prices."""
-    moved = await lock_moved_prices(tx, now, most)
-    if moved:
-        await reprice(tx, moved, "tick", now)
-    return len(moved)
+    event_ids = await _lock_outdated_prices(tx, now, limit)
+    if event_ids:
+        await reprice(tx, event_ids, "tick", now)
+    return len(event_ids)
 
 
-THIN_BATCH_SIZE = 50
-"""Events whose histories are thinned in one transaction."""
+async def _lock_outdated_prices(tx: Tx, now: dt.datetime | None, limit: int) -> list[int]:
+    """Lock events whose price is out of date, and return their ids. Events that others lock are left out."""
+    rows = await tx.tuples(
+        f"""
+        with moment as materialized (select * from {_MOMENT})
+        select events.id from events cross join moment
+         where {_CHANGES_WITH_TIME} and events.current_price <> {PRICE}
+         order by events.id limit %(limit)s for no key update of events skip locked
+        """,
+        {"now": now, "limit": limit},
+    )
+    return [id for (id,) in rows]
 
 
 async def thin_histories(tx: Tx) -> int:
@@ -141,32 +191,3 @@ async def thin_histories(tx: Tx) -> int:
         """,
         {"limit": THIN_BATCH_SIZE},
     )
-
-
-async def organizer_of(reader: Reader, event_id: int) -> int | None:
-    return await reader.value("select organizer_id from events where id = %(id)s", {"id": event_id})
-
-
-async def list_price_changes(reader: Reader, event_id: int) -> list[PriceChange]:
-    return await reader.rows(
-        PriceChange,
-        """
-        select id, reason, "timestamp", event_id, original_price, new_price
-          from price_changes where event_id = %(event_id)s order by id desc
-        """,
-        {"event_id": event_id},
-    )
-
-
-async def lock_moved_prices(tx: Tx, now: dt.datetime | None, limit: int) -> list[int]:
-    """Lock events whose price is out of date, and return their ids. Events that others lock are left out."""
-    rows = await tx.tuples(
-        f"""
-        with moment as materialized (select * from {NOW})
-        select events.id from events cross join moment
-         where {MOVES} and events.current_price <> {PRICE}
-         order by events.id limit %(limit)s for no key update of events skip locked
-        """,
-        {"now": now, "limit": limit},
-    )
-    return [id for (id,) in rows]

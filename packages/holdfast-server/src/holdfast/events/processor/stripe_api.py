@@ -265,7 +265,7 @@ class Stripe:
         try:
             # What has begun with the processor goes on when the client has gone.
             with without_client():
-                async with self._slots.of(("processor", *path_of(request_source()))):
+                async with self._slots.slot_of(("processor", *path_of(request_source()))):
                     return await asyncio.get_running_loop().run_in_executor(self._threads, partial(call, *args))
         except Problem as problem:
             raise ProcessorUnreachable(problem.message, 0) from problem

@@ -71,19 +71,21 @@ class ReleaseTokenReader:
 
 
 async def store_released(
-    tx: Tx, requests: Sequence[IntakeRequest], tokens: Sequence[str | None], *, waits: bool, can_commit_early: bool
+    tx: Tx, requests: Sequence[IntakeRequest], *, waits: bool, can_commit_early: bool
 ) -> list[IntakeResult]:
     """Store registrations as `intake.store_pending` does, and use up the releases of those that are stored.
 
-    tokens    the release token that came with each request. A request without a valid one is stored only if there is no
-              waiting room before the event, or if the organizer itself asks (`IntakeRequest.released_from`)
+    A request without a valid release token is stored only if there is no waiting room before the event, or if the
+    organizer itself asks (`IntakeRequest.released_from`).
     """
+    tokens = [request.release_token for request in requests]
     if not any(tokens):
         return await intake.store_pending(tx, requests, waits=waits, can_commit_early=can_commit_early)
     releases = await _read_releases(tx, tokens)
     unused, locked = await _lock_releases(tx, {release for release in releases if release}, waits=waits)
     first_people: dict[Release, tuple[int, str | None, str | None]] = {}
     for request, release in zip(requests, releases, strict=True):
+        request.release_token = None
         if release is not None and release in unused:
             person = request.event_id, request.email, request.public_id
             # The same form may come twice at once. Another person needs a release of its own.

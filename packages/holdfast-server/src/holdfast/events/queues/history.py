@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from holdfast.events.queues import sql
-from holdfast.events.queues.model import EventBehind, GetQueue, QueueRow, estimated_wait
+from holdfast.events.queues.model import GetQueue, GuardableEvent, QueueRow, estimated_wait
 from holdfast.events.resources import Reader
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, refuses
@@ -36,7 +36,7 @@ class QueueHistory(Struct):
     interval: int
     minutes: list[Minute]
     now: dt.datetime
-    event: EventBehind | None
+    event: GuardableEvent | None
 
 
 @refuses(NOT_FOUND)
@@ -51,7 +51,7 @@ async def read_history(reader: Reader, caller: Caller, command: GetQueue) -> Que
     until_start = int((row.starts_at - now).total_seconds()) if row.starts_at else 0
     wait = estimated_wait(row.queue_length + 1, row.release_rate, interval, until_start)
     pairs = [Minute(released, waited) for released, waited in minutes]
-    event = None if row.event_id is None else await sql.find_event_behind(reader, row.event_id)
+    event = None if row.event_id is None else await sql.find_guardable_event(reader, row.event_id)
     return QueueHistory(_status_of(row, now), row.queue_length, wait, interval, pairs, now, event)
 
 

@@ -17,7 +17,8 @@ from prometheus_client import Counter
 
 from holdfast.events.log.model import new_nonces
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
-from holdfast.events.queues.model import PLACE, QUEUES_CHANNEL
+from holdfast.events.queues.model import QUEUES_CHANNEL
+from holdfast.events.queues.places import PLACE
 from holdfast.events.resources import Tx
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
@@ -100,7 +101,7 @@ _CHECK_ALL: LiteralString = f"""
                               where queue_id = request.queue_id and visitor_id = request.visitor_id limit 1)
                as visitor on true
          -- Without `offset 0` PostgreSQL writes an expression into each of its uses.
-         cross join lateral (select {PLACE} as place offset 0) as in_line
+         cross join lateral (select {PLACE} as place offset 0) as visitor_place
          cross join lateral (
             select coalesce(case when place > queues.serving then (queues.ends_at <= now()) is not true
                                  when visitor.token_id is not null

@@ -1,19 +1,32 @@
-"""Queues, their visitors and places, and their rows as statements read them. A queue is a waiting room."""
+"""Queues and their visitors: commands, answers, and their rows as statements read them. A queue is a waiting room."""
 
 import datetime as dt
 from collections.abc import Sequence
-from typing import Annotated, Literal, LiteralString
+from typing import Annotated, Literal
 from urllib.parse import quote
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from holdfast.events.draws.model import DrawColumns, DrawSubject
+from holdfast.events.draws.model import DrawColumns
 from holdfast.events.paths import EventId, QueueId, released_path
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.addresses import is_web_address
 from holdfast.kit.contract.command import Command, Id, NotBlank, Timestamp, rule
 from holdfast.kit.contract.messages import FieldName, message
 from holdfast_verify.formats.receipts import Receipt
+
+QUEUES_CHANNEL = "queues"
+"""The channel for notifications that a queue may have a visitor to release sooner than expected."""
+
+_PERCENT_ENCODED = {code: quote(chr(code), safe="") for code in range(128)}
+
+MAX_TTL_MINUTES = 43_200
+"""The most minutes for which a release token is valid: 30 days."""
+
+OUT_OF_ORDER = message("must be later than %(field)s", field=FieldName("starts_at"))
+ENDS_BEFORE_THE_DRAW = message("must be later than %(field)s", field=FieldName("draw_at"))
+LEADS_TO_THE_EVENT = message("is left out: visitors of this waiting room are sent to its event")
+NO_ADDRESS = message("must be an http or https address with a host, without user or password")
 
 
 class QueueRow(DrawColumns):
@@ -41,7 +54,7 @@ class QueueRow(DrawColumns):
     is_fixed: bool
 
 
-class EventBehind(Struct):
+class GuardableEvent(Struct):
     """An event that a waiting room stands before, or could stand before."""
 
     id: int
@@ -63,16 +76,16 @@ class GuardedEvent(Struct):
 class RoomRow(QueueRow):
     """A stored queue for its page.
 
-    organizer_name  None: the owner of the organizer's address has not confirmed it
-    event_left      how many seats the event behind it has left; None: there is no event
-    event_room      how many places its waiting list has left
-    event_closed    whether it is cancelled or has begun
+    organizer_name         None: the owner of the organizer's address has not confirmed it
+    event_left             how many seats the event behind it has left; None: there is no event
+    event_waitlist_left    how many places its waiting list has left
+    event_closed           whether it is cancelled or has begun
     """
 
     organizer_name: str | None
     organizer_slug: str
     event_left: int | None
-    event_room: int | None
+    event_waitlist_left: int | None
     event_closed: bool | None
 
     @property
@@ -106,7 +119,7 @@ class VisitorStatus(Struct):
     token_id: str | None
     issued_at: int | None
     expires_at: int | None
-    where: Literal["unknown", "waiting", "ended", "released", "past"]
+    status: Literal["unknown", "waiting", "ended", "released", "past"]
 
     @property
     def key(self) -> tuple[int, str]:
@@ -127,9 +140,6 @@ class UsedToken(Struct):
     event_id: int | None
     use_count: int
 
-
-MAX_TTL_MINUTES = 43_200
-"""The most minutes for which a release token is valid: 30 days."""
 
 Title = Annotated[NotBlank, Meta(min_length=1, max_length=300, description="For visitors.")]
 Description = Annotated[Annotated[str, Meta(max_length=10_000)] | None, Meta(description="Plain text.")]
@@ -327,12 +337,6 @@ class Verified(Struct):
     valid: Literal[True] = True
 
 
-OUT_OF_ORDER = message("must be later than %(field)s", field=FieldName("starts_at"))
-ENDS_BEFORE_THE_DRAW = message("must be later than %(field)s", field=FieldName("draw_at"))
-LEADS_TO_THE_EVENT = message("is left out: visitors of this waiting room are sent to its event")
-NO_ADDRESS = message("must be an http or https address with a host, without user or password")
-
-
 def is_in_order(starts_at: dt.datetime | None, ends_at: dt.datetime | None) -> bool:
     """Whether a queue ends later than it starts, or has no start or no end."""
     return starts_at is None or ends_at is None or starts_at < ends_at
@@ -345,9 +349,6 @@ def estimated_wait(position: int, rate: int, interval: int, until_start: int) ->
     until_start    seconds until the queue starts
     """
     return max(0, until_start) - (-position * interval // rate)
-
-
-_PERCENT_ENCODED = {code: quote(chr(code), safe="") for code in range(128)}
 
 
 def status_path(queue_id: int, visitor_id: str) -> str:
@@ -384,53 +385,3 @@ def public_queue(row: QueueRow, settings: Settings) -> Queue:
         embed_url=f"{room}/embed",
         waiting_room_url=room,
     )
-
-
-# SQL for the places of visitors, which a draw changes. A ticket never changes: `queue_places` has the place of each
-# drawn ticket, and later tickets are their own places.
-IS_LATE: LiteralString = """
-    (queues.draw_at is not null
-     and case when queues.draw_entries is null then visitor.joined_at >= queues.draw_at
-              else visitor.ticket > queues.draw_entries end)
-"""
-"""Whether a `visitor` of `queues` came after the list of a draw had closed."""
-
-PLACE: LiteralString = f"""
-    case when visitor.ticket is null or queues.draw_at is null or {IS_LATE} then visitor.ticket
-         when queues.drawn_at is null then coalesce(queues.draw_entries, queues.tickets)
-         else (select places[1 + (visitor.ticket - 1) %% 256] from queue_places
-                where queue_id = queues.id and number = (visitor.ticket - 1) / 256) end
-"""
-"""The place in line of a `visitor` of `queues`: its ticket or the drawn place. Before the draw: the end of the list."""
-
-OPENS_AT: LiteralString = """
-    greatest(queues.starts_at, case when queues.drawn_at is null then queues.draw_round_at end)
-"""
-"""The time before which no visitor is released from `queues`; null: none."""
-
-SEATS: LiteralString = """
-    left join lateral (
-        select greatest(0, capacity - registered_count) as event_left,
-               greatest(0, waitinglist_capacity - waitlisted_count) as event_room,
-               cancelled_at is not null or datetime <= now() as event_closed
-          from events where id = queue.event_id limit 1) as seats on true
-"""
-"""Joins the seats of the event behind a queue to a row `queue`."""
-
-QUEUES_CHANNEL = "queues"
-"""The channel for notifications that a queue may have a visitor to release sooner than expected."""
-
-QUEUE_DRAWS = DrawSubject(
-    noun="queue",
-    table="queues",
-    is_live="deleted_at is null",
-    entries="""
-        (select ticket from queue_visitors where queue_id = queues.id and joined_at < draw_at
-          order by ticket desc limit 1)""",
-    is_complete="true",
-    order="""
-        insert into queue_places (queue_id, number, places)
-        select %(id)s, (ticket - 1) / 256, array_agg(place::integer order by ticket) from drawn group by 2""",
-    on_drawn=", paced_at = clock_timestamp()",
-    channel=QUEUES_CHANNEL,
-)

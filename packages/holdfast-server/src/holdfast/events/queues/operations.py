@@ -19,9 +19,9 @@ from holdfast.events.queues.model import (
     QUEUES_CHANNEL,
     CreateQueue,
     DeleteQueue,
-    EventBehind,
     GetQueue,
     GetStatus,
+    GuardableEvent,
     GuardedEvent,
     Joined,
     JoinQueue,
@@ -42,7 +42,7 @@ from holdfast.events.queues.model import (
     target_of,
 )
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.users.quotas import require_room
+from holdfast.events.users.quotas import require_quota
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import sent_fields
 from holdfast.kit.contract.messages import message
@@ -87,7 +87,7 @@ async def create(tx: Tx, caller: Caller, command: CreateQueue) -> Queue:
     Send them to `waiting_room_url`, or frame `embed_url`: then they go to `target_url` with a token.
     """
     organizer_id = owner(caller, command.organizer_id)
-    await require_room(tx, organizer_id, message("queues"), tx.resources.settings.queues_per_organizer, sql.COUNT)
+    await require_quota(tx, organizer_id, message("queues"), tx.resources.settings.queues_per_organizer, sql.COUNT)
     public_log = command.public_log and tx.resources.settings.public_logs
     draw = await name_draw(tx, "draw_at", command.draw_at, is_logged=public_log)
     target_url = command.target_url
@@ -191,7 +191,7 @@ async def verify(tx: Tx, caller: Caller, command: VerifyToken) -> Verified:
     return Verified(await release_tokens.verify(tx, caller, command.token, consume=command.consume))
 
 
-async def list_open_events(reader: Reader, caller: Caller, command: ListOpenEvents) -> list[EventBehind]:
+async def list_open_events(reader: Reader, caller: Caller, command: ListOpenEvents) -> list[GuardableEvent]:
     """The events of the caller before which it can put a waiting room, soonest first."""
     return await sql.list_open_events(reader, owner(caller, None))
 
@@ -199,6 +199,21 @@ async def list_open_events(reader: Reader, caller: Caller, command: ListOpenEven
 async def list_guarded_events(reader: Reader, caller: Caller, command: ListGuardedEvents) -> list[GuardedEvent]:
     """The events behind some queues of the caller."""
     return await sql.list_guarded_events(reader, owner(caller, None), command.queue_ids)
+
+
+async def list_versions(reader: Reader, organizer_ids: Sequence[int]) -> dict[int, dict[int, str]]:
+    """For each organizer a text for each of its queues, by id; it changes whenever the queue does."""
+    versions: dict[int, dict[int, str]] = {organizer_id: {} for organizer_id in organizer_ids}
+    rows = await reader.tuples(
+        """
+        select organizer_id, id, xmin::text from queues
+         where organizer_id = any(%(organizer_ids)s) and deleted_at is null
+        """,
+        {"organizer_ids": [*organizer_ids]},
+    )
+    for organizer_id, queue_id, version in rows:
+        versions[organizer_id][queue_id] = version
+    return versions
 
 
 def _joined(visitor: Visitor, result: joining.JoinResult, base_url: str) -> Joined:
@@ -231,7 +246,7 @@ def _status_of(
 ) -> Status | LockedRow:
     if isinstance(release_token, LockedRow):
         return release_token
-    if visitor.where == "waiting":
+    if visitor.status == "waiting":
         wait = estimated_wait(visitor.position, visitor.release_rate, interval, visitor.until_start)
         return Status("waiting", visitor.position, wait)
     if release_token is None:

@@ -21,7 +21,8 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from holdfast.events.queues.model import QUEUES_CHANNEL
 from holdfast.events.resources import Database, Reader, Tx
-from holdfast.kit.background.loops import MAX_TAKEOVER_SECONDS, Loop, RowWaiters
+from holdfast.kit.background.leaders import MAX_TAKEOVER_SECONDS
+from holdfast.kit.background.loops import Loop, RowWaiters
 from holdfast.kit.postgres.connection_pool import STALL_TIMEOUT_SECONDS
 from holdfast.kit.postgres.notifications import POLL_SECONDS
 

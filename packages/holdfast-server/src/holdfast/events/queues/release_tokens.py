@@ -31,6 +31,9 @@ MAX_LABEL_CHARACTERS = 63
 ISSUED = Counter("holdfast_queue_tokens_issued", "Release tokens picked up for the first time.")
 VERIFIED = Counter("holdfast_queue_tokens_verified", "Release tokens shown to be verified.", ["outcome"])
 
+_AS_THEY_ARE = "%:/?#[]@!$&'()*+,;=|^`{}~\"<>"
+"""The ASCII characters besides letters and digits that are not percent-encoded, as in browsers."""
+
 
 class Claims(Struct, frozen=True):
     """The claims of a release token: those of RFC 7519, and the queue, its organizer and the ticket."""
@@ -66,7 +69,7 @@ async def issue(
 
     waits    whether to wait for visitors that other transactions have locked
     """
-    released = [visitor for visitor in visitors if visitor.where == "released"]
+    released = [visitor for visitor in visitors if visitor.status == "released"]
     if not released:
         return {}
     locked: set[tuple[int, str]] = set()
@@ -200,7 +203,3 @@ def with_token(target_url: str, token: str) -> str:
     address, hash, fragment = target_url.partition("#")
     separator = "&" if "?" in address and not address.endswith(("?", "&")) else "" if "?" in address else "?"
     return quote(f"{address}{separator}queue_token={token}{hash}{fragment}", safe=_AS_THEY_ARE)
-
-
-_AS_THEY_ARE = "%:/?#[]@!$&'()*+,;=|^`{}~\"<>"
-"""The ASCII characters besides letters and digits that are not percent-encoded, as in browsers."""

@@ -20,18 +20,9 @@ from holdfast.events.paths import QueueId
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import joining, release_tokens, sql
 from holdfast.events.queues.joining import Visitor
-from holdfast.events.queues.model import (
-    OPENS_AT,
-    QUEUE_DRAWS,
-    QUEUES_CHANNEL,
-    SEATS,
-    QueueRow,
-    RoomRow,
-    RoomVisit,
-    VisitorStatus,
-    status_path,
-)
-from holdfast.events.queues.sql import QUEUE
+from holdfast.events.queues.model import QUEUES_CHANNEL, QueueRow, RoomRow, RoomVisit, VisitorStatus, status_path
+from holdfast.events.queues.places import OPENS_AT, QUEUE_DRAWS
+from holdfast.events.queues.sql import QUEUE, SEATS
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.events.site import SITE
 from holdfast.events.users.model import PUBLIC_NAME
@@ -46,6 +37,8 @@ from holdfast.kit.running.operation import Batch, Operation, read_batched
 from holdfast.kit.running.runner import Runner
 from holdfast_verify.formats.receipts import ReceiptFile, later_receipt, receipt_of
 from holdfast_verify.formats.signed_note import LogName
+
+QUEUES_LOOKED_UP = cache_bound("Queues that waiting rooms show", "events", f"{MAX_RESULTS}, for a second")
 
 
 class RoomSnapshot(NamedTuple):
@@ -142,9 +135,6 @@ def wait_in_words(seconds: int, language: Language) -> str:
     return joined(days(day), hours(rest)) if rest else days(day)
 
 
-QUEUES_LOOKED_UP = cache_bound("Queues that waiting rooms show", "events", f"{MAX_RESULTS}, for a second")
-
-
 class GetProgress(Command):
     queue_id: QueueId
 
@@ -180,7 +170,7 @@ def progress_cache(database: Database, runner: Runner) -> LookupCache[int, Queue
     """The progress of queues by id, at most a second old. `get` raises `not_found`."""
 
     async def look_up(queue_id: int) -> QueueProgress:
-        return await runner[READ_PROGRESS](ADMIN, GetProgress(queue_id=queue_id))
+        return await runner.run_of(READ_PROGRESS)(ADMIN, GetProgress(queue_id=queue_id))
 
     return LookupCache(QUEUES_LOOKED_UP, database, QUEUES_CHANNEL, int, look_up)
 
@@ -189,8 +179,8 @@ async def find_progress(reader: Reader, ids: Sequence[int]) -> list[QueueProgres
     return await reader.rows(
         QueueProgress,
         f"""
-        select queue.*, {PUBLIC_NAME} as organizer_name, organizers.slug as organizer_slug, event_left, event_room,
-               event_closed, {CHECK_COLUMNS}, progress.serving,
+        select queue.*, {PUBLIC_NAME} as organizer_name, organizers.slug as organizer_slug,
+               event_left, event_waitlist_left, event_closed, {CHECK_COLUMNS}, progress.serving,
                greatest(0, ceil(extract(epoch from progress.opens_at - now())))::bigint as until_start,
                coalesce(queue.ends_at <= now(), false) as is_over, now() as read_at
           from ({QUEUE} where id = any(%(ids)s) and deleted_at is null) as queue

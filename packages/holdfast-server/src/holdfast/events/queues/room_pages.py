@@ -31,6 +31,21 @@ from holdfast_verify.formats.receipts import ReceiptFile
 DRAW_REFRESH_SECONDS = 300
 """The wait by which pages choose when to reload before a draw: they change seldom, and then all at once."""
 
+COOKIE_MAX_AGE_SECONDS = 30 * 86_400
+
+RECEIPT = "receipt"
+"""The query that asks for the visitor's receipt as a file. So one link fits the page and its frame, which differ in
+their cookies."""
+
+_STATUS_BY_REFUSAL: Mapping[ProblemType, tuple[RoomStatus, int]] = {
+    QUEUE_FULL: ("full", 503),
+    QUEUE_INACTIVE: ("closed", 503),
+    QUEUE_ENDED: ("ended", 410),
+    RATE_LIMITED: ("crowded", 429),
+    NOT_FOUND: ("gone", 404),
+}
+"""The state and the HTTP status of the page when a visitor cannot get a place."""
+
 
 def view_of(snapshot: RoomSnapshot, interval: int) -> RoomView:
     """The view for a visitor who has or had a place."""
@@ -46,8 +61,8 @@ def view_of(snapshot: RoomSnapshot, interval: int) -> RoomView:
             event_id=queue.event_id,
             expires_at=snapshot.release_token.expires_at,
         )
-    if visitor.where != "waiting":
-        return RoomView("ended" if visitor.where == "ended" else "missed", queue.title, **event_fields(queue))
+    if visitor.status != "waiting":
+        return RoomView("ended" if visitor.status == "ended" else "missed", queue.title, **event_fields(queue))
     wait = estimated_wait(visitor.position, visitor.release_rate, interval, visitor.until_start)
     waited = visitor.since_joined or 0
     status = status_of(queue, visitor.until_start)
@@ -85,22 +100,6 @@ GET_RECEIPT = Operation("get_waiting_room_receipt", None, single(room.get_receip
 OPERATIONS = (VISIT, JOIN, GET_RECEIPT, READ_PROGRESS)
 """The operations of the pages. They have no routes and no tools of their own."""
 
-COOKIE_MAX_AGE_SECONDS = 30 * 86_400
-
-RECEIPT = "receipt"
-"""The query that asks for the visitor's receipt as a file. So one link fits the page and its frame, which differ in
-their cookies."""
-
-
-_STATUS_BY_REFUSAL: Mapping[ProblemType, tuple[RoomStatus, int]] = {
-    QUEUE_FULL: ("full", 503),
-    QUEUE_INACTIVE: ("closed", 503),
-    QUEUE_ENDED: ("ended", 410),
-    RATE_LIMITED: ("crowded", 429),
-    NOT_FOUND: ("gone", 404),
-}
-"""The state and the HTTP status of the page when a visitor cannot get a place."""
-
 
 def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
     """The routes of the pages."""
@@ -123,7 +122,11 @@ class RoomPage:
     def __init__(self, database: Database, runner: Runner, limits: Limits, *, framed: bool) -> None:
         self._settings = database.resources.settings
         self._database = database
-        self._visit, self._join, self._get_receipt = runner[VISIT], runner[JOIN], runner[GET_RECEIPT]
+        self._visit, self._join, self._get_receipt = (
+            runner.run_of(VISIT),
+            runner.run_of(JOIN),
+            runner.run_of(GET_RECEIPT),
+        )
         self._limits = limits
         self._framed = framed
         self.access = Access("framed_waiting_room" if framed else "waiting_room")
@@ -142,7 +145,7 @@ class RoomPage:
         if RECEIPT in SITE.read_query(request):
             return await self._receipt(caller, request, visitor)
         snapshot: RoomSnapshot = await self._visit(caller, visitor)
-        if snapshot.visitor.where == "unknown" and request.method == "GET":
+        if snapshot.visitor.status == "unknown" and request.method == "GET":
             try:
                 await self._take_place(caller, visitor)
             except Problem as problem:

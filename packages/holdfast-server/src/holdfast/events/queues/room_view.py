@@ -46,7 +46,7 @@ def event_fields(queue: RoomRow) -> dict[str, Any]:
         else "free"
         if queue.event_left
         else "waiting_list"
-        if queue.event_room
+        if queue.event_waitlist_left
         else "full"
     )
     return {"event_id": queue.event_id, "seats": seats, "seats_left": queue.event_left or 0}

@@ -7,22 +7,20 @@ from typing import Any, Literal, LiteralString, NamedTuple
 import msgspec
 
 from holdfast.events.draws.model import CHECK_COLUMNS
-from holdfast.events.queues.model import (
-    IS_LATE,
-    OPENS_AT,
-    PLACE,
-    QUEUE_DRAWS,
-    SEATS,
-    EventBehind,
-    GuardedEvent,
-    QueueRow,
-    RoomRow,
-    UsedToken,
-    VisitorStatus,
-)
+from holdfast.events.queues.model import GuardableEvent, GuardedEvent, QueueRow, RoomRow, UsedToken, VisitorStatus
+from holdfast.events.queues.places import IS_LATE, OPENS_AT, PLACE, QUEUE_DRAWS
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import PUBLIC_NAME
 from holdfast.kit.postgres.pagination import OffsetPage, Page, page_of_long_items
+
+SEATS: LiteralString = """
+    left join lateral (
+        select greatest(0, capacity - registered_count) as event_left,
+               greatest(0, waitinglist_capacity - waitlisted_count) as event_waitlist_left,
+               cancelled_at is not null or datetime <= now() as event_closed
+          from events where id = queue.event_id limit 1) as seats on true
+"""
+"""Joins the seats of the event behind a queue to a row `queue`."""
 
 QUEUE: LiteralString = """
 select id, organizer_id, title, description, active, paused_at, starts_at, ends_at, max_queue_size, release_rate,
@@ -32,6 +30,9 @@ select id, organizer_id, title, description, active, paused_at, starts_at, ends_
        tickets > 0 or coalesce(draw_at <= now(), false) as is_fixed, coalesce(draw_at <= now(), false) as is_closed
   from queues
 """
+
+MAX_EVENT_CHOICES = 200
+"""The most events among which an organizer chooses."""
 
 
 async def find_queue(reader: Reader, id: int) -> QueueRow | None:
@@ -48,8 +49,8 @@ async def find_rooms(reader: Reader, ids: Sequence[int]) -> dict[int, RoomRow]:
     rows = await reader.rows(
         RoomRow,
         f"""
-        select queue.*, {PUBLIC_NAME} as organizer_name, organizers.slug as organizer_slug, event_left, event_room,
-               event_closed, {CHECK_COLUMNS}
+        select queue.*, {PUBLIC_NAME} as organizer_name, organizers.slug as organizer_slug,
+               event_left, event_waitlist_left, event_closed, {CHECK_COLUMNS}
           from ({QUEUE} where id = any(%(ids)s) and deleted_at is null) as queue
          cross join lateral (
             select proved_at, name, slug from users where id = queue.organizer_id limit 1) as organizers
@@ -113,18 +114,15 @@ _EVENT: LiteralString = """
       from events
 """
 
-MAX_EVENT_CHOICES = 200
-"""The most events among which an organizer chooses."""
+
+async def find_guardable_event(reader: Reader, id: int) -> GuardableEvent | None:
+    return await reader.row(GuardableEvent, f"{_EVENT} where id = %(id)s", {"id": id})
 
 
-async def find_event_behind(reader: Reader, id: int) -> EventBehind | None:
-    return await reader.row(EventBehind, f"{_EVENT} where id = %(id)s", {"id": id})
-
-
-async def list_open_events(reader: Reader, organizer_id: int) -> list[EventBehind]:
+async def list_open_events(reader: Reader, organizer_id: int) -> list[GuardableEvent]:
     """The events of an organizer that lie ahead and have no waiting room, soonest first."""
     return await reader.rows(
-        EventBehind,
+        GuardableEvent,
         f"""
         {_EVENT}
          where organizer_id = %(organizer_id)s and cancelled_at is null and datetime > now() and queue_id is null
@@ -221,17 +219,17 @@ async def delete_queues(tx: Tx, organizer_id: int) -> None:
 VISITOR_STATUSES: LiteralString = f"""
     select queues.organizer_id, queues.serving, queues.release_rate, queues.target_url, queues.event_id,
            greatest(0, ceil(extract(epoch from {OPENS_AT} - now())))::bigint,
-           extract(epoch from now() - visitor.joined_at)::bigint, visitor.ticket, in_line.place,
+           extract(epoch from now() - visitor.joined_at)::bigint, visitor.ticket, visitor_place.place,
            coalesce({IS_LATE}, false), visitor.token_id,
            extract(epoch from visitor.issued_at)::bigint, extract(epoch from visitor.expires_at)::bigint,
            case when visitor.ticket is null then 'unknown'
-                when in_line.place > queues.serving
+                when visitor_place.place > queues.serving
                 then case when queues.ends_at <= now() then 'ended' else 'waiting' end
                 when visitor.token_id is not null
                 then case when visitor.consumed_at is null and visitor.expires_at > now()
                           then 'released' else 'past' end
                 when (select released_at from queue_releases
-                       where queue_id = queues.id and last_ticket >= in_line.place order by last_ticket limit 1)
+                       where queue_id = queues.id and last_ticket >= visitor_place.place order by last_ticket limit 1)
                      + queues.token_ttl_minutes * interval '1 minute' > now() then 'released'
                 else 'past' end
       from json_to_recordset(%(requests)s::json) as request (index integer, queue_id bigint, visitor_id text)
@@ -239,7 +237,7 @@ VISITOR_STATUSES: LiteralString = f"""
            as queues on true
       left join lateral (select * from queue_visitors
                           where queue_id = queues.id and visitor_id = request.visitor_id limit 1) as visitor on true
-     cross join lateral (select {PLACE} as place) as in_line
+     cross join lateral (select {PLACE} as place) as visitor_place
      order by request.index
 """
 

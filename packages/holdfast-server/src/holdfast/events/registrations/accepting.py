@@ -35,6 +35,14 @@ from holdfast.kit.running.operation import Batch
 from holdfast_verify.formats.receipts import receipt_of
 from holdfast_verify.formats.signed_note import LogName
 
+LOCKED_CODES = ("event_locked", "person_locked", event_releases.RELEASE_LOCKED_CODE)
+"""The codes of results of calls that wait for a locked row."""
+
+LIMIT_SENTENCE = "This API key or app may register {limit} people a day, and {used} are registered today."
+
+LockedLimits = Mapping[int, LockedLimit | None]
+"""The locked daily limits of callers by their ids. None: the credential has no limit any more."""
+
 
 @refuses(
     *(NOT_FOUND, FORBIDDEN, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, QUEUE_REQUIRED, VALIDATION_FAILED),
@@ -48,8 +56,7 @@ async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[Accepted 
     """
     settings = tx.resources.settings
     requests = [_request(call.caller, call.command, settings) for call in batch.calls]
-    tokens = [call.command.queue_token for call in batch.calls]
-    return await _accept_requests(tx, requests, tokens, waits=batch.waits, with_receipts=True)
+    return await _store_within_limits(tx, requests, waits=batch.waits)
 
 
 @refuses(NOT_FOUND, FORBIDDEN, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, VALIDATION_FAILED)
@@ -65,7 +72,7 @@ async def add(tx: Tx, batch: Batch[AddPerson]) -> Sequence[Accepted | Problem | 
         )
         for call in batch.calls
     ]
-    return await _accept_requests(tx, requests, [None] * len(requests), waits=batch.waits)
+    return await _store(tx, requests, waits=batch.waits, with_receipts=False)
 
 
 def _request(caller: Caller, command: AcceptRegistration, settings: Settings) -> intake.IntakeRequest:
@@ -77,71 +84,37 @@ def _request(caller: Caller, command: AcceptRegistration, settings: Settings) ->
         command.amount_paid,
         notify=settings.notify if command.notify is None else command.notify,
         released_from=None if command.queue_token is None else event_releases.NOT_RELEASED,
+        release_token=command.queue_token,
         limit_id=caller.limit_id or None,
     )
 
 
-LOCKED_CODES = ("event_locked", "person_locked", event_releases.RELEASE_LOCKED_CODE)
-"""The codes of results of calls that wait for a locked row."""
-
-LIMIT_SENTENCE = "This API key or app may register {limit} people a day, and {used} are registered today."
-
-LockedLimits = Mapping[int, LockedLimit | None]
-"""The locked daily limits of callers by their ids. None: the credential has no limit any more."""
-
-
-async def _accept_requests(
-    tx: Tx,
-    requests: Sequence[intake.IntakeRequest],
-    tokens: Sequence[str | None],
-    *,
-    waits: bool,
-    with_receipts: bool = False,
-) -> Sequence[Accepted | Problem | LockedRow]:
-    if any(request.limit_id for request in requests):
-        return await _accept_within_limits(tx, requests, tokens, waits=waits, with_receipts=with_receipts)
-    return await _store_and_answer(tx, requests, tokens, waits=waits, with_receipts=with_receipts)
-
-
-async def _accept_within_limits(
-    tx: Tx,
-    requests: Sequence[intake.IntakeRequest],
-    tokens: Sequence[str | None],
-    *,
-    waits: bool,
-    with_receipts: bool,
+async def _store_within_limits(
+    tx: Tx, requests: Sequence[intake.IntakeRequest], *, waits: bool
 ) -> Sequence[Accepted | Problem | LockedRow]:
     """Store registrations, some of them for callers with a daily limit. Calls whose limit is locked wait for it.
 
     The limits are locked first: a transaction that waits for one must not have the intake lock.
     """
-    ids = {request.limit_id for request in requests if request.limit_id}
-    limits = await (agent_limits.lock(tx, ids) if waits else agent_limits.lock_skip_locked(tx, ids))
-    ready_requests: list[intake.IntakeRequest] = []
-    ready_tokens: list[str | None] = []
-    for request, token in zip(requests, tokens, strict=True):
-        if request.limit_id is None or request.limit_id in limits:
-            if request.limit_id and limits[request.limit_id] is None:
-                request.limit_id = None
-            ready_requests.append(request)
-            ready_tokens.append(token)
-    stored = iter(
-        await _store_and_answer(
-            tx, ready_requests, ready_tokens, waits=waits, with_receipts=with_receipts, limits=limits
-        )
-    )
+    limit_ids = {request.limit_id for request in requests if request.limit_id}
+    if not limit_ids:
+        return await _store(tx, requests, waits=waits, with_receipts=True)
+    limits = await (agent_limits.lock(tx, limit_ids) if waits else agent_limits.lock_skip_locked(tx, limit_ids))
+    locked_ids = limit_ids - limits.keys()
+    ready = [request for request in requests if request.limit_id not in locked_ids]
+    for request in ready:
+        if request.limit_id and limits[request.limit_id] is None:
+            request.limit_id = None
+    answers = iter(await _store(tx, ready, waits=waits, with_receipts=True, limits=limits))
     return [
-        next(stored)
-        if request.limit_id is None or request.limit_id in limits
-        else LockedRow(f"limit {request.limit_id}", request.tenant_id)
+        LockedRow(f"limit {request.limit_id}", request.tenant_id) if request.limit_id in locked_ids else next(answers)
         for request in requests
     ]
 
 
-async def _store_and_answer(
+async def _store(
     tx: Tx,
     requests: Sequence[intake.IntakeRequest],
-    tokens: Sequence[str | None],
     *,
     waits: bool,
     with_receipts: bool,
@@ -149,7 +122,7 @@ async def _store_and_answer(
 ) -> Sequence[Accepted | Problem | LockedRow]:
     if not requests:
         return []
-    results = await event_releases.store_released(tx, requests, tokens, waits=waits, can_commit_early=not waits)
+    results = await event_releases.store_released(tx, requests, waits=waits, can_commit_early=not waits)
     rooms = await find_required_rooms(tx, requests, results)
     if any(result.stored for result in results):
         await tx.notify(settlement.CHANNEL)
@@ -168,10 +141,10 @@ def _limit_refusal(
     results: Sequence[intake.IntakeResult],
     limits: LockedLimits,
 ) -> Problem | LockedRow:
-    """The refusal of a call beyond a limit.
+    """The refusal of a call beyond a limit. It is tried again instead if the limit may not be used up.
 
-    The call is tried again instead if its limit has room: another call of the limit waits for a locked row, or names a
-    person whom a call with another limit registers.
+    That is so if another call of the limit waits for a locked row, or if a call with another limit came first with the
+    same person.
     """
     limit_id = request.limit_id
     limit = limits[limit_id] if limit_id else None

@@ -231,6 +231,8 @@ async def _remove(tx: Tx, event_id: int) -> int:
         {"event_id": event_id, "user_ids": [registration.user_id for registration in cancelled]},
     )
     seat_count = sum(registration.has_seat for registration in cancelled)
+    # `refill_seats` chooses the same people in the same order. It may seat fewer of them, for example if the event is
+    # over; `store_own_cancellations` looks who has a seat then.
     waiting = await list_first_waiting(tx, event_id, seat_count) if seat_count else []
     if seat_count:
         await seats.refill_seats(tx, [event_id])
@@ -239,6 +241,7 @@ async def _remove(tx: Tx, event_id: int) -> int:
 
 
 async def lock_due(tx: Tx, event_id: int) -> list[CancelledRegistration]:
+    """Lock the registrations of an event whose cancellation is due, the first ones first."""
     return await tx.rows(
         CancelledRegistration,
         """

@@ -36,6 +36,8 @@ _INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn"}
 _JOINERS = "\u200c\u200d"
 """Format characters that names in some languages need."""
 
+DOUBLE_CLICK_SECONDS = 60
+
 
 class SignUp(Command):
     """Asks to register the person with an address.
@@ -56,9 +58,6 @@ class SignUp(Command):
     @rule("email")
     def _can_get_mails(self) -> str | None:
         return address_error(self.email)
-
-
-DOUBLE_CLICK_SECONDS = 60
 
 
 class SignUpResult(Struct, frozen=True):
@@ -108,38 +107,38 @@ async def _store(tx: Tx, commands: Sequence[SignUp], *, waits: bool) -> list[Sig
             language=command.language,
             form_digest=form_digest(command.secret),
             released_from=event_releases.NOT_RELEASED,
+            release_token=command.queue_token,
         )
         for command in commands
     ]
-    tokens = [command.queue_token for command in commands]
-    outcomes = await event_releases.store_released(tx, requests, tokens, waits=waits, can_commit_early=not waits)
-    rooms = await find_required_rooms(tx, requests, outcomes)
-    if any(outcome.stored for outcome in outcomes):
+    results = await event_releases.store_released(tx, requests, waits=waits, can_commit_early=not waits)
+    rooms = await find_required_rooms(tx, requests, results)
+    if any(result.stored for result in results):
         await tx.notify(settlement.CHANNEL)
     earlier = [
-        (command.event_id, outcome.public_id)
-        for command, outcome in zip(commands, outcomes, strict=True)
-        if outcome.code is None and outcome.arrival is None
+        (command.event_id, result.public_id)
+        for command, result in zip(commands, results, strict=True)
+        if result.code is None and result.arrival is None
     ]
     earlier_arrivals = iter(await find_arrivals(tx, earlier) if earlier else ())
     return [
-        _refusal(command.event_id, outcome, rooms)
-        or _new_result(command, outcome)
-        or _earlier_result(command, outcome.public_id, *next(earlier_arrivals), is_stored=outcome.stored)
-        for command, outcome in zip(commands, outcomes, strict=True)
+        _refusal(command.event_id, result, rooms)
+        or _new_result(command, result)
+        or _earlier_result(command, result.public_id, *next(earlier_arrivals), is_stored=result.stored)
+        for command, result in zip(commands, results, strict=True)
     ]
 
 
-def _refusal(event_id: int, outcome: intake.IntakeResult, rooms: Mapping[int, str]) -> Problem | LockedRow | None:
+def _refusal(event_id: int, result: intake.IntakeResult, rooms: Mapping[int, str]) -> Problem | LockedRow | None:
     """The reason why a form was not accepted; None if it was. For visitors a draft does not exist."""
-    return refusal(event_id, outcome._replace(code="not_found") if outcome.code == "event_draft" else outcome, rooms)
+    return refusal(event_id, result._replace(code="not_found") if result.code == "event_draft" else result, rooms)
 
 
-def _new_result(command: SignUp, outcome: intake.IntakeResult) -> SignUpResult | None:
+def _new_result(command: SignUp, result: intake.IntakeResult) -> SignUpResult | None:
     """The registration that this call has stored; None if it may be an earlier one."""
-    if outcome.public_id is None or outcome.arrival is None:
+    if result.public_id is None or result.arrival is None:
         return None
-    link = Link(command.event_id, outcome.public_id, outcome.arrival)
+    link = Link(command.event_id, result.public_id, result.arrival)
     return SignUpResult(link, is_from_form=True, is_repeated=False, is_stored=True)
 
 

@@ -1,7 +1,7 @@
 """The draws of events: a person who registers before `draw_at` is an entry, and gets a place by the draw.
 
 A registration of an event that takes entries is settled as `in_draw`: it gets the next number of the log, which is its
-ticket, and the log has its arrival without an outcome. So the list of a draw is the numbers 1 to n. A person who comes
+ticket, and the log has its arrival without an decision. So the list of a draw is the numbers 1 to n. A person who comes
 while the list waits for its draw gets a ticket too, and a place behind all who are drawn.
 
 An entry is confirmed if the person had shown before `draw_at` that the address is theirs (`users.proved_at`). Confirmed
@@ -10,7 +10,7 @@ whether an address that is typed into a form is known to the service.
 
 Then the entries get the seats and the waiting places in the drawn order. If a void draw was given up, the order is that
 of the tickets. If the event was cancelled, all are rejected. A place of the order is processed once: its number is
-counted in `draw_placed`, in the transaction that gives the outcome. So it does not matter when a process is killed, or
+counted in `draw_placed`, in the transaction that gives the decision. So it does not matter when a process is killed, or
 how many do this. A drawn registration gets `draw_at` plus a microsecond for each place as its `received_at`, so that
 all that goes by the order of arrival goes by the drawn order.
 """
@@ -45,6 +45,9 @@ IS_CONFIRMED: LiteralString = """
 
 WAIT_SECONDS = 0.2
 """Seconds for which the freeze of a list waits for accepting transactions. It is tried again."""
+
+DRAW_BATCH_SIZE = 1000
+"""Places of the order that one transaction processes."""
 
 
 async def is_intake_stored(database: Database) -> bool:
@@ -99,10 +102,6 @@ EVENT_DRAWS = DrawSubject(
 )
 
 
-DRAW_BATCH_SIZE = 1000
-"""Places of the order that one transaction processes."""
-
-
 async def place_due(database: Database) -> None:
     """Place the entries of all events whose order is known."""
     for event_id in await database.read(list_to_place):
@@ -111,7 +110,7 @@ async def place_due(database: Database) -> None:
 
 
 async def list_to_place(reader: Reader) -> list[int]:
-    """The ids of the events whose order is known, and whose entries wait for their outcomes."""
+    """The ids of the events whose order is known, and whose entries are not settled yet."""
     rows = await reader.tuples(
         """
         select id from events
@@ -126,14 +125,14 @@ async def place_entries(tx: Tx, event_id: int) -> bool:
     progress = await lock_order(tx, event_id)
     if progress is None:
         return False
-    outcomes = await give_places(tx, event_id, progress)
+    counts = await give_places(tx, event_id, progress)
     end = progress.placed + DRAW_BATCH_SIZE
     await end_batch(tx, event_id, min(end, progress.tickets), is_last=end >= progress.tickets)
-    if "held" in outcomes:
+    if "held" in counts:
         await open_payments(tx, [event_id])
-    if {"registered", "held"} & outcomes.keys():
+    if {"registered", "held"} & counts.keys():
         await reprice(tx, [event_id], "registration")
-    count_settled(SettledBatch(outcomes, []))
+    count_settled(SettledBatch(counts, []))
     return end < progress.tickets
 
 
@@ -168,7 +167,7 @@ async def lock_order(tx: Tx, event_id: int) -> OrderProgress | None:
 
 
 async def give_places(tx: Tx, event_id: int, progress: OrderProgress) -> dict[str, int]:
-    """Give the outcomes of the next places, and tell the log. Returns their numbers, by outcome."""
+    """Settle the entries of the next places, and tell the log. Returns how many have got each status."""
     rows = await tx.tuples(
         """
         with batch as materialized (
@@ -193,7 +192,7 @@ async def give_places(tx: Tx, event_id: int, progress: OrderProgress) -> dict[st
                    greatest(waitinglist_capacity - waitlisted_count, 0) as waitlist_positions,
                    cancelled_at is not null as is_cancelled, draw_at, drawn_at, datetime
               from events where id = %(event_id)s),
-        outcome as materialized (
+        decision as materialized (
             select place, ticket, event_id, user_id, draw_at, drawn_at, datetime,
                    (case when is_cancelled then 'rejected'
                          when rank <= seats and amount_due is null then 'registered'
@@ -206,14 +205,14 @@ async def give_places(tx: Tx, event_id: int, progress: OrderProgress) -> dict[st
              cross join event),
         settled as (
             update registrations
-               set status = outcome.status, reason = outcome.reason, settled_at = now(),
-                   held_until = case when outcome.status = 'held'
+               set status = decision.status, reason = decision.reason, settled_at = now(),
+                   held_until = case when decision.status = 'held'
                                      then least(now() + %(claim)s * interval '1 hour', datetime) end,
                    received_at = case when drawn_at is null then received_at
                                       when place <= %(drawn)s then draw_at + place * interval '1 microsecond'
                                       else greatest(received_at, draw_at + place * interval '1 microsecond') end
-              from outcome
-             where registrations.event_id = outcome.event_id and registrations.user_id = outcome.user_id
+              from decision
+             where registrations.event_id = decision.event_id and registrations.user_id = decision.user_id
          returning place, ticket, registrations.status),
         logged_places as (
             insert into log_pending (log_id, kind, first_number, numbers, outcomes)

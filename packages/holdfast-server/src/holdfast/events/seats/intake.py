@@ -18,6 +18,20 @@ from holdfast.events.resources import Reader, Tx
 from holdfast.events.seats.intake_statement import ACCEPT, ACCEPT_AND_RENEW, ACCEPT_WITHIN_LIMITS
 from holdfast.events.users.model import OWNS_EMAIL, new_public_ids
 
+LOCK_TIMEOUT = "200ms"
+"""The longest time a batch waits for people whom other transactions are storing."""
+
+OVERTAKEN_CODES = ("account_being_created", "removed")
+"""The codes of requests that are stored again at once, since another transaction has overtaken them: it created the
+account (or an account with the same random public id), or it removed the registration that there was."""
+
+MAX_ATTEMPTS = 5
+"""The highest number of times that a request is stored, if others overtake it each time."""
+
+ADVISORY_LOCK_ID = 0x696E74616B65
+"""Advisory lock ("intake"): shared while registrations are stamped and stored, exclusive while settlement reads the
+clock."""
+
 
 class Stamp(NamedTuple):
     """The stamp of a registration; all None if there is none.
@@ -108,20 +122,6 @@ LOCK_REJECTED: LiteralString = f"""
        and user_id = any(array(select id from users where {_IS_NAMED})) order by event_id, user_id for no key update
 """
 
-LOCK_TIMEOUT = "200ms"
-"""The longest time a batch waits for people whom other transactions are storing."""
-
-OVERTAKEN_CODES = ("account_being_created", "removed")
-"""The codes of requests that are stored again at once, since another transaction has overtaken them: it created the
-account (or an account with the same random public id), or it removed the registration that there was."""
-
-MAX_ATTEMPTS = 5
-"""The highest number of times that a request is stored, if others overtake it each time."""
-
-ADVISORY_LOCK_ID = 0x696E74616B65
-"""Advisory lock ("intake"): shared while registrations are stamped and stored, exclusive while settlement reads the
-clock."""
-
 
 class IntakeRequest(Struct, omit_defaults=True):
     """A request to register one person for one event, as the statement reads it: most members have their defaults.
@@ -134,6 +134,7 @@ class IntakeRequest(Struct, omit_defaults=True):
     form_digest       the digest of the secret of the form that asks for it; None: no form does
     released_from     the id of the waiting room that has released the visitor who asks; 0: none has; None: the
                       organizer itself asks, and needs no release
+    release_token     the release token that came with the request; `event_releases` takes it away when it has read it
     limit_id          the id of the daily limit of the caller, whose row the transaction has locked; None: it has none
     index             its index in the batch; `store_pending` sets it
     new_public_id     the public id of the account if a new one is created; each attempt has another
@@ -150,6 +151,7 @@ class IntakeRequest(Struct, omit_defaults=True):
     notify: bool = True
     form_digest: str | None = None
     released_from: int | None = None
+    release_token: str | None = None
     limit_id: int | None = None
     index: int = -1
     new_public_id: str = ""

@@ -63,6 +63,7 @@ async def lock_event_of(tx: Tx, event_id: int) -> None:
 
 
 async def has_free_seat(reader: Reader, event_id: int) -> bool:
+    """Whether an event has a free seat."""
     return bool(
         await reader.value("select registered_count < capacity from events where id = %(id)s", {"id": event_id})
     )
@@ -77,8 +78,8 @@ async def refill_seats(tx: Tx, event_ids: Sequence[int]) -> None:
 async def promote(tx: Tx, event_ids: Sequence[int]) -> None:
     """Give every free seat of active events to their waiting lists, in order of arrival.
 
-    A person who has to pay gets a held seat. The caller has locked the events. A person who was put on the waiting
-    list by hand gets none.
+    The caller has locked the events. A person who has to pay gets a held seat. A person whom the organizer has moved to
+    the waiting list gets none.
     """
     if await _seat_first_waiting(tx, event_ids):
         await open_payments(tx, event_ids)

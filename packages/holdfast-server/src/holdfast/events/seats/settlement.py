@@ -54,11 +54,11 @@ if one stalls, the cut is given up, and tried again after a pause of the same le
 class SettledBatch(NamedTuple):
     """The result of one batch.
 
-    outcomes    the number of registrations by their new status
-    locked      the events that were left out, because others have locked them or one of their registrations
+    counts    the number of registrations by their new status
+    locked    the events that were left out, because others have locked them or one of their registrations
     """
 
-    outcomes: dict[str, int]
+    counts: dict[str, int]
     locked: list[int]
 
 
@@ -86,9 +86,9 @@ class _ConcernedEvent(NamedTuple):
 
 
 class _SettledRow(Struct):
-    """How many registrations got an outcome; or, without an outcome, an event with a registration that is locked."""
+    """How many registrations got a status; or, without a status, an event with a registration that is locked."""
 
-    outcome: str | None
+    status: str | None
     count: int
     locked_event_id: int | None
 
@@ -158,9 +158,9 @@ CUT_OF_EVENT: LiteralString = """
 
 def count_settled(result: SettledBatch) -> int:
     """Count a batch in the metric. Returns the number settled."""
-    for outcome, count in result.outcomes.items():
-        SETTLED_COUNT.labels(outcome).inc(count)
-    return sum(result.outcomes.values())
+    for status, count in result.counts.items():
+        SETTLED_COUNT.labels(status).inc(count)
+    return sum(result.counts.values())
 
 
 async def _settle_skip_locked(tx: Tx, cut: str, limit: int, skipped_ids: Sequence[int]) -> SettledBatch:
@@ -172,21 +172,22 @@ async def _settle_skip_locked(tx: Tx, cut: str, limit: int, skipped_ids: Sequenc
         else SettledBatch({}, [])
     )
     entered = await give_tickets(tx, events.with_draw, cut, limit) if events.with_draw else SettledBatch({}, [])
-    return SettledBatch(settled.outcomes | entered.outcomes, [*settled.locked, *entered.locked, *events.locked])
+    return SettledBatch(settled.counts | entered.counts, [*settled.locked, *entered.locked, *events.locked])
 
 
 async def _settle_locked_event(tx: Tx, event_id: int, cut: str) -> SettledBatch:
     """Settle the oldest registrations of an event that this transaction has locked."""
     if await tx.value("select takes_entries from events where id = %(id)s", {"id": event_id}):
         return await give_tickets(tx, [event_id], cut, SETTLE_BATCH_SIZE)
+    # A fixed price stays as it is when it is computed again.
     return await _settle_events(tx, [event_id], cut, SETTLE_BATCH_SIZE, [event_id])
 
 
 async def _settle_events(tx: Tx, events: Sequence[int], cut: str, limit: int, repriced: Sequence[int]) -> SettledBatch:
     settled = await assign_seats(tx, events, cut, limit)
-    if "held" in settled.outcomes:
+    if "held" in settled.counts:
         await open_payments(tx, events)
-    if repriced and {"registered", "held"} & settled.outcomes.keys():
+    if repriced and {"registered", "held"} & settled.counts.keys():
         await reprice(tx, repriced, "registration")
     return settled
 
@@ -315,7 +316,7 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
               left join lateral (select id, arrivals from logs
                                   where event_id = events.id and closed_at is null limit 1) as log on true
              where events.id = any(%(event_ids)s)),
-        outcome as materialized (
+        decision as materialized (
             select oldest.event_id, oldest.user_id, arrivals + rank as log_number,
                    (case when is_closed then 'rejected'
                          when rank <= seats and amount_due is null then 'registered'
@@ -331,15 +332,15 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
              order by oldest.event_id, rank),
         settled as (
             update registrations
-               set status = outcome.status, reason = outcome.reason, settled_at = now(),
-                   held_until = case when outcome.status = 'held' then now() + %(hold)s * interval '1 minute' end,
-                   log_number = outcome.log_number
-              from outcome
-             where registrations.event_id = outcome.event_id and registrations.user_id = outcome.user_id
+               set status = decision.status, reason = decision.reason, settled_at = now(),
+                   held_until = case when decision.status = 'held' then now() + %(hold)s * interval '1 minute' end,
+                   log_number = decision.log_number
+              from decision
+             where registrations.event_id = decision.event_id and registrations.user_id = decision.user_id
          returning registrations.event_id, registrations.user_id, received_at, nonce, registrations.status,
                    registrations.log_number),
         {logged_arrivals(outcomes="array_agg(status order by log_number)")}
-        select status::text as outcome, count(*), null as locked_event_id from settled group by status
+        select status::text as status, count(*), null as locked_event_id from settled group by status
         union all
         select null, 0, event_id from oldest where not is_next group by event_id
         """,
@@ -374,7 +375,7 @@ async def give_tickets(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
             insert into event_entries (event_id, ticket, user_id, entered_at)
             select event_id, log_number, user_id, received_at from settled order by event_id, log_number),
         {logged_arrivals(outcomes="null::registration_status[]")}
-        select 'in_draw' as outcome, count(*), null as locked_event_id from settled having count(*) > 0
+        select 'in_draw' as status, count(*), null as locked_event_id from settled having count(*) > 0
         union all
         select null, 0, event_id from oldest where not is_next group by event_id
         """,
@@ -385,6 +386,6 @@ async def give_tickets(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
 
 def _settled_batch(rows: Sequence[_SettledRow]) -> SettledBatch:
     return SettledBatch(
-        {row.outcome: row.count for row in rows if row.outcome is not None},
+        {row.status: row.count for row in rows if row.status is not None},
         [row.locked_event_id for row in rows if row.locked_event_id is not None],
     )

@@ -40,7 +40,7 @@ def file_slots() -> Slots:
 async def file_turn(slots: Slots) -> AsyncGenerator[None]:
     """The turn of the request that this task answers. It is completed even when the client has gone."""
     with without_client():
-        async with slots.of(("files", *path_of(request_source()))):
+        async with slots.slot_of(("files", *path_of(request_source()))):
             yield
 
 

@@ -122,7 +122,7 @@ class TextRenderer:
         key = owner[-1], sha256(source.encode()).digest()
         if known := self._remembered.get(key):
             return known.text
-        async with renderer.slots.of(owner):
+        async with renderer.slots.slot_of(owner):
             # Of several requests with one text, the first one has it rendered.
             if known := self._remembered.get(key):
                 return known.text

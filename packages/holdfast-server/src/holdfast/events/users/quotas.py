@@ -14,13 +14,16 @@ from holdfast.kit.contract.caller import Caller, Owner
 from holdfast.kit.contract.client import path_of, request_source
 from holdfast.kit.contract.messages import GroupedNumber, Message, message
 
+ORGANIZERS = "organizers"
+UNPROVED = "unconfirmed organizers"
+
 
 async def lock(tx: Tx, organizer_id: int) -> None:
     """Lock an account: until this transaction ends, no other transaction adds anything that a quota counts."""
     await tx.run("select from users where id = %(id)s for no key update", {"id": organizer_id})
 
 
-async def require_room(tx: Tx, organizer_id: int, quota: Message, limit: int, count: LiteralString) -> None:
+async def require_quota(tx: Tx, organizer_id: int, quota: Message, limit: int, count: LiteralString) -> None:
     """Raise `quota_exceeded` if the organizer has reached the limit.
 
     quota    the counted things, in words for people
@@ -30,10 +33,6 @@ async def require_room(tx: Tx, organizer_id: int, quota: Message, limit: int, co
     if await tx.value(count, {"organizer_id": organizer_id, "tenant_id": organizer_id}) >= limit:
         reason = message("An organizer may have at most %(most)s %(quota)s.", most=GroupedNumber(limit), quota=quota)
         raise QUOTA_EXCEEDED(reason, quota=str(quota), limit=limit)
-
-
-ORGANIZERS = "organizers"
-UNPROVED = "unconfirmed organizers"
 
 
 async def share_of(steps: Steps, caller: Caller) -> Owner:

@@ -1,6 +1,6 @@
 """The messages of webhooks of the events service: their types, and what each says.
 
-Triggers store them (`schema/tables/`). They are thin: ids, numbers and times. The rest is read over the API.
+Triggers store them (`schema/triggers/`). They are thin: ids, numbers and times. The rest is read over the API.
 """
 
 from collections.abc import Sequence

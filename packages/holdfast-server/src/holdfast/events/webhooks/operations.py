@@ -2,7 +2,7 @@
 
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.resources import Tx
-from holdfast.events.users.quotas import require_room
+from holdfast.events.users.quotas import require_quota
 from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import message
@@ -14,12 +14,12 @@ MAX_ENDPOINTS = 20
 """The most endpoints of an organizer."""
 
 
-async def require_room_for_endpoint(tx: Tx, organizer_id: int) -> None:
+async def require_quota_of_endpoints(tx: Tx, organizer_id: int) -> None:
     """Raises `quota_exceeded` if the organizer has as many endpoints as it may have."""
-    await require_room(tx, organizer_id, message("endpoints of webhooks"), MAX_ENDPOINTS, COUNT_ENDPOINTS)
+    await require_quota(tx, organizer_id, message("endpoints of webhooks"), MAX_ENDPOINTS, COUNT_ENDPOINTS)
 
 
-ENDPOINTS = EndpointOperations(MESSAGES, require_room_for_endpoint, has_approvals=False)
+ENDPOINTS = EndpointOperations(MESSAGES, require_quota_of_endpoints, has_approvals=False)
 
 
 @refuses(VALIDATION_FAILED, FORBIDDEN, QUOTA_EXCEEDED)

@@ -14,6 +14,8 @@ from holdfast.kit.security.service_secret import UnsealError
 Scope = Literal["read_inventory", "write_inventory", "read_pools", "write_pools"]
 
 MAX_KEYS = 20
+"""The most keys that are shown, the newest."""
+
 MAX_SEARCHED_ENTRIES = 10_000
 """How many of the newest entries of the history are searched for those of agents."""
 
@@ -36,7 +38,7 @@ class EndKey(Command):
 
 
 class NameKeys(Command):
-    """Get by what merchants recognize keys of the shop."""
+    """Get the beginnings of keys, by which merchants recognize them."""
 
     key_ids: Annotated[list[int], Meta(max_length=500)]
 
@@ -65,7 +67,7 @@ async def show(reader: Reader, caller: Caller, command: ShowAccess) -> list[Key]
         """
         with recent_entry as (
             select actor, actor_id, agent_name, created_at from ledger where shop_id = %(shop_id)s
-             order by id desc limit %(looked_at)s),
+             order by id desc limit %(max_entries)s),
         agent_changes as (
             select actor_id, count(*) as changes, max(created_at) as changed_at,
                    coalesce(array_agg(distinct agent_name) filter (where agent_name is not null), '{}') as programs
@@ -77,7 +79,7 @@ async def show(reader: Reader, caller: Caller, command: ShowAccess) -> list[Key]
          where api_keys.shop_id = %(shop_id)s
          order by active desc, api_keys.id desc limit %(max_count)s
         """,
-        {"shop_id": caller.tenant, "looked_at": MAX_SEARCHED_ENTRIES, "max_count": MAX_KEYS},
+        {"shop_id": caller.tenant, "max_entries": MAX_SEARCHED_ENTRIES, "max_count": MAX_KEYS},
     )
     return [
         Key(id, _text(reader, sealed, active=active), scopes, active, *use) for id, sealed, scopes, active, *use in rows

@@ -32,8 +32,8 @@ OPERATIONS = frozenset(
 )
 """The operations that are stored."""
 
-ALWAYS_CHANGING = frozenset({"create_pool", "import_csv", "resync"})
-"""The tools that do something with every call; a repeated call of another tool may change nothing."""
+MAY_CHANGE_NOTHING = OPERATIONS - {"create_pool", "import_csv", "resync"}
+"""Those that succeed without a change if what they ask for is so already. Such a call is not stored."""
 
 
 class ListAgentActions(Command):
@@ -69,7 +69,7 @@ class AgentActionLog:
         return operation.name in OPERATIONS
 
     async def version(self, tx: Tx, operation: Operation, command: Any) -> str | None:
-        if operation.name in ALWAYS_CHANGING:
+        if operation.name not in MAY_CHANGE_NOTHING:
             return None
         return await tx.value(
             """
@@ -88,7 +88,7 @@ class AgentActionLog:
                 "key_id": call.caller.id,
                 "agent_name": call.caller.program[:300] or None,
                 "operation": operation.name,
-                "pool_id": getattr(call.command, "pool_id", None) or _made_pool(answer),
+                "pool_id": getattr(call.command, "pool_id", None) or _id_of_new_pool(answer),
                 "number": _number(call.command),
             }
             for call, answer in done
@@ -107,7 +107,7 @@ class AgentActionLog:
             )
 
 
-def _made_pool(answer: Any) -> int | None:
+def _id_of_new_pool(answer: Any) -> int | None:
     """The id of the pool that a call has made; None: it has made none."""
     pool = getattr(answer, "pool", None)
     return pool.id if pool else None
@@ -118,8 +118,8 @@ def _number(command: Any) -> int | None:
     if text := getattr(command, "text", None):
         return len(text.strip().splitlines()) - 1
     for field in ("members", "variant_gids"):
-        if (things := getattr(command, field, None)) is not None:
-            return len(things)
+        if (variants := getattr(command, field, None)) is not None:
+            return len(variants)
     return None
 
 

@@ -7,8 +7,9 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.accounts.agents.agents_page import REQUESTS
+from holdfast.accounts.agents.approvals import Credential, Facts, RequestedCall
 from holdfast.accounts.agents.limits import KEY_ASKS_FIRST, LIMIT_OF_KEY
-from holdfast.accounts.agents.requests import AgentRequests, Credential, CredentialId, Facts, RequestedCall
+from holdfast.accounts.agents.requests import AgentRequests, CredentialId
 from holdfast.inventory.resources import Reader
 from holdfast.kit.contract.caller import api_key
 from holdfast.kit.running.operation import Operations

@@ -27,6 +27,9 @@ from holdfast.kit.contract.problems import INVALID_API_KEY, Problem
 from holdfast.kit.security.api_keys import PREFIX, KeyRing, digest
 from holdfast.kit.security.signed_tokens import InvalidToken, TokenType
 
+ASSERTION = TokenType("oauth-id-jag+jwt", AgentClaims, lambda claims: claims.iss, LIFETIME, LEEWAY_SECONDS)
+ACCESS_TOKEN = TokenType("at+jwt", AgentClaims, lambda claims: f"{claims.iss}/mcp", LIFETIME, LEEWAY_SECONDS)
+
 
 async def store_registration(tx: Tx, key_hash: bytes, id: str, id_hash: bytes) -> Registration | None:
     """The registration of an active key, a new one under this id if it has none; None without such a key."""
@@ -44,10 +47,6 @@ async def store_registration(tx: Tx, key_hash: bytes, id: str, id_hash: bytes) -
         """,
         {"key_hash": key_hash, "id": id, "id_hash": id_hash},
     )
-
-
-ASSERTION = TokenType("oauth-id-jag+jwt", AgentClaims, lambda claims: claims.iss, LIFETIME, LEEWAY_SECONDS)
-ACCESS_TOKEN = TokenType("at+jwt", AgentClaims, lambda claims: f"{claims.iss}/mcp", LIFETIME, LEEWAY_SECONDS)
 
 
 class Credentials:

@@ -43,7 +43,7 @@ def routes(database: Database, limits: Limits, credentials: Credentials) -> list
     async def identity(_: Caller, request: Request) -> Reply:
         key = requested_key(await _read(request, "application/json", decode_object))
         # A registration locks its key, so for each key only one at a time takes a connection.
-        async with registrations.of((key,)):
+        async with registrations.slot_of((key,)):
             registration = await database.transact(lambda tx: operations.register(tx, key))
         return Reply(200, encode(await credentials.identify(registration)), [NO_STORE])
 

@@ -24,7 +24,7 @@ from holdfast.inventory.availability.model import AvailabilityDelta
 from holdfast.inventory.resources import Database, Reader
 from holdfast.inventory.shops.model import Shop
 from holdfast.inventory.shops.operations import ENDED_SHOPS, SYNC_STATUS_CHANNEL, find_active
-from holdfast.inventory.stock.stock_changes import STOCK_CHANNEL
+from holdfast.inventory.stock.shop_versions import STOCK_CHANNEL
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.client import create_shared_task
@@ -49,6 +49,32 @@ STATUS_SECONDS = 0.5
 
 GRAIN = 2**24
 """The distance between two versions in the feed for agents. Changes of the status get positions between them."""
+
+MAX_CACHED_SHOPS = 1000
+"""The most shops in the cache, not counting those with readers and those used in the last minute."""
+
+IDLE_SECONDS = 60.0
+"""Seconds without use after which a shop without readers may be removed; also the least time between removals."""
+
+POLL_SECONDS = 2.0
+"""Seconds from one poll of the versions of the cached shops that have readers to the next."""
+
+MAX_STALENESS_SECONDS = POLL_SECONDS + 1.0
+"""The greatest age of what a stream or an agent was told, whatever notice was lost: a poll finds a change after
+`POLL_SECONDS` at most, and reads it, while the database can be reached.
+"""
+
+RETRY_SECONDS = 0.5
+"""Seconds between attempts to read a shop that has readers."""
+
+SHOPS_BY_DOMAIN = cache_bound("Shops that were looked up by domain", "inventory", f"{MAX_RESULTS}, for a second")
+
+CACHED_SHOPS = cache_bound(
+    "Shops whose availability is in memory",
+    "inventory",
+    f"{MAX_CACHED_SHOPS}, and those with readers",
+    lost="is read again",
+)
 
 
 class EncodedVariants(NamedTuple):
@@ -165,35 +191,6 @@ def _event(version: int, changed: dict[str, int | None]) -> bytes:
         "removed": [gid for gid, quantity in changed.items() if quantity is None],
     }
     return encode_event(msgspec.json.encode(body), id=str(version), name="change")
-
-
-MAX_CACHED_SHOPS = 1000
-"""The most shops in the cache, not counting those with readers and those used in the last minute."""
-
-IDLE_SECONDS = 60.0
-"""Seconds without use after which a shop without readers may be removed; also the least time between removals."""
-
-POLL_SECONDS = 2.0
-"""Seconds from one poll of the versions of the cached shops that have readers to the next."""
-
-MAX_STALENESS_SECONDS = POLL_SECONDS + 1.0
-"""The greatest age of what a stream or an agent was told, whatever notice was lost: a poll finds a change after
-`POLL_SECONDS` at most, and reads it, while the database can be reached.
-"""
-
-RETRY_SECONDS = 0.5
-"""Seconds between attempts to read a shop that has readers."""
-
-
-SHOPS_BY_DOMAIN = cache_bound("Shops that were looked up by domain", "inventory", f"{MAX_RESULTS}, for a second")
-
-
-CACHED_SHOPS = cache_bound(
-    "Shops whose availability is in memory",
-    "inventory",
-    f"{MAX_CACHED_SHOPS}, and those with readers",
-    lost="is read again",
-)
 
 
 class AvailabilityCache:

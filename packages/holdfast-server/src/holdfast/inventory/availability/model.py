@@ -1,4 +1,4 @@
-"""Availability: how many of each variant can be sold, and why just so many."""
+"""Availability: how many of each variant can be sold, and why not more."""
 
 from typing import Annotated, NamedTuple
 

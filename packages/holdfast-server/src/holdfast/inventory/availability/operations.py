@@ -15,7 +15,7 @@ from holdfast.inventory.availability.model import (
 from holdfast.inventory.cursor import cursor_page
 from holdfast.inventory.problems import POOL_NOT_ACTIVE, not_linked
 from holdfast.inventory.resources import Reader
-from holdfast.inventory.stock.ledger_rules import Stock, StockPool
+from holdfast.inventory.stock.ledger_rules import LedgerPool, Stock
 from holdfast.inventory.stock.remembered_stock import TouchedRows
 from holdfast.inventory.stock.stock_changes import read_stock
 from holdfast.kit.contract.caller import Caller
@@ -37,7 +37,7 @@ async def get(reader: Reader, batch: Batch[GetAvailability]) -> Sequence[Availab
 def _availability(shared_inventory_id: int, stock: Stock, command: GetAvailability) -> Availability | Problem:
     """The answer to one call, from stock that may have more pools than it asks for."""
     try:
-        gids = stock.pool(command.pool_id).members if command.pool_id else command.variant_gids or ()
+        gids = stock.require_pool(command.pool_id).members if command.pool_id else command.variant_gids or ()
     except Problem as problem:
         return problem
     effective = {gid: quantity for gid in gids if (quantity := stock.available(gid)) is not None}
@@ -89,9 +89,9 @@ async def list_low_stock(reader: Reader, caller: Caller, command: ListLowStock) 
     return LowStockList(pools, cursor)
 
 
-def _limiting(stock: Stock, variant_gid: str) -> StockPool:
+def _limiting(stock: Stock, variant_gid: str) -> LedgerPool:
     return min(stock.pools_of_variant(variant_gid), key=lambda draw: (draw[0].available // draw[1], draw[0].id))[0]
 
 
-def _formula(pool: StockPool, units: int) -> str:
+def _formula(pool: LedgerPool, units: int) -> str:
     return f"floor(max(0, {pool.on_hand} - {pool.held} - {pool.buffer}) / {units}) = {pool.available // units}"

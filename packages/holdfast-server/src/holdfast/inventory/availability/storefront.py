@@ -35,7 +35,7 @@ AVAILABILITY = "/storefront/availability"
 STREAM = "/storefront/stream"
 
 TOKEN_SECONDS = 900
-"""For how many seconds the address of a stream may be opened. An open stream stays open."""
+"""Seconds in which the address of a stream may be opened. An open stream stays open."""
 
 WINDOW_SECONDS = 60
 """Seconds for which all answers have the same stream address, so that they can be cached."""

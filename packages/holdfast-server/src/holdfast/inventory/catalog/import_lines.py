@@ -1,4 +1,4 @@
-"""What the import asks of the platform, and the answers: the queries, and the lines of the result."""
+"""The queries of an import, and the lines of its result."""
 
 import datetime as dt
 from collections.abc import Sequence

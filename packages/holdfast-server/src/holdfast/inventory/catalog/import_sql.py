@@ -24,7 +24,7 @@ async def store_import(tx: Tx, shop_id: int) -> int:
 
 
 async def find_obstacle(tx: Tx, shop_id: int) -> Literal["not_connected", "running"] | None:
-    """Why a new import should not start; None: nothing. An import that has failed does not stand in the way."""
+    """The reason why no new import can start; None: one can, also after one that has failed."""
     return await tx.value(
         """
         select case when not exists (select from installs

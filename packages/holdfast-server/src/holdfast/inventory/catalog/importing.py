@@ -12,7 +12,7 @@ from holdfast.inventory.catalog import import_sql
 from holdfast.inventory.catalog.import_lines import BULK_QUERY, READ_IMPORT, READ_LOCATIONS, RUN_IMPORT, ImportLines
 from holdfast.inventory.catalog.model import IMPORT, Import, ImportTask
 from holdfast.inventory.catalog.sql import choose_location, store_locations, store_variants
-from holdfast.inventory.installs.access import ask
+from holdfast.inventory.installs.access import call_admin_api
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.resources import Steps, Tx
 from holdfast.inventory.shopify.platform_client import PlatformRefusal, PlatformUnreachable
@@ -26,6 +26,9 @@ POLL_SECONDS = 2.0
 
 BATCH_LINES = 1_000
 """The most lines that one transaction stores."""
+
+START_BATCH_SIZE = 100
+"""How many imports one transaction starts."""
 
 
 class ImportFailed(Exception):
@@ -48,7 +51,7 @@ async def import_products(tx: Tx, caller: Caller, command: ImportProducts) -> No
     obstacle = await import_sql.find_obstacle(tx, caller.tenant)
     if obstacle == "not_connected":
         raise SHOP_NOT_CONNECTED()
-    if obstacle is None:
+    if obstacle != "running":
         await begin(tx, caller.tenant)
 
 
@@ -61,7 +64,7 @@ async def import_all(steps: Steps) -> int:
 
 
 async def _begin_batch(tx: Tx, *, after: int) -> Sequence[int]:
-    ids = await import_sql.list_connected(tx, after, 100)
+    ids = await import_sql.list_connected(tx, after, START_BATCH_SIZE)
     for shop_id in ids:
         await begin(tx, shop_id)
     return ids
@@ -86,7 +89,8 @@ async def advance_import(steps: Steps, task: ImportTask) -> None:
 async def _advance(steps: Steps, task: ImportTask, running_import: Import) -> None:
     if running_import.bulk_gid is None:
         await _store_locations(steps, task)
-        payload = (await ask(steps, task.shop_id, RUN_IMPORT, {"query": BULK_QUERY})).bulk_operation_run_query
+        answer = await call_admin_api(steps, task.shop_id, RUN_IMPORT, {"query": BULK_QUERY})
+        payload = answer.bulk_operation_run_query
         if payload.bulk_operation is None:
             raise ImportFailed("; ".join(error.message for error in payload.user_errors))
         gid = payload.bulk_operation.id
@@ -95,7 +99,7 @@ async def _advance(steps: Steps, task: ImportTask, running_import: Import) -> No
         )
         await steps.transact(partial(_poll_later, task=task))
         return
-    bulk = (await ask(steps, task.shop_id, READ_IMPORT, {"id": running_import.bulk_gid})).bulk_operation
+    bulk = (await call_admin_api(steps, task.shop_id, READ_IMPORT, {"id": running_import.bulk_gid})).bulk_operation
     if bulk and bulk.status in {"CREATED", "RUNNING", "CANCELING"}:
         await steps.transact(partial(_poll_later, task=task, objects=int(bulk.object_count)))
     elif bulk and bulk.status == "COMPLETED":
@@ -117,7 +121,7 @@ async def _poll_later(tx: Tx, *, task: ImportTask, objects: int = 0) -> None:
 async def _store_locations(steps: Steps, task: ImportTask) -> None:
     after: str | None = None
     while True:
-        page = (await ask(steps, task.shop_id, READ_LOCATIONS, {"after": after})).locations
+        page = (await call_admin_api(steps, task.shop_id, READ_LOCATIONS, {"after": after})).locations
         locations = [location_node.location for location_node in page.nodes]
         await steps.transact(
             partial(store_locations, shop_id=task.shop_id, locations=locations, import_id=task.import_id)
@@ -138,18 +142,18 @@ async def _store_result(steps: Steps, task: ImportTask, running_import: Import, 
         if number > running_import.stored_lines:
             lines.append(line)
         if len(lines) >= BATCH_LINES:
-            await steps.transact(partial(_store_lines, task=task, lines=lines, upto=number))
+            await steps.transact(partial(_store_lines, task=task, lines=lines, stored_lines=number))
             lines = []
     if lines:
-        await steps.transact(partial(_store_lines, task=task, lines=lines, upto=number))
+        await steps.transact(partial(_store_lines, task=task, lines=lines, stored_lines=number))
 
 
-async def _store_lines(tx: Tx, *, task: ImportTask, lines: Sequence[bytes], upto: int) -> None:
-    read = ImportLines.of(lines)
-    if read.variants:
-        await store_variants(tx, task.shop_id, read.variants, import_id=task.import_id)
-    await levels.observe(tx, task.shop_id, read.levels, import_id=task.import_id)
-    await import_sql.store_progress(tx, task.shop_id, task.import_id, stored_lines=upto)
+async def _store_lines(tx: Tx, *, task: ImportTask, lines: Sequence[bytes], stored_lines: int) -> None:
+    result = ImportLines.of(lines)
+    if result.variants:
+        await store_variants(tx, task.shop_id, result.variants, import_id=task.import_id)
+    await levels.observe(tx, task.shop_id, result.levels, import_id=task.import_id)
+    await import_sql.store_progress(tx, task.shop_id, task.import_id, stored_lines=stored_lines)
 
 
 async def _finish_and_request_sync(tx: Tx, *, task: ImportTask) -> None:

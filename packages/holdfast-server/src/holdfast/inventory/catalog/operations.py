@@ -65,12 +65,12 @@ async def search_variants(reader: Reader, caller: Caller, command: SearchVariant
 
 
 async def name_variants(reader: Reader, caller: Caller, command: NameVariants) -> dict[str, VariantName]:
-    """By id the names of variants that the shop has linked, or that the platform has."""
+    """The names of variants that the shop has linked, or that the platform has, by id."""
     return await find_names(reader, caller.tenant, command.gids)
 
 
 async def find_names(reader: Reader, shop_id: int, gids: Collection[str]) -> dict[str, VariantName]:
-    """By id the names of variants. A name given with a link wins over the platform's name."""
+    """The names of variants, by id. A name given with a link wins over the platform's name."""
     rows = await reader.tuples(
         """
         select request.gid, coalesce(variants.title, shown_title(product_title, known.title)),

@@ -54,19 +54,19 @@ async def forget_level(steps: Steps, delivery: Delivery) -> None:
 
 async def store_product(steps: Steps, delivery: Delivery) -> None:
     """Store the variants of a new or changed product."""
-    changed = read_payload(delivery, ProductPayload)
+    product = read_payload(delivery, ProductPayload)
     variants = [
         CatalogVariant(
             _gid("ProductVariant", variant.id),
-            _gid("Product", changed.id),
-            changed.title,
+            _gid("Product", product.id),
+            product.title,
             variant.title,
             variant.sku or None,
             _gid("InventoryItem", variant.inventory_item_id),
             None,
-            changed.updated_at,
+            product.updated_at,
         )
-        for variant in changed.variants
+        for variant in product.variants
     ]
 
     async def work(tx: Tx) -> None:
@@ -84,10 +84,10 @@ async def forget_product(steps: Steps, delivery: Delivery) -> None:
 
 async def store_item(steps: Steps, delivery: Delivery) -> None:
     """Store that the platform counts an item from now on, or no longer."""
-    changed = read_payload(delivery, ItemPayload)
+    item = read_payload(delivery, ItemPayload)
 
     async def work(tx: Tx) -> None:
-        await sql.store_tracking(tx, delivery.shop_id, _gid("InventoryItem", changed.id), tracked=changed.tracked)
+        await sql.store_tracking(tx, delivery.shop_id, _gid("InventoryItem", item.id), tracked=item.tracked)
         await levels.request_sync(tx, delivery.shop_id)
 
     await steps.transact(work)
@@ -101,11 +101,11 @@ async def forget_item(steps: Steps, delivery: Delivery) -> None:
 
 async def store_location(steps: Steps, delivery: Delivery) -> None:
     """Store a location that is new, changed, opened or closed."""
-    changed = read_payload(delivery, LocationPayload)
-    stored = Location(_gid("Location", changed.id), changed.name, changed.active, changed.legacy, changed.updated_at)
+    payload = read_payload(delivery, LocationPayload)
+    location = Location(_gid("Location", payload.id), payload.name, payload.active, payload.legacy, payload.updated_at)
 
     async def work(tx: Tx) -> None:
-        await sql.store_locations(tx, delivery.shop_id, [stored])
+        await sql.store_locations(tx, delivery.shop_id, [location])
         await sql.choose_location(tx, delivery.shop_id)
         await levels.request_sync(tx, delivery.shop_id)
 

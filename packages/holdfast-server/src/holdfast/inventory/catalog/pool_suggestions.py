@@ -3,7 +3,6 @@
 Pack sizes are read from titles: "6-pack", "Pack of 12", "12 Stück", "2x", "x3", "Single", "Dozen".
 """
 
-import datetime as dt
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -13,7 +12,7 @@ from msgspec import Struct
 from holdfast.inventory.catalog.model import ONLY_VARIANT
 from holdfast.inventory.cursor import CursorPage, cursor_after
 from holdfast.inventory.resources import Reader
-from holdfast.inventory.stock.ledger_rules import Stock, StockPool
+from holdfast.inventory.stock.ledger_rules import simulated_stock
 from holdfast.kit.contract.caller import Caller
 
 MAX_SIZE = 1_000
@@ -44,6 +43,13 @@ _WORDS = (
 
 _EDGES = " \t-\N{EN DASH}\N{EM DASH}/|\N{MIDDLE DOT},;:()[]"
 
+MAX_VARIANTS = 2_500
+"""The most variants that are read for one page of suggestions. A product of the platform has at most 2,048."""
+
+MAX_SUGGESTIONS = 20
+MAX_MEMBERS = 40
+"""The most variants of a suggestion: each is a field of its form, and a form has at most 50."""
+
 
 class PackTitle(NamedTuple):
     """A title without the pack size in it, and that size; None if it names none."""
@@ -70,14 +76,6 @@ def _without(title: str, match: re.Match[str]) -> str:
     """A title without a part of it, and without the signs that joined the part to the rest."""
     parts = (title[: match.start()].rstrip(_EDGES), title[match.end() :].lstrip(_EDGES))
     return " ".join(part for part in parts if part).strip(_EDGES)
-
-
-MAX_VARIANTS = 2_500
-"""The most variants that are read for one page of suggestions. A product of the platform has at most 2,048."""
-
-MAX_SUGGESTIONS = 20
-MAX_MEMBERS = 40
-"""The most variants of a suggestion: each is a field of its form, and a form has at most 50."""
 
 
 class ProductVariant(Struct, frozen=True):
@@ -228,8 +226,7 @@ def first_stock(members: Iterable[SuggestedMember]) -> FirstStock:
 
 def quantities_after(quantity: int, units_by_variant: Mapping[str, int]) -> dict[str, int]:
     """How many of each variant can be sold of a new pool with this quantity, by the rules of the ledger."""
-    pool = StockPool(0, "", "", quantity, 0, 0, None, False, "active", 0, 0, {**units_by_variant})
-    stock = Stock(0, 0, dt.datetime.min, [pool])
+    stock = simulated_stock({0: (quantity, units_by_variant)})
     return {gid: available for gid in units_by_variant if (available := stock.available(gid)) is not None}
 
 

@@ -19,12 +19,21 @@ from holdfast.kit.contract.caller import Caller, person
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.pages.site import NavigationEntry
 
-__all__ = ["HINT", "HOME", "MORE", "Console", "merchant", "navigation", "picture_values", "shop_of"]
+__all__ = [
+    "ACCOUNT_TEMPLATE",
+    "HOME",
+    "SIGN_IN_HINT_TEMPLATE",
+    "Console",
+    "merchant",
+    "navigation",
+    "picture_values",
+    "shop_of",
+]
 
-MORE = "console/account.html"
+ACCOUNT_TEMPLATE = "console/account.html"
 """The template of the inventory part of the account page."""
 
-HINT = "console/sign_in_hint.html"
+SIGN_IN_HINT_TEMPLATE = "console/sign_in_hint.html"
 """The template with who can sign in by a link."""
 
 NAVIGATION = {

@@ -30,16 +30,16 @@ from holdfast.kit.security.service_secret import Secret, UnsealError
 T = TypeVar("T")
 
 REFRESH_BEFORE_SECONDS = 60
-"""A token is refreshed so many seconds before it expires."""
+"""Seconds before the end of a token from which on it is refreshed."""
 
 MIN_REMAINING_SECONDS = 5
-"""A token that cannot be refreshed is used until so many seconds before it expires."""
+"""Seconds before the end of a token until which it is used if it cannot be refreshed."""
 
 RETRY_SECONDS = 2
 """Seconds from a failed refresh to the next one."""
 
 POLL_SECONDS = 0.1
-"""Seconds from one look for tokens that another process has refreshed to the next."""
+"""Seconds between two polls for tokens that another process refreshes."""
 
 UNREADABLE = "The tokens of the shop were encrypted under another secret key."
 
@@ -54,26 +54,26 @@ class ShopAccess(Struct, frozen=True):
     generation: int
 
 
-async def ask(steps: Steps, shop_id: int, query: Query[T], variables: Mapping[str, Any] | None = None) -> T:
-    """What the Admin API of a shop answers, outside of any transaction.
+async def call_admin_api(steps: Steps, shop_id: int, query: Query[T], variables: Mapping[str, Any] | None = None) -> T:
+    """The answer of the Admin API of a shop to a query or mutation. No transaction may be open.
 
     Raises `shop_not_connected` if the shop does not have the app, or must install it again; and `PlatformUnreachable`
     and `PlatformRefusal`, as the platform does.
     """
-    admin, held = steps.resources.admin, await shop_access(steps, shop_id)
+    admin, access = steps.resources.admin, await shop_access(steps, shop_id)
     try:
-        return await admin.ask(held.domain, held.token, query, variables)
+        return await admin.call(access.domain, access.token, query, variables)
     except TokenRefusal:
-        held = await shop_access(steps, shop_id, after=held.generation)
+        access = await shop_access(steps, shop_id, after=access.generation)
     try:
-        return await admin.ask(held.domain, held.token, query, variables)
+        return await admin.call(access.domain, access.token, query, variables)
     except TokenRefusal as error:
         # A withdrawn access also ends the refresh token. It was accepted just now, so this error will pass.
         raise PlatformUnreachable("The shop does not accept a fresh access token yet.", RETRY_SECONDS) from error
 
 
 async def shop_access(steps: Steps, shop_id: int, after: int = 0) -> ShopAccess:
-    """The access of a shop, of a later generation than `after`. Raises as `ask` does."""
+    """The access of a shop, of a later generation than `after`. Raises as `call_admin_api` does."""
     while True:
         stored = await steps.read(partial(sql.find_tokens, shop_id=shop_id))
         if stored is None:
@@ -115,7 +115,7 @@ async def connect(tx: Tx, shop_id: int, granted: GrantedTokens) -> None:
 
 
 async def _refresh(steps: Steps, shop_id: int, stored: StoredTokens, tokens: TokenPair) -> None:
-    """Get the next tokens, and store them unless others were stored meanwhile. Raises as `ask` does."""
+    """Get the next tokens, and store them unless others were stored meanwhile. Raises as `call_admin_api` does."""
     if tokens.refresh_token is None:
         await _mark_broken(steps, shop_id, stored.generation, "The access token has ended, and cannot be refreshed.")
         return

@@ -34,6 +34,9 @@ log = structlog.get_logger()
 InstallHooks = Sequence[Callable[[Tx, int], Awaitable[None]]]
 """The hooks after an install, in its transaction: each gets the id of the shop, and enqueues its own work."""
 
+WITHOUT_APP = "Install the app at the shop, open it in the shop's admin, and send the session token that it gets there."
+"""The hint after a refused session token. It has no code that could be used up."""
+
 
 class InstalledShop(Struct, frozen=True):
     """A shop that has the app. `key`: its API key, if it is new."""
@@ -42,7 +45,7 @@ class InstalledShop(Struct, frozen=True):
     key: str | None
 
 
-async def install(tx: Tx, domain: str, granted: GrantedTokens, follows: InstallHooks) -> InstalledShop:
+async def install(tx: Tx, domain: str, granted: GrantedTokens, hooks: InstallHooks) -> InstalledShop:
     """Store that a shop has the app, with its tokens. Its pools and its key stay as they were.
 
     A new shop is added. A shop without a key, because it is new or had uninstalled the app, gets one.
@@ -56,7 +59,7 @@ async def install(tx: Tx, domain: str, granted: GrantedTokens, follows: InstallH
     await access.connect(tx, shop.id, granted)
     await inbox.retry_of_shop(tx, shop.id)
     if before is None or before.uninstalled_at:
-        for hook in follows:
+        for hook in hooks:
             await hook(tx, shop.id)
     return InstalledShop(shop, key)
 
@@ -81,16 +84,12 @@ async def find(reader: Reader, shop_id: int) -> Install | None:
     return await sql.find_install(reader, shop_id)
 
 
-WITHOUT_APP = "Install the app at the shop, open it in the shop's admin, and send the session token that it gets there."
-"""The hint after a refused session token. It has no code that could be used up."""
-
-
 class ShopConnector:
-    """Connects shops with the platform. `follows`: the hooks after an install."""
+    """Connects shops with the platform. `hooks`: run after an install."""
 
-    def __init__(self, database: Database, follows: InstallHooks) -> None:
+    def __init__(self, database: Database, hooks: InstallHooks) -> None:
         self._database = database
-        self._follows = follows
+        self._hooks = hooks
         self._resources = database.resources
         self._settings = database.resources.settings
 
@@ -99,7 +98,7 @@ class ShopConnector:
         if not self._settings.client_id:
             raise PLATFORM_NOT_CONFIGURED("INVENTORY_CLIENT_ID is not set.")
 
-    def verified(self, token: str) -> SessionToken:
+    def verify_token(self, token: str) -> SessionToken:
         """The claims of a session token. Raises `invalid_session_token`."""
         try:
             return platform_tokens.verify_session_token(
@@ -115,25 +114,25 @@ class ShopConnector:
         """
         if await self._database.read(partial(_is_connected, domain=shop)):
             return None
-        asking = self._resources.token_endpoint.for_session(shop, token)
-        return (await self.install(shop, asking, hint=WITHOUT_APP)).key
+        grant_request = self._resources.token_endpoint.for_session(shop, token)
+        return (await self.install(shop, grant_request, hint=WITHOUT_APP)).key
 
     async def install(
-        self, shop: str, asking: Awaitable[GrantedTokens], hint: str = PLATFORM_REFUSED.hint
+        self, shop: str, grant_request: Awaitable[GrantedTokens], hint: str = PLATFORM_REFUSED.hint
     ) -> InstalledShop:
         """Store what the platform grants. `hint` says what to do after a refusal.
 
         Raises `platform_refused`, `platform_unreachable` and `missing_scopes`.
         """
         try:
-            granted = await asking
+            granted = await grant_request
         except PlatformRefusal as refused:
             # The answer to the merchant does not repeat the platform's text: it may have parts of the request.
             log.warning("the storefront platform gives no access to a shop", shop=shop, code=refused.code)
             raise PLATFORM_REFUSED(hint=hint) from refused
         except PlatformUnreachable as unreachable:
             raise PLATFORM_UNREACHABLE(retry_after=ceil(unreachable.retry_after or 5)) from unreachable
-        return await self._database.transact(lambda tx: install(tx, shop, granted, self._follows))
+        return await self._database.transact(lambda tx: install(tx, shop, granted, self._hooks))
 
     async def has_granted(self, shop: str, scope: str) -> bool:
         """Whether a shop has the app, and has granted this scope."""

@@ -84,9 +84,9 @@ SESSION = "/auth/session"
 T = TypeVar("T")
 
 
-def routes(database: Database, limits: Limits, connecting: ShopConnector) -> list[Route]:
+def routes(database: Database, limits: Limits, connector: ShopConnector) -> list[Route]:
     """The routes for merchants."""
-    pages = InstallPages(database, connecting)
+    pages = InstallPages(database, connector)
     refuse = partial(refusal_page, forms=database.resources.settings.forms_to_platform)
     return [
         Route(BEGIN, Handler(Access("begin_install", None, "installs"), limits, pages.begin, refuse)),
@@ -103,16 +103,16 @@ def routes(database: Database, limits: Limits, connecting: ShopConnector) -> lis
 class InstallPages:
     """The answers of the routes."""
 
-    def __init__(self, database: Database, connecting: ShopConnector) -> None:
+    def __init__(self, database: Database, connector: ShopConnector) -> None:
         self._database = database
-        self._connecting = connecting
+        self._connector = connector
         self._resources = database.resources
         self._settings = database.resources.settings
         self._states = InstallStates(database.resources.secret, self._settings.base_url)
 
     async def begin(self, _: Caller, request: Request) -> Reply:
         """Send the merchant to the platform, to grant the scopes of the app."""
-        self._connecting.require_app()
+        self._connector.require_app()
         query = read_query(request.query)
         if not is_domain(shop := query.get("shop", "")):
             raise invalid({"shop": ["must look like my-shop.myshopify.com, in lower case"]})
@@ -121,7 +121,7 @@ class InstallPages:
         state, cookie = self._states.begin(shop, time.time())
         params = {
             "client_id": self._settings.client_id,
-            "scope": ",".join((*REQUIRED, *await self._options(shop, query.get("cart_check")))),
+            "scope": ",".join((*REQUIRED, *await self._optional_scopes(shop, query.get("cart_check")))),
             "redirect_uri": f"{self._settings.base_url}{INSTALL_PATH}",
             "state": state,
         }
@@ -130,22 +130,22 @@ class InstallPages:
         reply.status, reply.headers = 302, [*reply.headers, cookie]
         return reply
 
-    async def _options(self, shop: str, cart_check: str | None) -> list[str]:
+    async def _optional_scopes(self, shop: str, cart_check: str | None) -> list[str]:
         """The optional scopes to request. Without `cart_check` in the query, a granted scope stays granted."""
         if cart_check not in {None, "0", "1"}:
             raise invalid({"cart_check": ["must be 1 to grant it, or 0 to withdraw it"]})
-        is_requested = await self._connecting.has_granted(shop, CART_CHECK) if cart_check is None else cart_check == "1"
+        is_requested = await self._connector.has_granted(shop, CART_CHECK) if cart_check is None else cart_check == "1"
         return [CART_CHECK] if is_requested else []
 
     async def install(self, _: Caller, request: Request) -> Reply:
         """Store what the merchant has granted, and show the key of the shop if it is new."""
-        self._connecting.require_app()
+        self._connector.require_app()
         query = signatures.verify_query(request.query, self._resources.client_secrets, time.time())
         shop, cookie = query["shop"], request.cookies.get(self._states.cookie_name, "")
         if not self._states.accepts(shop, query.get("state", ""), cookie, time.time()):
             raise INSTALL_EXPIRED()
         granted = self._resources.token_endpoint.for_code(shop, query.get("code", ""))
-        installed = await self._connecting.install(shop, granted)
+        installed = await self._connector.install(shop, granted)
         return SITE.page(
             "installs/installed.html",
             language=language_of(request),
@@ -158,10 +158,10 @@ class InstallPages:
 
     async def session(self, _: Caller, request: Request) -> Reply:
         """Find the shop of a session token, and install the app there if only the platform knows of it yet."""
-        self._connecting.require_app()
+        self._connector.require_app()
         token = credential(request.headers) or ""
-        shop = self._connecting.verified(token).shop
-        key = await self._connecting.connect(shop, token)
+        shop = self._connector.verify_token(token).shop
+        key = await self._connector.connect(shop, token)
         stored_shop = await self._database.read(lambda reader: shops.find(reader, shop))
         body = {"shop": shop, "shared_inventory_id": stored_shop.shared_inventory_id, "api_key": key}
         return Reply(200, encode(body), [NO_STORE])

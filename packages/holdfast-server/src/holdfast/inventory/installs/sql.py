@@ -229,7 +229,7 @@ async def renew_lease(tx: Tx, shop_id: int, generation: int, seconds: float) -> 
 
 
 async def postpone_refresh(tx: Tx, shop_id: int, generation: int, seconds: float) -> None:
-    """Allow no refresh of the tokens for so many seconds."""
+    """Allow no refresh of the tokens for some seconds."""
     await tx.run(
         """
         update platform_tokens set leased_until = clock_timestamp() + %(seconds)s * interval '1 second'

@@ -10,7 +10,7 @@ import structlog
 from msgspec import Struct
 
 from holdfast.inventory.installs import sql
-from holdfast.inventory.installs.access import ask
+from holdfast.inventory.installs.access import call_admin_api
 from holdfast.inventory.installs.model import SUBSCRIBE, ShopTask
 from holdfast.inventory.partner_webhooks.payloads import fields_of
 from holdfast.inventory.partner_webhooks.routes import SHOPIFY_WEBHOOKS_PATH
@@ -117,7 +117,7 @@ async def subscribe(steps: Steps, task: ShopTask, topics: Collection[str]) -> No
 
 
 async def _update_subscriptions(steps: Steps, shop_id: int, address: str, topics: Collection[str]) -> None:
-    subscriptions = (await ask(steps, shop_id, LIST_SUBSCRIPTIONS)).webhook_subscriptions.nodes
+    subscriptions = (await call_admin_api(steps, shop_id, LIST_SUBSCRIPTIONS)).webhook_subscriptions.nodes
     topics_by_constant: Mapping[str, str] = {
         _constant(topic): topic for topic in topics if topic not in APP_WIDE_TOPICS
     }
@@ -128,7 +128,7 @@ async def _update_subscriptions(steps: Steps, shop_id: int, address: str, topics
             refused.append(f"{topic}: {why}")
     for subscription in subscriptions:
         if subscription.uri != address or subscription.topic not in topics_by_constant:
-            await ask(steps, shop_id, DELETE_SUBSCRIPTION, {"id": subscription.id})
+            await call_admin_api(steps, shop_id, DELETE_SUBSCRIPTION, {"id": subscription.id})
     await steps.transact(partial(sql.store_subscription_errors, shop_id=shop_id, errors=refused))
     if refused:
         raise NotSubscribed(f"No subscription to {'; '.join(refused)}")
@@ -137,9 +137,9 @@ async def _update_subscriptions(steps: Steps, shop_id: int, address: str, topics
 async def _refusal(steps: Steps, shop_id: int, constant: str, address: str, topic: str) -> str | None:
     """Subscribe to a topic. Returns the reason of a refusal; None: the topic is subscribed."""
     # Only these fields are sent: no data of customers leaves the platform.
-    subscription = {"uri": address, "includeFields": fields_of(topic)}
+    variables = {"topic": constant, "subscription": {"uri": address, "includeFields": fields_of(topic)}}
     try:
-        answer = await ask(steps, shop_id, CREATE_SUBSCRIPTION, {"topic": constant, "subscription": subscription})
+        answer = await call_admin_api(steps, shop_id, CREATE_SUBSCRIPTION, variables)
     except PlatformRefusal as refused:
         return str(refused)
     return "; ".join(error.message for error in answer.webhook_subscription_create.user_errors) or None

@@ -20,7 +20,7 @@ import structlog
 from msgspec import Struct
 
 from holdfast.inventory.installs import sql
-from holdfast.inventory.installs.access import ask, missing_scopes_reason
+from holdfast.inventory.installs.access import call_admin_api, missing_scopes_reason
 from holdfast.inventory.installs.model import REDACT, Install, ShopTask
 from holdfast.inventory.merchants import operations as merchants
 from holdfast.inventory.partner_webhooks import inbox
@@ -38,6 +38,20 @@ from holdfast.kit.environment.logs import first_line
 from holdfast.kit.webhooks.endpoints import pause_all as pause_webhooks
 
 log = structlog.get_logger()
+
+NO_SHOP = frozenset({"404", SHOP_GONE})
+"""Codes of refusals for a shop that does not exist: of the Admin API, and of the token endpoint."""
+
+MAX_CLOCK_DIFFERENCE = dt.timedelta(seconds=1)
+"""The most that the platform's clock and that of the database may differ."""
+
+ENDING_SECONDS = 60
+"""Seconds after the webhook in which the platform may still accept the tokens of an uninstalled app."""
+
+REDACTION_HOURS = 40
+"""The platform says 48 hours after an uninstall that the data is to be deleted (shopify.dev, "Privacy law compliance").
+The uninstall itself may have been heard of up to 8 hours late.
+"""
 
 
 class _Scope(Struct):
@@ -59,7 +73,7 @@ READ_GRANTED_SCOPES = Query(
 
 async def store_granted_scopes(steps: Steps, delivery: Delivery) -> None:
     """Store the granted scopes of the shop, and which required ones are missing."""
-    answer = await ask(steps, delivery.shop_id, READ_GRANTED_SCOPES)
+    answer = await call_admin_api(steps, delivery.shop_id, READ_GRANTED_SCOPES)
     granted = [scope.handle for scope in answer.current_app_installation.access_scopes]
     lacks = missing_scopes(granted)
 
@@ -67,10 +81,6 @@ async def store_granted_scopes(steps: Steps, delivery: Delivery) -> None:
         await sql.store_scopes(tx, delivery.shop_id, granted, missing_scopes_reason(lacks) if lacks else None)
 
     await steps.transact(store)
-
-
-NO_SHOP = frozenset({"404", SHOP_GONE})
-"""Codes of refusals for a shop that does not exist: of the Admin API, and of the token endpoint."""
 
 
 async def find_ended_install(steps: Steps, shop_id: int) -> Install | None:
@@ -84,7 +94,7 @@ async def find_ended_install(steps: Steps, shop_id: int) -> Install | None:
 
 async def _has_app(steps: Steps, install: Install) -> bool:
     try:
-        await ask(steps, install.shop_id, READ_GRANTED_SCOPES)
+        await call_admin_api(steps, install.shop_id, READ_GRANTED_SCOPES)
     except Problem as problem:
         if problem.type is not SHOP_NOT_CONNECTED:
             raise
@@ -101,17 +111,6 @@ async def _has_app(steps: Steps, install: Install) -> bool:
         )
     return bool(has_app)
 
-
-MAX_CLOCK_DIFFERENCE = dt.timedelta(seconds=1)
-"""The most that the platform's clock and that of the database may differ."""
-
-ENDING_SECONDS = 60
-"""Seconds after the webhook in which the platform may still accept the tokens of an uninstalled app."""
-
-REDACTION_HOURS = 40
-"""The platform says 48 hours after an uninstall that the data is to be deleted (shopify.dev, "Privacy law compliance").
-The uninstall itself may have been heard of up to 8 hours late.
-"""
 
 Work: TypeAlias = Callable[[Tx, Install], Awaitable[None]]
 """The work on a shop that does not have the app; its install is locked."""
@@ -143,12 +142,12 @@ async def redact(steps: Steps, delivery: Delivery) -> None:
     uninstalled the app.
     """
     install = await _find_install_of(steps, delivery, read_payload(delivery, RedactionPayload).shop_domain)
-    begun = False
+    is_deleted = False
     if install:
         await _wait_until_due(steps, install)
     if install and (ended := await find_ended_install(steps, delivery.shop_id)):
-        begun = await steps.transact(partial(_do_unless_installed_again, ended=ended, work=_end_and_delete))
-    log.info("a shop is deleted" if begun else "a shop is not to be deleted", shop=delivery.shop_id)
+        is_deleted = await steps.transact(partial(_do_unless_installed_again, ended=ended, work=_end_and_delete))
+    log.info("a shop is deleted" if is_deleted else "a shop is not to be deleted", shop=delivery.shop_id)
 
 
 async def _find_install_of(steps: Steps, delivery: Delivery, domain: str | None) -> Install | None:

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from holdfast.accounts.agents.approvals import RequestReader
 from holdfast.accounts.agents.mail import RequestMail
 from holdfast.accounts.agents.mail_contents import RequestSentences, mail_contents
-from holdfast.accounts.agents.requests import RequestReader
 from holdfast.accounts.signin import links
 from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.accounts.webhooks import mail_contents as webhook_mails
@@ -65,15 +65,15 @@ async def run(database: Database) -> None:
 
 async def render(renderer: ContentRenderer[MailBatch], database: Database, mails: Sequence[Mail]) -> RenderedMails:
     """The mails as they are sent."""
-    signing_in = [mail for mail in mails if mail.kind == "sign_in"]
-    low = [mail for mail in mails if mail.kind == "low_stock"]
-    asking = [mail for mail in mails if mail.kind == "agent_requests"]
-    failing = [mail for mail in mails if mail.kind == "webhook_failing"]
+    sign_in_mails = [mail for mail in mails if mail.kind == "sign_in"]
+    low_stock_mails = [mail for mail in mails if mail.kind == "low_stock"]
+    request_mails = [mail for mail in mails if mail.kind == "agent_requests"]
+    endpoint_mails = [mail for mail in mails if mail.kind == "webhook_failing"]
     contents: dict[int, MailContent] = {
-        **await links.mail_contents(database, signing_in),
-        **await _about_low_stock(database, low),
-        **await _about_requests(database, asking),
-        **await webhook_mails.mail_contents(database, failing, await _languages(database, failing)),
+        **await links.mail_contents(database, sign_in_mails),
+        **await _about_low_stock(database, low_stock_mails),
+        **await _about_requests(database, request_mails),
+        **await webhook_mails.mail_contents(database, endpoint_mails, await _languages(database, endpoint_mails)),
     }
     return await rendering.render(
         mails,

@@ -21,6 +21,8 @@ from holdfast.kit.pages.language import language_with_code
 from holdfast.kit.pages.layout import Frame
 from holdfast.kit.pages.link_mail import LinkMail, link_message
 
+FRAME = Frame("Holdfast Inventory", Path(__file__).parent, accounts.FOLDER)
+
 
 class LowStockMail(LinkMail, kw_only=True, tag="low_stock"):
     """A mail about a pool that has fallen to its limit. The name and the unit are untrusted text."""
@@ -64,8 +66,6 @@ def message(mail: LowStockMail, frame: Frame) -> MailMessage:
     )
 
 
-FRAME = Frame("Holdfast Inventory", Path(__file__).parent, accounts.FOLDER)
-
 MailContent = SignInMail | LowStockMail | RequestMail | WebhookMail
 """A mail to be written, with all data for it. It has no secret."""
 
@@ -74,19 +74,19 @@ class MailBatch(Struct):
     """Mails that are written together."""
 
     sender: str
-    orders: list[MailContent]
+    mails: list[MailContent]
 
 
 def write(batch: MailBatch) -> list[bytes]:
     """The content of each mail, as it is sent."""
-    return [_message_of(order).encoded(batch.sender) for order in batch.orders]
+    return [_message_of(mail).encoded(batch.sender) for mail in batch.mails]
 
 
-def _message_of(order: MailContent) -> MailMessage:
-    if isinstance(order, SignInMail):
-        return sign_in.message(order, FRAME)
-    if isinstance(order, RequestMail):
-        return request_mail.message(order, FRAME)
-    if isinstance(order, WebhookMail):
-        return webhook_mail.message(order, FRAME)
-    return message(order, FRAME)
+def _message_of(mail: MailContent) -> MailMessage:
+    if isinstance(mail, SignInMail):
+        return sign_in.message(mail, FRAME)
+    if isinstance(mail, RequestMail):
+        return request_mail.message(mail, FRAME)
+    if isinstance(mail, WebhookMail):
+        return webhook_mail.message(mail, FRAME)
+    return message(mail, FRAME)

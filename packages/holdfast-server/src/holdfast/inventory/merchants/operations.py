@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, LiteralString
 
-from holdfast.accounts import sessions
+from holdfast.accounts import known_browsers, sessions
 from holdfast.accounts.addresses import usable_address
 from holdfast.accounts.agents.requests import waiting_requests_count
 from holdfast.accounts.directory import Account, StoredPassword
@@ -22,6 +22,11 @@ from holdfast.inventory.resources import Tx as ShopTx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, invalid
 from holdfast.kit.postgres.database import Reader, Tx
+
+MERCHANT: LiteralString = """
+    merchants.id, coalesce(email, '') as email, merchants.shop_id as tenant_id, proved_at is not null as is_proved,
+    shops.domain as shop, staff_id
+"""
 
 
 async def begin_staff_session(tx: Tx[Any], entering: StaffSignIn) -> str:
@@ -55,7 +60,7 @@ async def end_sessions(tx: Tx[Any], shop_id: int) -> None:
     rows = await tx.tuples("select id from merchants where shop_id = %(shop_id)s", {"shop_id": shop_id})
     ids = [id for (id,) in rows]
     await sessions.end_of_accounts(tx, ids)
-    await sessions.forget_browsers_of(tx, ids)
+    await known_browsers.forget_browsers_of(tx, ids)
 
 
 async def list_actors(reader: ShopReader, caller: Caller, command: ListActors) -> list[EntryActor]:
@@ -128,12 +133,6 @@ async def console_link(tx: Tx[Any], shop_id: int) -> int:
     if email is None:
         raise NOT_FOUND("The shop has no owner who signs in: name one with `holdfast inventory shop owner`.")
     return await links.create_unbound_link(tx, email, "/console")
-
-
-MERCHANT: LiteralString = """
-    merchants.id, coalesce(email, '') as email, merchants.shop_id as tenant_id, proved_at is not null as is_proved,
-    shops.domain as shop, staff_id
-"""
 
 
 class MerchantDirectory:

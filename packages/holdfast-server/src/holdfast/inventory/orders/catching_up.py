@@ -7,7 +7,7 @@ from functools import partial
 import structlog
 from msgspec import Struct
 
-from holdfast.inventory.installs.access import ask
+from holdfast.inventory.installs.access import call_admin_api
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.orders import sql
 from holdfast.inventory.orders.handling import read_and_apply_order
@@ -75,9 +75,9 @@ async def _apply_changed_orders(steps: Steps, shop_id: int) -> int:
     total, after = 0, None
     while since:
         changed = f"updated_at:>='{(since - OVERLAP).strftime('%Y-%m-%dT%H:%M:%SZ')}'"
-        page = (await ask(steps, shop_id, LIST_ORDERS, {"changed": changed, "after": after})).orders
-        for id in await steps.read(partial(_missed, shop_id=shop_id, orders=page.nodes)):
-            total += await _count(steps, shop_id, id)
+        page = (await call_admin_api(steps, shop_id, LIST_ORDERS, {"changed": changed, "after": after})).orders
+        for order_id in await steps.read(partial(_find_missed, shop_id=shop_id, orders=page.nodes)):
+            total += await _apply_order(steps, shop_id, order_id)
         if page.nodes:
             until = page.nodes[-1].updated_at
             await steps.transact(partial(sql.store_caught_up, shop_id=shop_id, until=until))
@@ -89,7 +89,7 @@ async def _apply_changed_orders(steps: Steps, shop_id: int) -> int:
     return total
 
 
-async def _count(steps: Steps, shop_id: int, id: int) -> bool:
+async def _apply_order(steps: Steps, shop_id: int, id: int) -> bool:
     """Apply an order as it is at the platform now. Returns whether that has changed what is stored of it."""
     revision = partial(sql.stored_revision, shop_id=shop_id, id=id)
     before = await steps.read(revision)
@@ -97,11 +97,12 @@ async def _count(steps: Steps, shop_id: int, id: int) -> bool:
     return await steps.read(revision) != before
 
 
-async def _missed(reader: Reader, *, shop_id: int, orders: Sequence[_ListedOrder]) -> list[int]:
-    """The ids of the orders that must be read.
+async def _find_missed(reader: Reader, *, shop_id: int, orders: Sequence[_ListedOrder]) -> list[int]:
+    """The ids of the orders of a list that must be read.
 
-    The stored order is older, or it is not stored and a variant was linked once. Or it has the same second and the list
-    does not show that it is equal: an order can change twice in a second.
+    These are orders whose stored form is older, and orders that are not stored although one of their variants was
+    linked once. An order of the same second is read too if the list does not show that it is equal: an order can
+    change twice in a second.
     """
     stored = await sql.find_orders(reader, shop_id, {gid_number(order.id) for order in orders})
     gids = {line.variant.id for order in orders for line in order.line_items.nodes if line.variant}
@@ -111,16 +112,16 @@ async def _missed(reader: Reader, *, shop_id: int, orders: Sequence[_ListedOrder
         stored_order = stored.get(gid_number(order.id))
         lines, has_more = order.line_items.nodes, order.line_items.page_info.has_next_page
         if stored_order is None:
-            return has_more or any(_draws(line, linked) for line in lines)
+            return has_more or any(_is_linked(line, linked) for line in lines)
         if stored_order.updated_at != order.updated_at:
             return stored_order.updated_at < order.updated_at
         if has_more or order.refunds:
             return True  # What was refunded may be taken nevertheless, and the list does not say that.
-        present_units = {gid_number(line.id): line.current_quantity for line in lines if _draws(line, linked)}
+        present_units = {gid_number(line.id): line.current_quantity for line in lines if _is_linked(line, linked)}
         return present_units != {id: line.taken for id, line in stored_order.lines.items()}
 
     return [gid_number(order.id) for order in orders if is_missed(order)]
 
 
-def _draws(line: OrderLineNode, linked: Collection[str]) -> bool:
+def _is_linked(line: OrderLineNode, linked: Collection[str]) -> bool:
     return line.variant is not None and line.variant.id in linked

@@ -25,7 +25,8 @@ from holdfast.inventory.resources import Reader, Steps, Tx
 from holdfast.inventory.shopify.platform_client import PlatformUnreachable
 from holdfast.inventory.stock.ledger_rules import Posting, Stock
 from holdfast.inventory.stock.model import Write
-from holdfast.inventory.stock.remembered_stock import TouchedRows, lock_shop
+from holdfast.inventory.stock.remembered_stock import TouchedRows
+from holdfast.inventory.stock.shop_versions import lock_shop
 from holdfast.inventory.stock.stock_changes import Draft, apply_and_store
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.model import OrderLevelChange
@@ -35,6 +36,12 @@ from holdfast.kit.running.operation import Batch, Call
 
 SOURCE = "webhook"
 """The source that the ledger names for entries of orders."""
+
+FRESH_SECONDS = 60
+"""Seconds after a webhook in which the platform may not show the order yet, or an old version of it."""
+
+
+log = structlog.get_logger()
 
 
 class UncountableOrder(Exception):
@@ -59,9 +66,9 @@ async def apply_orders(tx: Tx, shop_id: int, orders: Sequence[Order]) -> list[Or
     variants = {(order.id, line.variant_gid) for order in orders for line in order.lines if line.variant_gid}
     moments = {order.id: order.placed_at for order in orders}
     units_by_order = await sql.find_units_by_variant(tx, shop_id, moments, [*variants]) if variants else {}
-    drawing = {gid for units_of_order in units_by_order.values() for gid in units_of_order}
-    drawing |= {line.variant_gid for order in stored.values() for line in order.lines.values()}
-    names = await find_names(tx, shop_id, drawing) if drawing else {}
+    named_gids = {gid for units_of_order in units_by_order.values() for gid in units_of_order}
+    named_gids |= {line.variant_gid for order in stored.values() for line in order.lines.values()}
+    names = await find_names(tx, shop_id, named_gids) if named_gids else {}
     effects: list[OrderEffect] = []
     unclear: list[Order] = []
     for order in orders:
@@ -114,12 +121,6 @@ async def _write(tx: Tx, shop_id: int, effects: Sequence[OrderEffect]) -> None:
                 raise UncountableOrder(f"{call.command.order_gid} cannot be counted: {why}.")
 
 
-FRESH_SECONDS = 60
-"""Seconds after a webhook in which the platform may not show the order yet, or an old version of it."""
-
-log = structlog.get_logger()
-
-
 async def handle_changed_orders(steps: Steps, deliveries: Sequence[Delivery]) -> None:
     """Apply new, changed and cancelled orders of one shop in one transaction.
 
@@ -149,14 +150,13 @@ async def handle_refund(steps: Steps, delivery: Delivery) -> None:
 async def _read(steps: Steps, delivery: Delivery, order_id: int, since: datetime, refund_id: int | None = None) -> None:
     """Read and apply an order as it is at the platform now.
 
-    since        it must have changed then, or later; unless the webhook came a while ago
+    since        the order must have changed then or later, if the webhook came just now
     refund_id    a refund that it must have
     """
     is_fresh = await steps.read(partial(_seconds_since, moment=delivery.received_at)) < FRESH_SECONDS
-    # The times of a change and of its order differ: the order may seem older for ever.
-    if await read_and_apply_order(
-        steps, delivery.shop_id, order_id, since.replace(microsecond=0) if is_fresh else None, refund_id
-    ):
+    # Later, times are not compared: those of a change and of its order differ, so the order may seem older for ever.
+    not_before = since.replace(microsecond=0) if is_fresh else None
+    if await read_and_apply_order(steps, delivery.shop_id, order_id, not_before, refund_id):
         return
     if is_fresh:
         raise PlatformUnreachable(f"The platform does not show order {order_id}.", FRESH_SECONDS / 2)

@@ -13,6 +13,11 @@ from holdfast.inventory.stock.ledger_rules import Posting
 MAX_NAME_CHARACTERS = 100
 """The most characters of the name of an order."""
 
+NO_NAME = VariantName(None, None)
+
+MAX_REASON_CHARACTERS = 500
+"""The most characters of a reason."""
+
 
 class OrderedLine(Struct, frozen=True):
     """A line of an order.
@@ -106,12 +111,6 @@ def from_payload(order: OrderPayload) -> Order:
     return Order(order.id, order.name[:MAX_NAME_CHARACTERS], order.created_at, updated_at, lines, refund_ids)
 
 
-NO_NAME = VariantName(None, None)
-
-MAX_REASON_CHARACTERS = 500
-"""The most characters of a reason."""
-
-
 class AmbiguousOrder(Exception):
     """The webhooks do not say how the order is now. It must be read from the platform."""
 
@@ -134,7 +133,7 @@ class OrderEffect(NamedTuple):
 
 def order_effect(
     order: Order,
-    stored: StoredOrder | None,
+    stored_order: StoredOrder | None,
     pools_by_variant: Mapping[str, UnitsByPool],
     names: Mapping[str, VariantName],
 ) -> OrderEffect | None:
@@ -146,21 +145,21 @@ def order_effect(
     Raises `AmbiguousOrder` if it has changed twice in one second and the last change is not known, or if some of its
     lines are missing.
     """
-    if stored and order.updated_at < stored.updated_at:
+    if stored_order and order.updated_at < stored_order.updated_at:
         return None
-    stored_lines = stored.lines if stored else {}
+    stored_lines = stored_order.lines if stored_order else {}
     current_lines = _lines(order, stored_lines, pools_by_variant)
-    changed = {
+    changed_lines = {
         id: line for id, line in current_lines.items() if id not in stored_lines or stored_lines[id].taken != line.taken
     }
     returns = {line.id: line.returned for line in order.lines}
-    if stored:
-        was_read = order.revision == stored.revision
-        if changed and order.updated_at == stored.updated_at and not was_read:
+    if stored_order:
+        was_read = order.revision == stored_order.revision
+        if changed_lines and order.updated_at == stored_order.updated_at and not was_read:
             raise AmbiguousOrder
         if order.revision is None and stored_lines.keys() - {line.id for line in order.lines}:
             raise AmbiguousOrder
-        if not changed and order.updated_at == stored.updated_at:
+        if not changed_lines and order.updated_at == stored_order.updated_at:
             return None
     elif not current_lines:
         return None
@@ -168,7 +167,7 @@ def order_effect(
     level_changes: list[tuple[str, int]] = []
     sold: dict[str, int] = {}
     returned: dict[str, int] = {}
-    for id, line in changed.items():
+    for id, line in changed_lines.items():
         units_delta = line.taken - (stored_lines[id].taken if id in stored_lines else 0)
         for pool_id, units in line.units_by_pool.items():
             units_by_variant = units_by_pool.setdefault(pool_id, {})
@@ -177,8 +176,8 @@ def order_effect(
             (line.variant_gid, change) for change in _level_changes(line, stored_lines.get(id), returns.get(id, ()))
         ]
         if units_delta:
-            moved = sold if units_delta > 0 else returned
-            moved[line.variant_gid] = moved.get(line.variant_gid, 0) + abs(units_delta)
+            units_by_gid = sold if units_delta > 0 else returned
+            units_by_gid[line.variant_gid] = units_by_gid.get(line.variant_gid, 0) + abs(units_delta)
     postings = [
         Posting(pool_id, "sale" if net_units > 0 else "cancel", -net_units, by_variant=units_by_variant)
         for pool_id, units_by_variant in units_by_pool.items()
@@ -186,12 +185,12 @@ def order_effect(
     ]
     words = [
         f"{units} of {names.get(gid, NO_NAME).words(gid)} {verb}"
-        for moved, verb in ((sold, "sold"), (returned, "came back"))
-        for gid, units in moved.items()
+        for units_by_gid, verb in ((sold, "sold"), (returned, "came back"))
+        for gid, units in units_by_gid.items()
     ]
-    not_before = stored.updated_at if stored else order.placed_at
+    not_before = stored_order.updated_at if stored_order else order.placed_at
     return OrderEffect(
-        order, changed, postings, level_changes, not_before, _reason(f"Order {order.name or order.id}: ", words)
+        order, changed_lines, postings, level_changes, not_before, _reason(f"Order {order.name or order.id}: ", words)
     )
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta, Struct
 
-from holdfast.inventory.installs.access import ask
+from holdfast.inventory.installs.access import call_admin_api
 from holdfast.inventory.orders import sql
 from holdfast.inventory.orders.model import MAX_NAME_CHARACTERS, Order, OrderedLine, ordered_units, returned_units
 from holdfast.inventory.partner_webhooks.payloads import (
@@ -26,6 +26,9 @@ MAX_READS = 3
 """How often an order is read at most while it changes."""
 
 Gid = Annotated[str, Meta(pattern=r"^gid://[A-Za-z0-9_-]+/[A-Za-z]+/[1-9][0-9]{0,18}$(?!\n)")]
+
+MAX_REFUNDS = 2
+"""The refunds of an order from which on it may have more than a page shows, and is read alone."""
 
 
 class NodeId(Struct):
@@ -189,7 +192,7 @@ def order_of(
 
 
 def refunded_lines(node: OrderNode) -> dict[int, list[RefundedLine]]:
-    """By line, what was refunded of it, as far as the node shows it."""
+    """The refunds of each line, by its id, as far as the node shows them."""
     refunded: dict[int, list[RefundedLine]] = {}
     for refund in sorted(node.refunds, key=lambda refund: gid_number(refund.id)):
         for line in _refunded(refund.refund_line_items):
@@ -206,7 +209,7 @@ async def _pages(steps: Steps, shop_id: int, gid: str) -> list[OrderNode]:
     pages: list[OrderNode] = []
     after, page_sizes = None, PAGE_SIZES
     while True:
-        order = (await ask(steps, shop_id, READ_ORDER, {"id": gid, "after": after, **page_sizes})).order
+        order = (await call_admin_api(steps, shop_id, READ_ORDER, {"id": gid, "after": after, **page_sizes})).order
         if order is None:
             return []
         if len(order.refunds) == page_sizes["refunds"]:
@@ -228,7 +231,8 @@ async def _refund_lines(steps: Steps, shop_id: int, refund: _RefundNode) -> list
         lines += _refunded(page)
         if not page.page_info.has_next_page:
             return lines
-        more = (await ask(steps, shop_id, READ_REFUND, {"id": refund.id, "after": page.page_info.end_cursor})).node
+        variables = {"id": refund.id, "after": page.page_info.end_cursor}
+        more = (await call_admin_api(steps, shop_id, READ_REFUND, variables)).node
         if more is None:
             raise PlatformUnreachable(f"{refund.id} is not shown any more.")
         refund = more
@@ -237,10 +241,6 @@ async def _refund_lines(steps: Steps, shop_id: int, refund: _RefundNode) -> list
 def gid_number(gid: str) -> int:
     """The number in a global id."""
     return int(gid.rpartition("/")[2])
-
-
-MAX_REFUNDS = 2
-"""An order with so many refunds may have more: it is read alone."""
 
 
 class PastOrders(NamedTuple):
@@ -297,7 +297,7 @@ async def read_past_orders(
 ) -> PastOrders:
     """A page of the orders that were placed between two moments. Raises as `read_order` does."""
     placed = f"created_at:>='{_query_time(since)}' AND created_at:<='{_query_time(until)}'"
-    answer = await ask(steps, shop_id, READ_PAST_ORDERS, {"placed": placed, "after": cursor or None})
+    answer = await call_admin_api(steps, shop_id, READ_PAST_ORDERS, {"placed": placed, "after": cursor or None})
     orders = [order for node in answer.orders.nodes if (order := await _order(steps, shop_id, node))]
     info = answer.orders.page_info
     return PastOrders(orders, (info.end_cursor or "") if info.has_next_page else "")

@@ -85,7 +85,7 @@ async def store_caught_up(tx: Tx, shop_id: int, until: datetime) -> None:
 async def find_units_by_variant(
     reader: Reader, shop_id: int, moments: Mapping[int, datetime], variants: Sequence[tuple[int, str]]
 ) -> dict[int, dict[str, dict[int, int]]]:
-    """By order and variant the pools that it drew on when the order was placed, with the units of each.
+    """The pools that variants drew on when orders were placed, with the units of each, by order and variant.
 
     moments     when each order was placed
     variants    each order with each of its variants

@@ -1,17 +1,17 @@
 """The inbox: deliveries of the platform are stored in batches, and then handled, each until it succeeds.
 
 If a process is killed or stalls, another process handles its deliveries (`kit/background/row_work.py`). A stored
-delivery is in one of these states:
+delivery has one of these statuses:
 
 * pending: it has not failed yet;
 * retrying: it has failed, and is tried again after a pause that grows with each attempt;
 * parked: it has failed `MAX_ATTEMPTS` times or cannot be read, and is not tried again by itself. An operator can retry
   it; it is also retried when its shop reconnects;
-* handled.
+* handled: it needs nothing more.
 """
 
 import asyncio
-from collections import Counter as Counted
+import collections
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeVar
@@ -24,7 +24,6 @@ from prometheus_client import Counter
 from holdfast.inventory.partner_webhooks import sql
 from holdfast.inventory.partner_webhooks.model import (
     CROSS_TENANT_TOPICS,
-    EVEN_UNINSTALLED,
     BatchHandler,
     Delivery,
     DueLater,
@@ -88,36 +87,11 @@ MAX_LISTED = 100
 MAX_WAITING = 20
 """The most waiting deliveries in an answer."""
 
-WEBHOOKS = Counter(
+DELIVERIES = Counter(
     "holdfast_webhooks", "Deliveries of the storefront platform, and what came of them.", ["topic", "how"]
 )
 
 log = structlog.get_logger()
-
-# Other nouns and the jobs use these two statements; they import only `inbox`.
-
-
-async def delete_unhandled(tx: Tx, shop_id: int) -> None:
-    """Delete the deliveries of a shop that has uninstalled the app, unless they are handled."""
-    await tx.run(
-        """
-        delete from webhooks where shop_id = %(shop_id)s and handled_at is null and topic <> all(%(even_uninstalled)s)
-        """,
-        {"shop_id": shop_id, "even_uninstalled": [*EVEN_UNINSTALLED]},
-    )
-
-
-async def forget(tx: Tx) -> int:
-    """Delete a batch of the deliveries that were handled 8 days ago. Returns how many."""
-    return await tx.value(
-        """
-        with old_webhook as (
-            select id from webhooks where handled_at < now() - interval '8 days'
-             order by handled_at limit 5000 for update skip locked),
-        deleted as (delete from webhooks using old_webhook where webhooks.id = old_webhook.id returning 1)
-        select count(*) from deleted
-        """
-    )
 
 
 class _HandlerSteps(Steps):
@@ -138,25 +112,25 @@ class _HandlerSteps(Steps):
 
 
 class Inbox:
-    """Receives deliveries that the platform signed, and answers when they are stored."""
+    """Stores deliveries that the platform signed. Those that arrive together are stored together."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._storing = Batcher[ReceivedDelivery, None](
-            RECEIVED_WEBHOOKS, "receive_webhooks", self._store, size=MAX_BATCH_SIZE
+            RECEIVED_WEBHOOKS, "receive_webhooks", self._store_batch, size=MAX_BATCH_SIZE
         )
 
-    async def take(self, received: ReceivedDelivery) -> None:
+    async def store(self, received: ReceivedDelivery) -> None:
         """Store a delivery, if its shop has the app and it is not stored already."""
         await self._storing.submit(received)
-        WEBHOOKS.labels(received.topic, "received").inc()
+        DELIVERIES.labels(received.topic, "received").inc()
 
-    async def _store(self, received: Sequence[ReceivedDelivery]) -> Sequence[None]:
-        async def store(tx: Tx) -> None:
+    async def _store_batch(self, received: Sequence[ReceivedDelivery]) -> Sequence[None]:
+        async def insert(tx: Tx) -> None:
             if await sql.insert(tx, received):
                 await tx.notify(sql.CHANNEL)
 
-        await self._database.transact(store)
+        await self._database.transact(insert)
         return [None] * len(received)
 
 
@@ -188,18 +162,21 @@ class WebhookWork(RowWork[DeliveryGroup]):
         super().__init__()
         self._database = database
         self._handlers = handlers
-        self._in_work = Counted[int]()  # by shop, when `busy_keys` was last called
+        self._in_work = collections.Counter[int]()  # by shop, when `busy_keys` was last called
         self._storing_results = Batcher[DeliveryResult, None](
             WEBHOOK_RESULTS, "settle_webhooks", self._store_results, size=MAX_BATCH_SIZE
         )
         # Changes of one shop wait for each other in the database, and would hold connections.
         self._slots = Slots(WEBHOOK_TRANSACTIONS, 1)
         for topic in handlers:
-            start_at_zero(WEBHOOKS, topic, "parked")
+            start_at_zero(DELIVERIES, topic, "parked")
 
     def busy_keys(self, rows: Sequence[DeliveryGroup]) -> Sequence[int]:
-        """The shops that have as many deliveries in work as allowed."""
-        self._in_work = Counted(group.shop_id for group in rows)
+        """The shops that have as many deliveries in work as allowed.
+
+        Also notes how many each shop has in work, for `lease`, which is called right after.
+        """
+        self._in_work = collections.Counter(group.shop_id for group in rows)
         return [shop_id for shop_id, count in self._in_work.items() if count >= MAX_CONCURRENT_OF_SHOP]
 
     async def lease(self, limit: int, excluded: Sequence[int], *, scan_all: bool) -> Sequence[DeliveryGroup]:
@@ -254,11 +231,17 @@ class WebhookWork(RowWork[DeliveryGroup]):
         leased, status = result.leased, "handled"
         topic = leased.delivery.topic
         if result.error is not None:
-            status = "parked" if result.pause is None else "deferred"
+            status = "parked" if result.pause is None else "retrying"
             log.warning(
-                f"a webhook is {status}", topic=topic, id=leased.id, attempts=leased.attempts, error=result.error
+                "a webhook is not handled",
+                status=status,
+                topic=topic,
+                id=leased.id,
+                attempts=leased.attempts,
+                error=result.error,
             )
-        WEBHOOKS.labels(topic, status).inc()
+        # A released label: dashboards know retries by it.
+        DELIVERIES.labels(topic, "deferred" if status == "retrying" else status).inc()
         await self._storing_results.submit(result)
 
     async def _handle_one(self, leased: LeasedDelivery) -> DeliveryResult:
@@ -324,3 +307,8 @@ async def retry_of_shop(tx: Tx, shop_id: int) -> None:
     """Retry all retrying and parked deliveries of a shop now: it has connected again."""
     await sql.retry_now(tx, None, shop_id)
     await tx.notify(sql.CHANNEL)
+
+
+async def delete_unhandled(tx: Tx, shop_id: int) -> None:
+    """Delete the deliveries of a shop that has uninstalled the app, unless they are handled."""
+    await sql.delete_unhandled(tx, shop_id)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
-from holdfast.inventory.partner_webhooks import inbox, routes
+from holdfast.inventory.partner_webhooks import routes, sql
 from holdfast.inventory.partner_webhooks.inbox import WebhookWork
 from holdfast.inventory.partner_webhooks.model import Handlers
 from holdfast.inventory.resources import Database
@@ -38,5 +38,5 @@ def partner_webhook_part(handlers: Handlers, context: type[C]) -> Part[C]:
     return Part(
         endpoints=endpoints,
         row_work=rows,
-        timed_tasks=(TimedTask("forget", Schedule.daily("04:13"), in_batches(inbox.forget)),),
+        timed_tasks=(TimedTask("forget", Schedule.daily("04:13"), in_batches(sql.forget_handled)),),
     )

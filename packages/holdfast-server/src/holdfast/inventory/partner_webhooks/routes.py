@@ -11,7 +11,7 @@ from collections.abc import Collection
 import msgspec
 import structlog
 
-from holdfast.inventory.partner_webhooks.inbox import WEBHOOKS, Inbox
+from holdfast.inventory.partner_webhooks.inbox import DELIVERIES, Inbox
 from holdfast.inventory.partner_webhooks.model import ReceivedDelivery
 from holdfast.inventory.partner_webhooks.payloads import stored_payload
 from holdfast.inventory.problems import INVALID_SIGNATURE, error_body
@@ -69,7 +69,7 @@ def routes(database: Database, limits: Limits, topics: Collection[str]) -> list[
     async def receive(caller: Caller, request: Request) -> Reply:
         length = request.headers.get(b"content-length", b"")
         if length.isdigit() and len(length) < 10 and MAX_BODY < int(length) <= MAX_BODY_BYTES:
-            async with large.of(caller.owner):
+            async with large.slot_of(caller.owner):
                 body = await read_body(request, max_bytes=MAX_BODY_BYTES)
         else:
             body = await read_body(request)
@@ -79,9 +79,9 @@ def routes(database: Database, limits: Limits, topics: Collection[str]) -> list[
             )
         topic = _text(request.headers, b"x-shopify-topic")
         if topic in topics:
-            await inbox.take(_received(request.headers, topic, body))
+            await inbox.store(_received(request.headers, topic, body))
         else:
-            WEBHOOKS.labels(topic if topic in COMPLIANCE else "others", "not needed").inc()
+            DELIVERIES.labels(topic if topic in COMPLIANCE else "others", "not needed").inc()
         return Reply(200)
 
     handler = Handler(Access("receive_webhook"), limits, receive, envelope(error_body), methods=("POST",))
@@ -98,7 +98,7 @@ def _received(headers: Headers, topic: str, body: bytes) -> ReceivedDelivery:
     except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
         # Not stored, because it may have data of customers. The platform sends it again for four hours.
         log.error("a webhook cannot be read", topic=topic, webhook_id=webhook_id, error=str(error))
-        WEBHOOKS.labels(topic, "unreadable").inc()
+        DELIVERIES.labels(topic, "unreadable").inc()
         raise BAD_REQUEST("The body is not one of its topic.") from error
     event_id = _text(headers, b"x-shopify-event-id")
     return ReceivedDelivery(

@@ -19,6 +19,14 @@ from holdfast.kit.background.leases import LEASE_SECONDS
 CHANNEL = "webhooks"
 """The channel on which deliveries are announced."""
 
+SELECT_LEASED: LiteralString = """
+    select id, attempts, lease_id, shop_id, topic, webhook_id, event_id, triggered_at, payload, received_at
+      from leased_webhooks order by id
+"""
+
+RETRYING_OR_PARKED: LiteralString = "handled_at is null and (due_at is null or error is not null and lease_id is null)"
+"""The condition on retrying and parked deliveries."""
+
 
 class LeasedDelivery(Struct, frozen=True):
     """A delivery that this process has leased."""
@@ -69,12 +77,6 @@ async def insert(tx: Tx, received: Sequence[ReceivedDelivery]) -> int:
             "even_uninstalled": [*EVEN_UNINSTALLED],
         },
     )
-
-
-SELECT_LEASED: LiteralString = """
-    select id, attempts, lease_id, shop_id, topic, webhook_id, event_id, triggered_at, payload, received_at
-      from leased_webhooks order by id
-"""
 
 
 async def lease_due(
@@ -184,10 +186,6 @@ async def seconds_until_due(reader: Reader, excluded_shops: Sequence[int] = ()) 
     )
 
 
-RETRYING_OR_PARKED: LiteralString = "handled_at is null and (due_at is null or error is not null and lease_id is null)"
-"""The condition on retrying and parked deliveries."""
-
-
 async def list_retrying_and_parked(reader: Reader, limit: int) -> list[FailedDelivery]:
     """The retrying and parked deliveries, the newest first."""
     return await reader.rows(
@@ -233,4 +231,27 @@ async def retry_now(tx: Tx, id: int | None, shop_id: int | None = None) -> int:
         select count(*) from retried
         """,
         {"id": id, "shop_id": shop_id},
+    )
+
+
+async def delete_unhandled(tx: Tx, shop_id: int) -> None:
+    """Delete the deliveries of a shop that are not handled, except those that a shop without the app may have."""
+    await tx.run(
+        """
+        delete from webhooks where shop_id = %(shop_id)s and handled_at is null and topic <> all(%(even_uninstalled)s)
+        """,
+        {"shop_id": shop_id, "even_uninstalled": [*EVEN_UNINSTALLED]},
+    )
+
+
+async def forget_handled(tx: Tx) -> int:
+    """Delete a batch of the deliveries that were handled 8 days ago. Returns how many."""
+    return await tx.value(
+        """
+        with old_webhook as (
+            select id from webhooks where handled_at < now() - interval '8 days'
+             order by handled_at limit 5000 for update skip locked),
+        deleted as (delete from webhooks using old_webhook where webhooks.id = old_webhook.id returning 1)
+        select count(*) from deleted
+        """
     )

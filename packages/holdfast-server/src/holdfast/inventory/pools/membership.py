@@ -21,6 +21,20 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import INSUFFICIENT_SCOPE, invalid
 from holdfast.kit.running.operation import Batch, Call
 
+BEST_FIT = SearchedTable("variants", "searched", "length(title), gid")
+AT_PLATFORM = SearchedTable("catalog_variants", "searched", "product_title, title, gid")
+
+LINKED_CONDITION: LiteralString = """
+    and exists (select from variants where variants.shop_id = %(shop_id)s and variants.gid = catalog_variants.gid)
+"""
+"""SQL condition: a variant of the platform is linked, or was."""
+
+SEARCHED_TABLES: Sequence[tuple[SearchedTable, LiteralString]] = ((BEST_FIT, ""), (AT_PLATFORM, LINKED_CONDITION))
+"""The tables in which variants are searched, each with its condition."""
+
+MAX_VARIANTS = 50
+"""The most variants in one answer."""
+
 
 def require_stock_scope(caller: Caller) -> None:
     """Raises `insufficient_scope` for a caller who may configure pools, but not change their stock."""
@@ -36,7 +50,7 @@ async def add_stock(
     """Add a quantity to a pool, as an entry of its ledger. The shop is locked."""
 
     def draft(stock: Stock, _: Write) -> Draft:
-        return Draft([Posting(stock.pool(pool_id).id, kind, quantity)])
+        return Draft([Posting(stock.require_pool(pool_id).id, kind, quantity)])
 
     batch = Batch(caller.tenant, [Call(caller, Write(reason=reason))])
     only_answer(await apply_and_store(tx, batch, source, lambda _: TouchedRows([pool_id]), draft))
@@ -71,21 +85,6 @@ async def platform_quantity(reader: Reader, shop_id: int, pool_id: int, members:
             raise invalid({"initial": [f"cannot be sum_from_platform: what the platform has of {gid} is not known"]})
         total += 0 if is_member else units * platform_units
     return total
-
-
-BEST_FIT = SearchedTable("variants", "searched", "length(title), gid")
-AT_PLATFORM = SearchedTable("catalog_variants", "searched", "product_title, title, gid")
-
-LINKED_CONDITION: LiteralString = """
-    and exists (select from variants where variants.shop_id = %(shop_id)s and variants.gid = catalog_variants.gid)
-"""
-"""SQL condition: a variant of the platform is linked, or was."""
-
-SEARCHED_TABLES: Sequence[tuple[SearchedTable, LiteralString]] = ((BEST_FIT, ""), (AT_PLATFORM, LINKED_CONDITION))
-"""The tables in which variants are searched, each with its condition."""
-
-MAX_VARIANTS = 50
-"""The most variants in one answer."""
 
 
 class PoolMemberRow(NamedTuple):

@@ -161,6 +161,20 @@ class FindVariant(Command):
         return None if count == 1 else "name one of gid, sku and text"
 
 
+class FindSourcePools(Command):
+    """Find the pools that variants draw on."""
+
+    gids: Annotated[list[str], Meta(max_length=200)]
+
+
+class SourcePool(NamedTuple):
+    """A pool that a variant draws on. `units_per_sale`: what one sale of the variant takes of it."""
+
+    id: int
+    name: str
+    units_per_sale: int
+
+
 class Pool(Struct):
     """A pool: one physical stock."""
 

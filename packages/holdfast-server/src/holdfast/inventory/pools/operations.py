@@ -1,6 +1,8 @@
 """Operations on pools and their members. Operations on quantities are in `stock`."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -12,6 +14,7 @@ from holdfast.inventory.pools.model import (
     ChangePool,
     CreatePool,
     EffectiveChange,
+    FindSourcePools,
     FindVariant,
     GetPool,
     LinkVariants,
@@ -25,6 +28,7 @@ from holdfast.inventory.pools.model import (
     PoolWithMembers,
     RestorePool,
     ResumePool,
+    SourcePool,
     UnlinkVariants,
     UpdateMember,
     UpdatePool,
@@ -32,8 +36,7 @@ from holdfast.inventory.pools.model import (
 )
 from holdfast.inventory.problems import NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE, STALE, no_pool
 from holdfast.inventory.resources import Reader, Tx
-from holdfast.inventory.stock.remembered_stock import lock_shop
-from holdfast.inventory.stock.stock_changes import STOCK_CHANNEL, increase_version
+from holdfast.inventory.stock.shop_versions import STOCK_CHANNEL, increase_version, lock_shop
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Repeatable, sent_fields
 from holdfast.kit.contract.problems import (
@@ -46,6 +49,9 @@ from holdfast.kit.contract.problems import (
     refuses,
 )
 from holdfast.kit.running.operation import Batch
+
+MAX_POOLS_PER_VARIANT = 50
+"""The most pools that one variant may draw on: a bound for what one change reads."""
 
 
 async def find_by_id(reader: Reader, shop_id: int, ids: Collection[int]) -> dict[int, Pool]:
@@ -106,9 +112,6 @@ async def save(tx: Tx, shop_id: int, version: int, pools: Sequence[Mapping[str, 
 find_links = membership.find_links
 list_members = membership.list_members
 
-MAX_POOLS_PER_VARIANT = 50
-"""The most pools that one variant may draw on: a bound for what one change reads."""
-
 
 @refuses(VALIDATION_FAILED)
 async def list(reader: Reader, caller: Caller, command: ListPools) -> PoolList:
@@ -116,6 +119,26 @@ async def list(reader: Reader, caller: Caller, command: ListPools) -> PoolList:
     rows = await sql.list_pools(reader, caller.tenant, command)
     pools, cursor = cursor_page(rows, command, lambda pool: pool.id)
     return PoolList(pools, cursor)
+
+
+async def find_source_pools(
+    reader: Reader, caller: Caller, command: FindSourcePools
+) -> Mapping[str, Sequence[SourcePool]]:
+    """The pools that variants draw on, by the ids of the variants."""
+    rows = await reader.tuples(
+        """
+        select variant_gid, pool.id, pool.name, units_per_sale
+          from members
+         cross join lateral (select id, name from pools
+                              where shop_id = %(shop_id)s and id = members.pool_id limit 1) as pool
+         where members.shop_id = %(shop_id)s and variant_gid = any(%(gids)s)
+         order by variant_gid, pool.id
+        """,
+        {"shop_id": caller.tenant, "gids": command.gids},
+    )
+    return {
+        gid: [SourcePool(*pool) for _, *pool in rows_of_gid] for gid, rows_of_gid in groupby(rows, key=itemgetter(0))
+    }
 
 
 @refuses(NOT_FOUND)

@@ -106,7 +106,7 @@ async def advance(steps: Steps, task: ReplayTask) -> None:
     except (PlatformUnreachable, PlatformRefusal) as error:
         await _store_error(steps, task, str(error))
         raise
-    await steps.transact(partial(_go_on, task=task))
+    await steps.transact(partial(_enqueue_next_step, task=task))
 
 
 async def _advance_by_page(steps: Steps, task: ReplayTask, running: RunningReplay) -> bool:
@@ -162,7 +162,7 @@ async def _finish(tx: Tx, *, task: ReplayTask, result: ReplayResult) -> None:
     await announce_sync_status(tx, task.shop_id)
 
 
-async def _go_on(tx: Tx, *, task: ReplayTask) -> None:
+async def _enqueue_next_step(tx: Tx, *, task: ReplayTask) -> None:
     await tx.enqueue(REPLAY, task, tenant=task.shop_id)
 
 

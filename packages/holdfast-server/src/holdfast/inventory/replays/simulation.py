@@ -32,7 +32,7 @@ from holdfast.inventory.catalog.pool_suggestions import SuggestedMember, first_s
 from holdfast.inventory.orders.model import Order, OrderedLine, order_effect
 from holdfast.inventory.problems import NOT_ENOUGH_STOCK
 from holdfast.inventory.replays.model import Oversell, PackResult, PastOrder, PoolResult, ReplayedPool
-from holdfast.inventory.stock.ledger_rules import ChangeCause, Posting, Stock, StockPool
+from holdfast.inventory.stock.ledger_rules import ChangeCause, Posting, Stock, simulated_stock
 from holdfast.kit.contract.problems import Problem
 
 MIN_PACE_DAYS = 3
@@ -79,9 +79,9 @@ def replay(pool: ReplayedPool, orders: Sequence[PastOrder], since: dt.datetime, 
         gid: member.variant.available + sold[gid] for gid, member in members.items() if member.variant.tracked
     }
     units_at_start = _units_at_start(pool.members, levels_at_start, sold)
-    pool_stock = _pool_stock(units_at_start, pool.members)
+    pool_stock = _stock_of_pool(units_at_start, pool.members)
     replayed = _replay_orders(
-        orders, members, levels_at_start, _pool_stock(units_at_start, pool.members), pool_stock, since
+        orders, members, levels_at_start, _stock_of_pool(units_at_start, pool.members), pool_stock, since
     )
     extra_sales = _sell_extra(pool_stock, members, replayed, since, until)
     return PoolResult(
@@ -138,21 +138,9 @@ def _units_at_start(
     return first_stock(members_at_start).quantity + uncounted
 
 
-def _pool_stock(on_hand: int, members: Sequence[SuggestedMember]) -> Stock:
+def _stock_of_pool(on_hand: int, members: Sequence[SuggestedMember]) -> Stock:
     """The stock of the suggested pool."""
-    return _stock({POOL: (on_hand, {member.variant.gid: member.units_per_sale for member in members})})
-
-
-def _stock(pools: Mapping[int, tuple[int, dict[str, int]]]) -> Stock:
-    return Stock(
-        0,
-        0,
-        dt.datetime.min,
-        [
-            StockPool(id, "", "", on_hand, 0, 0, None, False, "active", 0, 0, members)
-            for id, (on_hand, members) in pools.items()
-        ],
-    )
+    return simulated_stock({POOL: (on_hand, {member.variant.gid: member.units_per_sale for member in members})})
 
 
 def _replay_orders(
@@ -165,7 +153,7 @@ def _replay_orders(
 ) -> ReplayedOrders:
     """Run orders through the shop, the goods and the pool."""
     ids = {gid: id for id, gid in enumerate(levels_at_start, start=1)}
-    shop_stock = _stock({id: (levels_at_start[gid], {gid: 1}) for gid, id in ids.items()})
+    shop_stock = simulated_stock({id: (levels_at_start[gid], {gid: 1}) for gid, id in ids.items()})
     units_in_shop = {gid: {id: 1} for gid, id in ids.items()}
     units_in_pool = {gid: {POOL: member.units_per_sale} for gid, member in members.items()}
     oversells: list[Oversell] = []

@@ -27,12 +27,29 @@ from holdfast.inventory.shopify.platform_client import (
 )
 from holdfast.kit.contract.bounds import cache_bound
 
+T = TypeVar("T")
+
 DEFAULT_MAX_POINTS = 1_000.0
 DEFAULT_RATE = 50.0
 """The points and the rate per second of a shop before its first answer: less than any plan gives."""
 
 MIN_WAIT_SECONDS = 0.05
 """The least seconds to wait after the platform has throttled a call."""
+
+
+MAX_ATTEMPTS = 6
+"""The most attempts for a call that the platform throttles."""
+
+MAX_WAIT_SECONDS = 60.0
+"""The most seconds that a call waits for its points."""
+
+MAX_CACHED_SHOPS = 10_000
+"""The most shops whose points are cached."""
+
+PASSING_CODES = frozenset({"INTERNAL_SERVER_ERROR", "TIMEOUT", "SERVICE_UNAVAILABLE"})
+"""Codes of the platform's own faults: the same call may succeed later."""
+
+CALLS = Counter("holdfast_platform_calls", "Calls of the storefront platform's Admin API.", ["query", "how"])
 
 
 class PointBucket:
@@ -81,23 +98,6 @@ class PointBucket:
     def _flow(self, now: float) -> None:
         self._points = min(self._maximum, self._points + (now - self._at) * self._rate)
         self._at = now
-
-
-T = TypeVar("T")
-
-MAX_ATTEMPTS = 6
-"""The most attempts for a call that the platform throttles."""
-
-MAX_WAIT_SECONDS = 60.0
-"""The most seconds that a call waits for its points."""
-
-MAX_CACHED_SHOPS = 10_000
-"""The most shops whose points are cached."""
-
-PASSING_CODES = frozenset({"INTERNAL_SERVER_ERROR", "TIMEOUT", "SERVICE_UNAVAILABLE"})
-"""Codes of the platform's own faults: the same call may succeed later."""
-
-CALLS = Counter("holdfast_platform_calls", "Calls of the storefront platform's Admin API.", ["query", "how"])
 
 
 @dataclass(frozen=True)
@@ -167,17 +167,17 @@ class AdminApi:
         self._path = f"/admin/api/{platform.version}/graphql.json"
         self._buckets: LRUCache[str, PointBucket] = LRUCache(MAX_CACHED_SHOPS)
 
-    async def ask(self, shop: str, token: str, query: Query[T], variables: Mapping[str, Any] | None = None) -> T:
-        """The platform's answer to a query."""
+    async def call(self, shop: str, token: str, query: Query[T], variables: Mapping[str, Any] | None = None) -> T:
+        """The platform's answer to a query or mutation."""
         try:
-            answer = await self._ask_with_retries(shop, token, query, variables or {})
+            answer = await self._call_with_retries(shop, token, query, variables or {})
         except (PlatformUnreachable, PlatformRefusal) as error:
             CALLS.labels(query.name, "unreachable" if isinstance(error, PlatformUnreachable) else "refused").inc()
             raise
         CALLS.labels(query.name, "done").inc()
         return answer
 
-    async def _ask_with_retries(self, shop: str, token: str, query: Query[T], variables: Mapping[str, Any]) -> T:
+    async def _call_with_retries(self, shop: str, token: str, query: Query[T], variables: Mapping[str, Any]) -> T:
         bucket = self._buckets.get(shop)
         if bucket is None:
             bucket = self._buckets[shop] = PointBucket(time.monotonic())

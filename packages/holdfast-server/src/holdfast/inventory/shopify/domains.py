@@ -8,17 +8,16 @@ DOMAIN = r"[a-z0-9][a-z0-9-]{0,59}\.myshopify\.com"
 
 _DOMAIN = re.compile(DOMAIN)
 
-
-def is_domain(text: str) -> bool:
-    """Whether a text is the domain of a shop, in lower case."""
-    return _DOMAIN.fullmatch(text) is not None
-
-
 REQUIRED = ("read_products", "write_inventory", "read_orders", "read_locations")
 """The scopes that the service needs."""
 
 CART_CHECK = "write_products"
 """The optional scope of the cart check: metafields of variants are written with the scope of products."""
+
+
+def is_domain(text: str) -> bool:
+    """Whether a text is the domain of a shop, in lower case."""
+    return _DOMAIN.fullmatch(text) is not None
 
 
 def missing_scopes(granted: Collection[str]) -> list[str]:

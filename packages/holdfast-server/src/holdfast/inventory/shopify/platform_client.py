@@ -29,6 +29,14 @@ PLATFORM_CALLS = bound_without_strangers(
 MAX_RETRY_AFTER_SECONDS = 300.0
 """The longest wait that the platform may ask for."""
 
+MAX_CHARACTERS = 300
+"""The most characters of a text that are kept."""
+
+_UNSTORABLE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
+
+_ESCAPE = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.", re.DOTALL)
+"""An escape of JSON; the two halves of one character are one."""
+
 
 class PlatformUnreachable(Exception):
     """The platform did not answer, or not with an answer to this call. It may have acted.
@@ -150,15 +158,6 @@ def failure_of(answer: PlatformAnswer) -> PlatformUnreachable | None:
     if answer.status == 408 or answer.status >= 500:
         return PlatformUnreachable(f"The platform answered with status {answer.status}.", answer.retry_after)
     return None
-
-
-MAX_CHARACTERS = 300
-"""The most characters of a text that are kept."""
-
-_UNSTORABLE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
-
-_ESCAPE = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.", re.DOTALL)
-"""An escape of JSON; the two halves of one character are one."""
 
 
 def storable_json(content: bytes) -> bytes:

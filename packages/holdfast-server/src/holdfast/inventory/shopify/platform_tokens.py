@@ -27,13 +27,27 @@ from holdfast.inventory.shopify.platform_client import (
     failure_of,
 )
 
-LEEWAY = 10
+LEEWAY_SECONDS = 10
 """Seconds by which the platform's clock and ours may differ."""
 
 MAX_CHARACTERS = 4_096
 """The most characters of a token."""
 
 _SHAPE = re.compile(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]{43})")
+
+PATH = "/admin/oauth/access_token"
+EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
+ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token"  # noqa: S105 - a name
+OFFLINE = "urn:shopify:params:oauth:token-type:offline-access-token"
+
+SHOP_GONE = "shop_gone"
+"""The service's own code of a refusal: there is no shop at this address any more."""
+
+NO_APP = frozenset({"app_not_installed", "invalid_grant", SHOP_GONE})
+"""Codes of refusals of a shop that gives this app no access. Others may come from a mistake in the settings."""
+
+OTHER_ORGANIZATION = "shop_not_permitted"
+"""The code of a refusal because the app is of another organization than the shop."""
 
 
 class InvalidSessionToken(Exception):
@@ -85,9 +99,9 @@ def verify_session_token(token: str, client_id: str, secrets: Sequence[bytes], n
         raise InvalidSessionToken("The token is not signed by the storefront platform.")
     if not client_id or claims.aud != client_id:
         raise InvalidSessionToken("The token is for another app.")
-    if now >= claims.exp + LEEWAY:
+    if now >= claims.exp + LEEWAY_SECONDS:
         raise InvalidSessionToken("The token has expired.")
-    if now < claims.nbf - LEEWAY:
+    if now < claims.nbf - LEEWAY_SECONDS:
         raise InvalidSessionToken("The token is not valid yet.")
     shop = _host(claims.dest)
     if shop != _host(claims.iss) or not is_domain(shop):
@@ -117,21 +131,6 @@ def _decoded(text: str) -> bytes:
 
 def _encoded(content: bytes) -> str:
     return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
-
-
-PATH = "/admin/oauth/access_token"
-EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
-ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token"  # noqa: S105 - a name
-OFFLINE = "urn:shopify:params:oauth:token-type:offline-access-token"
-
-SHOP_GONE = "shop_gone"
-"""The service's own code of a refusal: there is no shop at this address any more."""
-
-NO_APP = frozenset({"app_not_installed", "invalid_grant", SHOP_GONE})
-"""Codes of refusals of a shop that gives this app no access. Others may come from a mistake in the settings."""
-
-OTHER_ORGANIZATION = "shop_not_permitted"
-"""The code of a refusal because the app is of another organization than the shop."""
 
 
 class GrantedTokens(Struct):

@@ -43,6 +43,18 @@ QUERY_SHAPES = {
 PROXY_PARAMETER = "path_prefix="
 """A parameter of every message of the app proxy, and of no message of this kind."""
 
+PROXY_SHAPES = {
+    "logged_in_customer_id": re.compile(r"[0-9]{0,20}"),  # empty when no customer is logged in
+    "path_prefix": re.compile(r"/(?:a|apps|community|tools)/[A-Za-z0-9_-]{1,30}"),
+    "shop": re.compile(DOMAIN),
+    "signature": re.compile(r"[0-9a-f]{64}"),
+    "timestamp": re.compile(r"[0-9]{10}"),
+}
+"""The parameters of every message of the app proxy."""
+
+MAX_PROXY_PARAMETERS = 100
+"""The most parameters that a message of the app proxy may have."""
+
 
 def query_message(parameters: Mapping[str, str]) -> str:
     """The signed message of decoded parameters: `name=value`, sorted, joined by `&`."""
@@ -102,16 +114,6 @@ def sign_webhook(body: bytes, secret: bytes) -> bytes:
     """The signature of a body, as in the header `X-Shopify-Hmac-Sha256`."""
     return base64.b64encode(hmac.digest(secret, body, "sha256"))
 
-
-PROXY_SHAPES = {
-    "logged_in_customer_id": re.compile(r"[0-9]{0,20}"),  # empty when no customer is logged in
-    "path_prefix": re.compile(r"/(?:a|apps|community|tools)/[A-Za-z0-9_-]{1,30}"),
-    "shop": re.compile(DOMAIN),
-    "signature": re.compile(r"[0-9a-f]{64}"),
-    "timestamp": re.compile(r"[0-9]{10}"),
-}
-
-MAX_PROXY_PARAMETERS = 100
 
 Pairs = Sequence[tuple[str, str]]
 

@@ -15,6 +15,14 @@ from holdfast.kit.security import api_keys
 SHOP_LIMITS = LimitOperations("shop_id", "''")
 """The operations on the daily limit of the key of a shop. No transaction of a shop can read keys."""
 
+ENDED_SHOPS = "ended_shops"
+"""The channel on which the end of a shop is announced, so that processes drop what they cache of it. The payload is the
+id of the shop and its domain.
+"""
+
+SYNC_STATUS_CHANNEL = "sync_status"
+"""The channel of changes of `get_sync_status`; the payload is the id of the shop."""
+
 
 async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
     """The callers by hash, for hashes of an active key, or of an agent registered with one."""
@@ -48,12 +56,6 @@ async def find_active(reader: Reader, domain: str) -> Shop | None:
         """,
         {"domain": domain},
     )
-
-
-ENDED_SHOPS = "ended_shops"
-"""The channel on which the end of a shop is announced, so that processes drop what they cache of it. The payload is the
-id of the shop and its domain.
-"""
 
 
 async def add(tx: Tx, domain: str) -> tuple[Shop, str]:
@@ -138,10 +140,6 @@ async def _mint(tx: Tx, shop_id: int, scopes: Sequence[str]) -> str:
     id = await insert_key(tx, shop_id, api_keys.digest(key), tx.resources.secret.seal(key), scopes)
     await move_limit(tx, shop_id, id)
     return key
-
-
-SYNC_STATUS_CHANNEL = "sync_status"
-"""The channel of changes of `get_sync_status`; the payload is the id of the shop."""
 
 
 async def announce_sync_status(tx: Tx, shop_id: int) -> None:

@@ -10,14 +10,13 @@ from holdfast.inventory.stock.model import Delta, ExpectedVersion, PoolId, Varia
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import INSUFFICIENT_SCOPE
 
+MAX_ROWS = 2_000
+
 
 def require_scope(caller: Caller, scope_of_tool: str, scope: str) -> None:
     """Raise `insufficient_scope` if the caller lacks a scope."""
     if not caller.has(scope):
         raise INSUFFICIENT_SCOPE(f"This needs the scope {scope} too.", scope=f"{scope_of_tool} {scope}")
-
-
-MAX_ROWS = 2_000
 
 
 class ExportCsv(CursorPage, kw_only=True):

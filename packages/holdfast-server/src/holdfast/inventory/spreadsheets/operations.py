@@ -33,14 +33,9 @@ from holdfast.inventory.spreadsheets.model import (
 from holdfast.inventory.stock import operations as stock
 from holdfast.inventory.stock.ledger_rules import Posting, Stock
 from holdfast.inventory.stock.model import Entry, GetStockHistory, Write
-from holdfast.inventory.stock.remembered_stock import TouchedRows, lock_shop
-from holdfast.inventory.stock.stock_changes import (
-    STOCK_CHANNEL,
-    Draft,
-    apply_and_store,
-    increase_version,
-    present_version,
-)
+from holdfast.inventory.stock.remembered_stock import TouchedRows
+from holdfast.inventory.stock.shop_versions import STOCK_CHANNEL, increase_version, lock_shop, present_version
+from holdfast.inventory.stock.stock_changes import Draft, apply_and_store
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import Message, message
 from holdfast.kit.contract.problems import (
@@ -52,6 +47,16 @@ from holdfast.kit.contract.problems import (
     refuses,
 )
 from holdfast.kit.running.operation import Batch, Call
+
+T = TypeVar("T")
+
+MAX_REPORTED_ROWS = 200
+"""The most rows that an answer or a refusal reports."""
+
+POOL_COLUMNS = ("name", "unit", "quantity", "buffer", "low_stock_at", "version", "pool_id")
+MEMBER_COLUMNS = ("pool", "variant_gid", "units_per_sale", "sku", "title", "pool_id")
+HISTORY_COLUMNS = (*Entry.__struct_fields__, "pool", "skus", "titles")
+"""The columns of each kind of file."""
 
 
 class KnownPools(NamedTuple):
@@ -84,12 +89,6 @@ async def find_pools(reader: Reader, shop_id: int, rows: Sequence[tuple[str, int
     by_name = await pools.find_by_name(reader, shop_id, [name for name, _ in rows])
     by_id = await pools.find_by_id(reader, shop_id, {id for _, id in rows if id})
     return KnownPools(by_name, {id: pool for id, pool in by_id.items() if pool.status != "archived"})
-
-
-T = TypeVar("T")
-
-MAX_REPORTED_ROWS = 200
-"""The most rows that an answer or a refusal reports."""
 
 
 async def apply(
@@ -158,7 +157,7 @@ async def load_pools(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     if refused:
         raise nothing_imported(refused)
     results = [result for result in report if isinstance(result, Row)]
-    changed = [row for (_, row), done in zip(rows, results, strict=True) if done.outcome != "unchanged"]
+    changed = [row for (_, row), result in zip(rows, results, strict=True) if result.outcome != "unchanged"]
 
     async def save(version: int) -> None:
         fields = [
@@ -236,7 +235,7 @@ async def _count(tx: Tx, caller: Caller, command: ImportCsv, counts: Mapping[int
     """Write the quantities of pools, all in one change."""
 
     def draft(present: Stock, _: Write) -> Draft:
-        before = {id: 0 if command.mode == "adjust" else present.pool(id).on_hand for id in counts}
+        before = {id: 0 if command.mode == "adjust" else present.require_pool(id).on_hand for id in counts}
         return Draft([Posting(id, "import", quantity - before[id]) for id, quantity in counts.items()])
 
     batch = Batch(caller.tenant, [Call(caller, Write(reason=command.reason))])
@@ -270,7 +269,7 @@ async def load_members(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
         _member_result(line, row, member, linked.get((pool_id, member.variant_gid)))
         for (line, row), (pool_id, member) in zip(linked_rows, links, strict=True)
     ]
-    changed = [link for link, done in zip(links, report, strict=True) if done.outcome != "unchanged"]
+    changed = [link for link, result in zip(links, report, strict=True) if result.outcome != "unchanged"]
     return await apply(
         tx, caller, command, report, lambda version: pools.link_many(tx, caller.tenant, version, changed)
     )
@@ -323,29 +322,24 @@ def _member_result(line: int, row: MemberRow, member: MemberFields, present: Mem
     return Row(line, "updated" if changes else "unchanged", name, changes)
 
 
-POOLS = ("name", "unit", "quantity", "buffer", "low_stock_at", "version", "pool_id")
-MEMBERS = ("pool", "variant_gid", "units_per_sale", "sku", "title", "pool_id")
-HISTORY = (*Entry.__struct_fields__, "pool", "skus", "titles")
-
-
 @refuses(INSUFFICIENT_SCOPE, VALIDATION_FAILED)
 async def export(reader: Reader, caller: Caller, command: ExportCsv) -> Exported:
     """Read pools, their variants or the history as CSV."""
     if command.kind == "history":
         require_scope(caller, "read_pools", "read_inventory")
         page = await stock.history(reader, caller, GetStockHistory(limit=command.limit, cursor=command.cursor))
-        return _exported(command, HISTORY, await _history_rows(reader, caller, page.entries), page.next_cursor)
+        return _exported(command, HISTORY_COLUMNS, await _history_rows(reader, caller, page.entries), page.next_cursor)
     if command.kind == "members":
         after = command.after(tuple[int, str]) or (0, "")
         member_rows = await pools.list_members(reader, caller.tenant, after, command.limit + 1)
         members, cursor = cursor_page(member_rows, command, lambda row: (row.pool_id, row.variant_gid))
-        return _exported(command, MEMBERS, [(*row[1:], row.pool_id) for row in members], cursor)
+        return _exported(command, MEMBER_COLUMNS, [(*row[1:], row.pool_id) for row in members], cursor)
     pool_page = await pools.list(reader, caller, ListPools(limit=command.limit, cursor=command.cursor))
     rows = [
         (pool.name, pool.unit, pool.on_hand, pool.buffer, pool.low_stock_at, pool.version, pool.id)
         for pool in pool_page.pools
     ]
-    return _exported(command, POOLS, rows, pool_page.next_cursor)
+    return _exported(command, POOL_COLUMNS, rows, pool_page.next_cursor)
 
 
 @refuses(INSUFFICIENT_SCOPE, VALIDATION_FAILED, NOT_ENOUGH_STOCK, DAILY_LIMIT_REACHED)

@@ -40,6 +40,11 @@ DIGITS = re.compile(r"[+-]?[0-9]+")
 MAX_DIGITS = 40
 """The most characters of a cell whose number is named in a refusal."""
 
+R = TypeVar("R", bound=msgspec.Struct)
+
+SEPARATOR_LINE = re.compile(r'\A"?sep=([,;|\t])"?[,;|\t]*(?:\r\n|\r|\n|\Z)', re.IGNORECASE)
+"""The line that tells Excel the separator. A program that takes it for a row may add empty cells to it."""
+
 
 def whole_number(cell: str) -> int | str:
     """The number of a cell; the cell itself if it is no number at all.
@@ -100,9 +105,6 @@ def _only_reading(cell: str, number: int) -> Message:
     return message("write %(number)s, not %(value)s", number=f"{number}", value=cell)
 
 
-R = TypeVar("R", bound=msgspec.Struct)
-
-
 class RowMismatch(Exception):
     """A row does not fit."""
 
@@ -156,10 +158,6 @@ def read_rows(text: str, kind: type[R]) -> tuple[list[tuple[int, R]], list[RowRe
         wrong = message("is not CSV at line %(line)s: %(why)s", line=line, why=_csv_error(error))
         raise invalid({"text": [wrong]}) from error
     return good, refused
-
-
-SEPARATOR_LINE = re.compile(r'\A"?sep=([,;|\t])"?[,;|\t]*(?:\r\n|\r|\n|\Z)', re.IGNORECASE)
-"""The line that tells Excel the separator. A program that takes it for a row may add empty cells to it."""
 
 
 def _separator(text: str) -> str:

@@ -21,7 +21,7 @@ MAX_POOL_QUANTITY = 10**15
 """The most units that a pool can hold or lack: far below the limit of bigint, and exact in every JSON reader."""
 
 
-class StockPool(Struct):
+class LedgerPool(Struct):
     """The row of a pool, with the variants that draw on it and their units per sale."""
 
     id: int
@@ -88,18 +88,18 @@ class Stock:
         version: int,
         entry_count: int,
         now: datetime,
-        pools: Iterable[StockPool],
+        pools: Iterable[LedgerPool],
         holds: Iterable[StoredHold] = (),
     ) -> None:
         self.version = version
         self.entry_count = entry_count
         self.now = now
-        self.pools: dict[int, StockPool] = {}
-        self._pools_by_variant: dict[str, list[tuple[StockPool, int]]] = {}
+        self.pools: dict[int, LedgerPool] = {}
+        self._pools_by_variant: dict[str, list[tuple[LedgerPool, int]]] = {}
         self.add_pools(pools)
         self.set_holds(holds)
 
-    def add_pools(self, pools: Iterable[StockPool]) -> None:
+    def add_pools(self, pools: Iterable[LedgerPool]) -> None:
         """Add the pools that it does not have yet. They were read at the version of the stock."""
         for pool in pools:
             if pool.id not in self.pools:
@@ -110,7 +110,9 @@ class Stock:
     def set_holds(self, holds: Iterable[StoredHold]) -> None:
         self._holds: Mapping[int, StoredHold] = {hold.id: hold for hold in holds}
 
-    def pool(self, id: int, *, expected_version: int | None = None, expected_quantity: int | None = None) -> StockPool:
+    def require_pool(
+        self, id: int, *, expected_version: int | None = None, expected_quantity: int | None = None
+    ) -> LedgerPool:
         """A pool that may be changed, active or paused.
 
         Raises `not_found`, `pool_not_active` if it is archived, and `stale` if it is not as expected.
@@ -131,23 +133,23 @@ class Stock:
                 )
         return pool
 
-    def pools_of_variant(self, variant_gid: str) -> Sequence[tuple[StockPool, int]]:
+    def pools_of_variant(self, variant_gid: str) -> Sequence[tuple[LedgerPool, int]]:
         """The pools a variant draws on, each with the units that one sale takes."""
         return self._pools_by_variant.get(variant_gid, [])
 
-    def require_pools(self, pool_id: int | None, variant_gid: str | None) -> Sequence[tuple[StockPool, int]]:
+    def require_pools(self, pool_id: int | None, variant_gid: str | None) -> Sequence[tuple[LedgerPool, int]]:
         """The pool of the id, or the pools that the variant draws on, each with the units that one sale takes.
 
         Raises `not_found`, and `pool_not_active` if one is archived.
         """
         if pool_id is not None:
-            return [(self.pool(pool_id), 1)]
+            return [(self.require_pool(pool_id), 1)]
         pools = self.pools_of_variant(variant_gid or "")
         if not pools:
             raise not_linked(variant_gid or "")
-        return [(self.pool(pool.id), units) for pool, units in pools]
+        return [(self.require_pool(pool.id), units) for pool, units in pools]
 
-    def hold(self, id: int) -> StoredHold:
+    def require_hold(self, id: int) -> StoredHold:
         """A hold that has not ended. It may be past its `expires_at`, which callers check.
 
         Raises `not_found`, and `hold_ended`.
@@ -165,9 +167,9 @@ class Stock:
         for pool, units in self._pools_by_variant.get(variant_gid, ()):
             if pool.status != "active":
                 return None
-            allowed = pool.available // units
-            if least is None or allowed < least:
-                least = allowed
+            sellable = pool.available // units
+            if least is None or sellable < least:
+                least = sellable
         return least
 
     def apply(self, postings: Sequence[Posting], cause: ChangeCause) -> AppliedChange:
@@ -181,8 +183,9 @@ class Stock:
             self._require_enough(posting, cause.actor)
         touched = [self.pools[posting.pool_id] for posting in postings]
         gids = {gid for pool in touched for gid in pool.members}
-        counted = gids if len(gids) <= MAX_AFFECTED_VARIANTS else ()
-        before = self._available_by_variant(counted)
+        is_listed = len(gids) <= MAX_AFFECTED_VARIANTS
+        listed_gids = gids if is_listed else ()
+        before = self._available_by_variant(listed_gids)
         self.version += 1
         entries = [
             self._entry(posting, cause, self.entry_count + number) for number, posting in enumerate(postings, start=1)
@@ -191,24 +194,20 @@ class Stock:
         for pool, entry in zip(touched, entries, strict=True):
             pool.on_hand, pool.held, pool.version = entry.balance_after, entry.held_after, self.version
             pool.entry_count += 1
-        after = self._available_by_variant(counted)
+        after = self._available_by_variant(listed_gids)
         affected = [Affected(gid, before[gid], after[gid]) for gid in sorted(before) if before[gid] != after[gid]]
-        return AppliedChange(
-            entries, [_pool_stock(pool) for pool in touched], affected if len(counted) == len(gids) else None
-        )
+        return AppliedChange(entries, [_pool_stock(pool) for pool in touched], affected if is_listed else None)
 
     def _require_enough(self, posting: Posting, actor: Actor) -> None:
         pool = self.pools[posting.pool_id]
         on_hand, held = pool.on_hand + posting.delta, pool.held + posting.held_delta
         if abs(on_hand) > MAX_POOL_QUANTITY or held > MAX_POOL_QUANTITY:
             raise invalid({"quantity": [f"pool {pool.id} can hold {MAX_POOL_QUANTITY} {pool.unit} at most"]})
-        takes = posting.kind == "hold" or (posting.delta < 0 and not pool.allow_negative)
-        if not takes or is_fact(posting.kind, actor):
+        needs_stock = posting.kind == "hold" or (posting.delta < 0 and not pool.allow_negative)
+        if not needs_stock or is_fact(posting.kind, actor):
             return
-        available, requested = (
-            _max_quantity(pool, posting),
-            posting.held_delta if posting.kind == "hold" else -posting.delta,
-        )
+        available = _max_quantity(pool, posting)
+        requested = posting.held_delta if posting.kind == "hold" else -posting.delta
         if requested > available:
             raise NOT_ENOUGH_STOCK(
                 f"Pool {pool.id} ({pool.name}) has {available} {pool.unit} to give, not {requested}.",
@@ -243,6 +242,32 @@ class Stock:
         return {gid: number for gid in gids if (number := self.available(gid)) is not None}
 
 
+def simulated_stock(pools: Mapping[int, tuple[int, Mapping[str, int]]]) -> Stock:
+    """Stock that no shop has: active pools by id, each with its quantity and the units per sale of its variants."""
+    return Stock(
+        version=0,
+        entry_count=0,
+        now=datetime.min,
+        pools=[
+            LedgerPool(
+                id=id,
+                name="",
+                unit="",
+                on_hand=on_hand,
+                held=0,
+                buffer=0,
+                low_stock_at=None,
+                allow_negative=False,
+                status="active",
+                version=0,
+                entry_count=0,
+                members={**members},
+            )
+            for id, (on_hand, members) in pools.items()
+        ],
+    )
+
+
 def is_fact(kind: EntryKind, actor: Actor) -> bool:
     """Whether an entry records what already happened, and so is never refused for lack of stock.
 
@@ -257,7 +282,7 @@ def is_fact(kind: EntryKind, actor: Actor) -> bool:
             return False
 
 
-def _max_quantity(pool: StockPool, posting: Posting) -> int:
+def _max_quantity(pool: LedgerPool, posting: Posting) -> int:
     """The most that a decision may take from a pool.
 
     Every kind except hold and sale may take from the buffer, but not what is held.
@@ -285,14 +310,16 @@ def _add_up(postings: Sequence[Posting]) -> list[Posting]:
         if so_far is None:
             sums[posting.pool_id] = posting
             continue
-        assert (posting.kind, None, None) == (so_far.kind, posting.reverts_id, posting.by_variant)
+        assert posting.kind == so_far.kind
+        assert posting.reverts_id is None
+        assert posting.by_variant is None
         sums[posting.pool_id] = so_far._replace(
             delta=so_far.delta + posting.delta, held_delta=so_far.held_delta + posting.held_delta
         )
     return [sums[pool_id] for pool_id in sorted(sums)]
 
 
-def _pool_stock(pool: StockPool) -> PoolStock:
+def _pool_stock(pool: LedgerPool) -> PoolStock:
     return PoolStock(
         id=pool.id,
         name=pool.name,

@@ -35,8 +35,9 @@ from holdfast.inventory.stock.model import (
     StockHistory,
     TransferQuantity,
 )
-from holdfast.inventory.stock.remembered_stock import TouchedRows, lock_shop
-from holdfast.inventory.stock.stock_changes import Draft, apply_and_store, touched_rows
+from holdfast.inventory.stock.remembered_stock import TouchedRows, touched_rows
+from holdfast.inventory.stock.shop_versions import lock_shop
+from holdfast.inventory.stock.stock_changes import Draft, apply_and_store
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import DAILY_LIMIT_REACHED, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
 from holdfast.kit.running.operation import Batch, Call
@@ -60,7 +61,7 @@ async def set(tx: Tx, batch: Batch[SetPoolQuantity]) -> Sequence[StockChange | P
     """
 
     def draft(stock: Stock, command: SetPoolQuantity) -> Draft:
-        pool = stock.pool(
+        pool = stock.require_pool(
             command.pool_id,
             expected_version=command.expected_version,
             expected_quantity=command.expected_quantity,
@@ -78,7 +79,7 @@ async def adjust(tx: Tx, batch: Batch[AdjustPoolQuantity]) -> Sequence[StockChan
     """
 
     def draft(stock: Stock, command: AdjustPoolQuantity) -> Draft:
-        pool = stock.pool(
+        pool = stock.require_pool(
             command.pool_id,
             expected_version=command.expected_version,
             expected_quantity=command.expected_quantity,
@@ -95,8 +96,10 @@ async def adjust_many(tx: Tx, batch: Batch[BulkAdjust]) -> Sequence[StockChange 
     """Adjust up to 250 pools at once: all of them, or none."""
 
     def draft(stock: Stock, command: BulkAdjust) -> Draft:
-        for item in command.items:  # only checks them
-            stock.pool(item.pool_id, expected_version=item.expected_version, expected_quantity=item.expected_quantity)
+        for item in command.items:
+            stock.require_pool(
+                item.pool_id, expected_version=item.expected_version, expected_quantity=item.expected_quantity
+            )
         return Draft([Posting(item.pool_id, "adjust", item.delta) for item in command.items])
 
     def touched(command: BulkAdjust) -> TouchedRows:
@@ -110,12 +113,12 @@ async def transfer(tx: Tx, batch: Batch[TransferQuantity]) -> Sequence[StockChan
     """Move a quantity from one pool to another of the same unit."""
 
     def draft(stock: Stock, command: TransferQuantity) -> Draft:
-        source = stock.pool(
+        source = stock.require_pool(
             command.from_pool_id,
             expected_version=command.expected_version,
             expected_quantity=command.expected_quantity,
         )
-        target = stock.pool(command.to_pool_id)
+        target = stock.require_pool(command.to_pool_id)
         if source.unit != target.unit:
             raise invalid({"to_pool_id": [f"counts in {target.unit}, not in {source.unit}"]})
         return Draft(
@@ -155,7 +158,7 @@ async def end_holds(tx: Tx, batch: Batch[ReleaseHold], source: str) -> Sequence[
     """End holds, and make their quantities available again."""
 
     def draft(stock: Stock, command: ReleaseHold) -> Draft:
-        hold = stock.hold(command.hold_id)
+        hold = stock.require_hold(command.hold_id)
         postings = [Posting(pool_id, "release", 0, -quantity) for pool_id, quantity in hold.lines.items()]
         return Draft(postings, hold.reference, ended_hold=hold)
 
@@ -199,7 +202,8 @@ async def revert(tx: Tx, caller: Caller, command: RevertEntry) -> StockChange:
 
     def draft(stock: Stock, _: RevertEntry) -> Draft:
         postings = [
-            Posting(stock.pool(reverted.pool_id).id, "revert", -reverted.delta, 0, reverted.id) for reverted in change
+            Posting(stock.require_pool(reverted.pool_id).id, "revert", -reverted.delta, 0, reverted.id)
+            for reverted in change
         ]
         return Draft(postings, f"entry {entry.id}")
 
@@ -218,7 +222,7 @@ async def history(reader: Reader, caller: Caller, command: GetStockHistory) -> S
 
 
 @refuses(NOT_FOUND)
-async def at(reader: Reader, caller: Caller, command: GetStockAt) -> StockAt:
+async def get_at(reader: Reader, caller: Caller, command: GetStockAt) -> StockAt:
     """What a pool held at a moment in the past."""
     if answer := await sql.stock_at(reader, caller.tenant, command):
         return answer

@@ -10,6 +10,7 @@ PART: Part[Any] = Part(
     loops=(expiry.LOOP,),
     timed_tasks=(
         TimedTask("forget_holds", Schedule.daily("03:53"), in_batches(retention.forget_holds)),
-        TimedTask("forget_drawn", Schedule.daily("04:03"), in_batches(retention.forget_drawn)),
+        # The table is named `drawn`, and so is the released name of its task.
+        TimedTask("forget_drawn", Schedule.daily("04:03"), in_batches(retention.forget_daily_sums)),
     ),
 )

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from holdfast.inventory.resources import MAX_REMEMBERED_POOLS, Tx
 from holdfast.inventory.stock import sql
-from holdfast.inventory.stock.ledger_rules import Stock, StockPool
+from holdfast.inventory.stock.ledger_rules import LedgerPool, Stock
+from holdfast.inventory.stock.shop_versions import lock_shop
 from holdfast.inventory.stock.sql import ShopPosition, pools_around
 
 
@@ -23,6 +24,15 @@ class TouchedRows(NamedTuple):
     pool_ids: Collection[int] = ()
     variant_gids: Collection[str] = ()
     hold_ids: Collection[int] = ()
+
+
+def touched_rows(pool_id: int | None, variant_gid: str | None, hold_id: int | None = None) -> TouchedRows:
+    """The rows that a call touches by the ids in its command."""
+    return TouchedRows(
+        [] if pool_id is None else [pool_id],
+        [] if variant_gid is None else [variant_gid],
+        [] if hold_id is None else [hold_id],
+    )
 
 
 class RememberedStock:
@@ -43,7 +53,7 @@ class RememberedStock:
     def __len__(self) -> int:
         return len(self.stock.pools)
 
-    def is_of(self, position: ShopPosition) -> bool:
+    def is_at(self, position: ShopPosition) -> bool:
         """Whether the stock is that of a shop at this position."""
         return self.stamp is not None and (self.stamp, self.stock.version) == (position.stamp, position.version)
 
@@ -58,17 +68,12 @@ class RememberedStock:
         pools = self.stock.pools_of_variant(variant_gid)
         return bool(pools) and all(pool.id in self._complete for pool, _ in pools)
 
-    def add(self, touched: TouchedRows, pools: Collection[StockPool]) -> None:
+    def add(self, touched: TouchedRows, pools: Collection[LedgerPool]) -> None:
         """Add what `pools_around` returned for these pools and variants."""
         self.stock.add_pools(pools)
         self._complete.update(id for id in touched.pool_ids if id in self.stock.pools)
         for gid in touched.variant_gids:
             self._complete.update(pool.id for pool, _ in self.stock.pools_of_variant(gid))
-
-
-async def lock_shop(tx: Tx, shop_id: int) -> None:
-    """Lock a shop: no other transaction changes anything of it until this one ends."""
-    await tx.run("select from shared_inventories where shop_id = %(shop_id)s for no key update", {"shop_id": shop_id})
 
 
 async def lock_stock(tx: Tx, shop_id: int, touched: TouchedRows) -> RememberedStock:
@@ -94,13 +99,13 @@ async def lock_stock(tx: Tx, shop_id: int, touched: TouchedRows) -> RememberedSt
 async def _lock_and_compare(tx: Tx, shop_id: int, remembered: RememberedStock | None) -> ShopPosition | None:
     """Lock a shop. Returns its position if the remembered stock is current, else None.
 
-    Stock that was not current the last time is not compared here: `_read_stock` does it.
+    Stock that another process had changed when it was last compared is left to `_read_stock`.
     """
     if not remembered or not remembered.was_current:
         await lock_shop(tx, shop_id)
         return None
     position = await sql.lock_and_read_position(tx, shop_id)
-    remembered.was_current = remembered.is_of(position)
+    remembered.was_current = remembered.is_at(position)
     return position if remembered.was_current else None
 
 
@@ -116,7 +121,7 @@ async def _read_stock(
 ) -> tuple[RememberedStock, ShopPosition]:
     """Read what is touched together with the position of the shop. Remembered stock is used if it is current."""
     position, pools = await pools_around(tx, shop_id, touched.pool_ids, touched.variant_gids)
-    if remembered and remembered.is_of(position):
+    if remembered and remembered.is_at(position):
         remembered.was_current = True
     else:
         remembered = RememberedStock(position, was_current=remembered is None)

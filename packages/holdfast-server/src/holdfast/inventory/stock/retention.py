@@ -1,7 +1,7 @@
 """The retention of holds and of daily sums that no page shows any more. The ledger keeps their effects."""
 
 from holdfast.inventory.resources import Tx
-from holdfast.inventory.stock.pool_page import CHART_DAYS
+from holdfast.inventory.stock.pool_history import CHART_DAYS
 
 DELETE_BATCH_SIZE = 5_000
 """Rows that one statement deletes."""
@@ -25,7 +25,7 @@ async def forget_holds(tx: Tx) -> int:
     )
 
 
-async def forget_drawn(tx: Tx) -> int:
+async def forget_daily_sums(tx: Tx) -> int:
     """Delete a batch of the daily sums that are too old for any page. Returns how many rows were deleted."""
     return await tx.value(
         """

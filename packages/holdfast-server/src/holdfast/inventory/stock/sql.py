@@ -1,7 +1,6 @@
-"""Statements on the ledger and on holds, and those that lock and count the versions of shops.
+"""Statements on the ledger and on holds. `entry_rows.py` inserts entries.
 
-The pools that a change concerns are those it names,
-and those that share a variant with them.
+The pools that a change concerns are those that it names, and those that share a variant with them.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -11,7 +10,7 @@ from typing import Any, LiteralString, NamedTuple
 import msgspec
 
 from holdfast.inventory.resources import Reader, Tx
-from holdfast.inventory.stock.ledger_rules import StockPool
+from holdfast.inventory.stock.ledger_rules import LedgerPool
 from holdfast.inventory.stock.model import (
     ActiveHold,
     Entry,
@@ -37,13 +36,16 @@ class ShopPosition(NamedTuple):
     has_endpoints: bool
 
 
+MAX_ENTRIES_OF_CHANGE = 2_000
+"""The most entries of one change: one for each pool of an import."""
+
 HAS_ENDPOINTS: LiteralString = "exists (select from webhook_endpoints where tenant_id = %(shop_id)s)"
 
 
 async def pools_around(
     reader: Reader, shop_id: int, pool_ids: Collection[int], variant_gids: Collection[str] = ()
-) -> tuple[ShopPosition, list[StockPool]]:
-    """The pools of the ids or drawn on by the variants, and every pool that shares a variant with these.
+) -> tuple[ShopPosition, list[LedgerPool]]:
+    """The pools of the ids and of the variants, and every pool that shares a variant with these.
 
     The position of the shop comes from the same statement: callers need both, and each statement is a round trip.
     """
@@ -54,10 +56,10 @@ async def pools_around(
         with requested_pool as materialized (
             select unnest(%(pool_ids)s::bigint[]) as id
              union
-            select drawn.pool_id
+            select linked.pool_id
               from unnest(%(variant_gids)s::text[]) as variant (gid)
              cross join lateral (select pool_id from members
-                                  where shop_id = %(shop_id)s and variant_gid = variant.gid offset 0) as drawn),
+                                  where shop_id = %(shop_id)s and variant_gid = variant.gid offset 0) as linked),
         connected_pool as materialized (
             select id from requested_pool
              union
@@ -82,11 +84,7 @@ async def pools_around(
         {"shop_id": shop_id, "pool_ids": list(pool_ids), "variant_gids": list(variant_gids)},
     )
     [first, *_] = rows
-    return ShopPosition(*first[:5]), [StockPool(*row[5:]) for row in rows if row[5] is not None]
-
-
-MAX_ENTRIES_OF_CHANGE = 2_000
-"""The most entries of one change: one for each pool of an import."""
+    return ShopPosition(*first[:5]), [LedgerPool(*row[5:]) for row in rows if row[5] is not None]
 
 
 async def lock_and_read_position(tx: Tx, shop_id: int) -> ShopPosition:

@@ -20,16 +20,16 @@ SCANNED_ROWS: LiteralString = "2000"
 class SearchedTable(NamedTuple):
     """A table that can be searched.
 
-    table    its name; the function `<table>_containing` finds its rows by an index
-    column   the column with the searched text
-    order    the order of the list, for which there is an index
-    among    a condition on the rows of the list, as far as that index supports it
+    table        its name; the function `<table>_containing` finds its rows by an index
+    column       the column with the searched text
+    order        the order of the list, for which there is an index
+    condition    on the rows of the list, as far as that index supports it
     """
 
     table: LiteralString
     column: LiteralString
     order: LiteralString
-    among: LiteralString = "shop_id = %(shop_id)s"
+    condition: LiteralString = "shop_id = %(shop_id)s"
 
 
 async def search(
@@ -41,12 +41,12 @@ async def search(
     """The first rows of a list that contain a text.
 
     read        runs a statement
-    statement   returns the statement that lists rows in the order of the place, from what follows its `from`
+    statement   returns the statement that lists rows in their order, from what follows its `from`
     params      its parameters; `query` is the text, `limit` the most rows that it returns
     """
-    table, column, order, among = searched
+    table, column, order, condition = searched
     first: LiteralString = f"""
-        (select * from (select * from {table} where {among} order by {order} limit {SCANNED_ROWS}) as first
+        (select * from (select * from {table} where {condition} order by {order} limit {SCANNED_ROWS}) as first
           where fold_text({column}) like (select search_pattern(%(query)s))) as {table}
     """
     rows = await read(statement(first), params)

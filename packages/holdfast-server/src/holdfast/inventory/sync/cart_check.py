@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 from holdfast.inventory.resources import Steps, Tx
 from holdfast.inventory.shopify.admin import Query
 from holdfast.inventory.shopify.platform_client import PlatformRefusal, PlatformUnreachable
-from holdfast.inventory.sync.level_calls import ask_in_time
+from holdfast.inventory.sync.level_calls import call_in_time
 
 log = structlog.get_logger()
 
@@ -26,7 +26,7 @@ MIN_WRITE_INTERVAL_SECONDS = 2
 """Seconds from one write of a variant to the next. Levels come first: one call sets ten times as many."""
 
 VALID_DAYS, RENEWED_DAYS = 8, 4
-"""For how many days numbers are valid, and after how many they are written again if nothing else changes."""
+"""The days for which numbers are valid, and those after which they are written again if nothing else changes."""
 
 REFUSED_RETRY_SECONDS, UNREACHABLE_RETRY_SECONDS = 300.0, 5.0
 """Seconds until the next try after the platform has refused a write, and after it has not answered."""
@@ -45,6 +45,9 @@ DUE: LiteralString = f"""
       where next_write.due is not null)
 """
 """When the next numbers of a shop are due; null: none are to be written."""
+
+STALE_CODES = frozenset({"STALE_OBJECT", "INVALID_COMPARE_DIGEST"})
+RETRYABLE_CODES = frozenset({"INTERNAL_ERROR"})
 
 
 class CartNumbers(Struct, frozen=True):
@@ -243,9 +246,6 @@ async def pause_writing(tx: Tx, shop_id: int, error: str, seconds: float) -> Non
 NAMESPACE, KEY = "$app:stock", "pools"
 """The metafield. `$app` is a namespace that no other app can write to."""
 
-STALE_CODES = frozenset({"STALE_OBJECT", "INVALID_COMPARE_DIGEST"})
-RETRYABLE_CODES = frozenset({"INTERNAL_ERROR"})
-
 
 class _Owner(Struct):
     id: str | None = None
@@ -330,7 +330,7 @@ async def write(steps: Steps, shop_id: int, work: Sequence[CartNumbers]) -> None
         for numbers in work
     ]
     try:
-        payload = (await ask_in_time(steps, shop_id, WRITE, {"metafields": metafields})).metafields_set
+        payload = (await call_in_time(steps, shop_id, WRITE, {"metafields": metafields})).metafields_set
     except (PlatformRefusal, PlatformUnreachable) as error:
         await _pause_after_error(steps, shop_id, error)
         return
@@ -364,7 +364,7 @@ async def read(steps: Steps, shop_id: int, work: NumbersReading) -> None:
     """Read the metafields of variants, and store their values."""
     variables = {"ids": work.variant_gids, "namespace": NAMESPACE, "key": KEY}
     try:
-        answer = await ask_in_time(steps, shop_id, READ_NUMBERS, variables)
+        answer = await call_in_time(steps, shop_id, READ_NUMBERS, variables)
     except (PlatformRefusal, PlatformUnreachable) as error:
         await _pause_after_error(steps, shop_id, error)
         return

@@ -46,47 +46,47 @@ async def handle_edits(tx: Tx, shop_id: int, item_gids: Collection[str]) -> list
     if waits_for := await inbox.list_waiting_order_webhooks(tx, shop_id):
         await _postpone(tx, shop_id, item_gids)
         return waits_for
-    judged = await _find_overdue_items(tx, shop_id, item_gids)
-    suspects = await _find_unexplained(tx, shop_id, judged)
+    overdue_items = await _find_overdue_items(tx, shop_id, item_gids)
+    differences = await _find_unexplained(tx, shop_id, overdue_items)
     adopted: list[UnexplainedDifference] = []
     flagged: list[UnexplainedDifference] = []
-    for suspect in suspects:
-        policies = {policy for _, _, policy in suspect.pools}
+    for difference in differences:
+        policies = {policy for _, _, policy in difference.pools}
         if "flag" in policies:
-            flagged.append(suspect)
-        elif policies == {"adopt"} and len(suspect.pools) == 1:
-            adopted.append(suspect)
-    await store_drifts(tx, shop_id, _drifts(suspects))
+            flagged.append(difference)
+        elif policies == {"adopt"} and len(difference.pools) == 1:
+            adopted.append(difference)
+    await store_drifts(tx, shop_id, _drifts(differences))
     await _flag_levels(tx, shop_id, flagged)
-    await _mark_explained(tx, shop_id, judged, suspects)
+    await _mark_explained(tx, shop_id, overdue_items, differences)
     await _postpone(tx, shop_id, item_gids)
     if adopted:
         await apply_and_store(tx, Batch(shop_id, _calls(shop_id, adopted)), SOURCE, _touched_rows, _draft)
     return []
 
 
-def _drifts(suspects: Sequence[UnexplainedDifference]) -> Sequence[StockDrift]:
+def _drifts(differences: Sequence[UnexplainedDifference]) -> Sequence[StockDrift]:
     """The differences of each pool. A variant that draws on several pools is in each."""
     drifts: dict[int, StockDrift] = {}
-    for suspect in suspects:
-        for pool_id, _, policy in suspect.pools:
+    for difference in differences:
+        for pool_id, _, policy in difference.pools:
             drift = drifts.setdefault(pool_id, StockDrift(pool_id, policy, {}))
-            drift.variants[suspect.variant_gid] = suspect.amount
+            drift.variants[difference.variant_gid] = difference.amount
     return [drifts[pool_id] for pool_id in sorted(drifts)]
 
 
-def _calls(shop_id: int, suspects: Sequence[UnexplainedDifference]) -> list[Call[_Adopt]]:
+def _calls(shop_id: int, differences: Sequence[UnexplainedDifference]) -> list[Call[_Adopt]]:
     return [
         Call(
             platform(shop_id),
             _Adopt(
-                variant_gid=suspect.variant_gid,
-                pool_id=suspect.pools[0][0],
-                delta=suspect.amount * suspect.pools[0][1],
-                reason=f"A merchant or another app changed the quantity at the platform by {suspect.amount:+}.",
+                variant_gid=difference.variant_gid,
+                pool_id=difference.pools[0][0],
+                delta=difference.amount * difference.pools[0][1],
+                reason=f"A merchant or another app changed the quantity at the platform by {difference.amount:+}.",
             ),
         )
-        for suspect in suspects
+        for difference in differences
     ]
 
 
@@ -95,7 +95,7 @@ def _touched_rows(command: _Adopt) -> TouchedRows:
 
 
 def _draft(stock: Stock, command: _Adopt) -> Draft:
-    return Draft([Posting(stock.pool(command.pool_id).id, "external_edit", command.delta)], command.variant_gid)
+    return Draft([Posting(stock.require_pool(command.pool_id).id, "external_edit", command.delta)], command.variant_gid)
 
 
 async def _postpone(tx: Tx, shop_id: int, item_gids: Collection[str]) -> None:
@@ -121,7 +121,7 @@ async def _find_overdue_items(tx: Tx, shop_id: int, item_gids: Collection[str]) 
     return [item for (item,) in rows]
 
 
-async def _find_unexplained(tx: Tx, shop_id: int, judged: Sequence[str]) -> list[UnexplainedDifference]:
+async def _find_unexplained(tx: Tx, shop_id: int, overdue_items: Sequence[str]) -> list[UnexplainedDifference]:
     """The differences of items at the levels that are set from pools."""
     rows = await tx.tuples(
         """
@@ -139,7 +139,7 @@ async def _find_unexplained(tx: Tx, shop_id: int, judged: Sequence[str]) -> list
          where catalog_variants.shop_id = %(shop_id)s
          group by item_gid, amount order by item_gid
         """,
-        {"shop_id": shop_id, "items": [*judged]},
+        {"shop_id": shop_id, "items": [*overdue_items]},
     )
     return [
         msgspec.convert(dict(zip(UnexplainedDifference.__struct_fields__, row, strict=True)), UnexplainedDifference)
@@ -156,28 +156,32 @@ async def _flag_levels(tx: Tx, shop_id: int, flagged: Sequence[UnexplainedDiffer
         """,
         {
             "shop_id": shop_id,
-            "items": [suspect.item_gid for suspect in flagged],
+            "items": [difference.item_gid for difference in flagged],
             "changed": CHANGED_AT_PLATFORM,
         },
     )
 
 
 async def _mark_explained(
-    tx: Tx, shop_id: int, judged: Sequence[str], suspects: Sequence[UnexplainedDifference]
+    tx: Tx, shop_id: int, overdue_items: Sequence[str], differences: Sequence[UnexplainedDifference]
 ) -> None:
-    """Mark the differences of judged items as explained. If a level is set again, no pool is the cause.
+    """Mark the differences of overdue items as explained. If a level is set again, no pool is the cause.
 
     At a level that is left alone, merchants are not told of the difference: it may be a sale that is told later.
     """
-    await levels.end_changes(tx, shop_id, judged)
+    await levels.end_changes(tx, shop_id, overdue_items)
     await tx.run(
         f"""
         update levels
            set expected = available, suspect_at = null,
                based_at = case when target is null and not paused and available <> expected
                                then greatest(based_at, seen_at) else based_at end,
-               {PUSH_STREAK} = greatest({PUSH_STREAK}, case when item_gid = any(%(suspects)s) then 1 else 0 end)
+               {PUSH_STREAK} = greatest({PUSH_STREAK}, case when item_gid = any(%(different_items)s) then 1 else 0 end)
          where shop_id = %(shop_id)s and item_gid = any(%(items)s) and expected is not null
         """,
-        {"shop_id": shop_id, "items": [*judged], "suspects": [suspect.item_gid for suspect in suspects]},
+        {
+            "shop_id": shop_id,
+            "items": [*overdue_items],
+            "different_items": [difference.item_gid for difference in differences],
+        },
     )

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from holdfast.inventory.installs.access import ask
+from holdfast.inventory.installs.access import call_admin_api
 from holdfast.inventory.resources import Steps
 from holdfast.inventory.shopify.admin import Query
 from holdfast.inventory.shopify.platform_client import PlatformUnreachable
@@ -197,7 +197,7 @@ class UnknownPushResult(Struct, frozen=True):
 async def change_levels(
     steps: Steps, shop_id: int, push: LevelPush
 ) -> AcceptedPush | list[LevelRefusal] | UnknownPushResult:
-    """Change all levels of a call, or return the levels that were refused. Raises as `ask` does."""
+    """Change all levels of a call, or return the levels that were refused. Raises as `call_admin_api` does."""
     payload = await (_adjust if push.adjusts else _set)(steps, shop_id, push)
     codes = {error.code for error in payload.user_errors}
     if not codes:
@@ -220,7 +220,7 @@ async def _set(steps: Steps, shop_id: int, push: LevelPush) -> _ChangePayload:
     ]
     push_input = {"name": "available", "reason": CHANGE_REASON, "quantities": quantities}
     return (
-        await ask_in_time(steps, shop_id, SET_LEVELS, {"input": push_input, "key": push.key})
+        await call_in_time(steps, shop_id, SET_LEVELS, {"input": push_input, "key": push.key})
     ).inventory_set_quantities
 
 
@@ -236,7 +236,7 @@ async def _adjust(steps: Steps, shop_id: int, push: LevelPush) -> _ChangePayload
     ]
     push_input = {"name": "available", "reason": CHANGE_REASON, "changes": changes}
     return (
-        await ask_in_time(steps, shop_id, ADJUST, {"input": push_input, "key": push.key})
+        await call_in_time(steps, shop_id, ADJUST, {"input": push_input, "key": push.key})
     ).inventory_adjust_quantities
 
 
@@ -270,17 +270,17 @@ def _change_index(field: Sequence[str]) -> int | None:
 
 
 async def read_levels(steps: Steps, shop_id: int, gids: Sequence[str]) -> list[ObservedLevel]:
-    """Levels as they are now, without those that the platform no longer has. Raises as `ask` does."""
+    """Levels as they are now, without those that the platform no longer has. Raises as `call_admin_api` does."""
     observed: list[ObservedLevel] = []
     for start in range(0, len(gids), MAX_LEVELS_PER_READ):
         batch = gids[start : start + MAX_LEVELS_PER_READ]
-        read = await ask_in_time(steps, shop_id, replace(READ_LEVELS, cost=LEVEL_COST * len(batch)), {"ids": [*batch]})
+        read = await call_in_time(steps, shop_id, replace(READ_LEVELS, cost=LEVEL_COST * len(batch)), {"ids": [*batch]})
         observed += _observed(level for level in read.nodes if level)
     return observed
 
 
 async def read_levels_of_items(steps: Steps, shop_id: int, levels: Sequence[tuple[str, str]]) -> list[ObservedLevel]:
-    """All levels of items as they are now, also those that are not known yet. Raises as `ask` does.
+    """All levels of items as they are now, also those that are not known yet. Raises as `call_admin_api` does.
 
     levels   the known levels, by item and location
     """
@@ -305,7 +305,7 @@ async def _read_pages(
 ) -> Sequence[_LevelsOfItem | None]:
     """A page of the levels of each item; None for one that is gone."""
     query = replace(READ_ITEMS, cost=len(items) * (ITEM_COST + LEVEL_COST * page_size))
-    answer = await ask_in_time(steps, shop_id, query, {"ids": [*items], "first": page_size, "after": after})
+    answer = await call_in_time(steps, shop_id, query, {"ids": [*items], "first": page_size, "after": after})
     return [node and node.inventory_levels for node in answer.nodes]
 
 
@@ -317,11 +317,11 @@ def _observed(nodes: Iterable[_LevelNode]) -> list[ObservedLevel]:
     ]
 
 
-async def ask_in_time(steps: Steps, shop_id: int, query: Query[T], variables: Mapping[str, Any]) -> T:
-    """The platform's answer, within `CALL_TIMEOUT_SECONDS`. Raises as `ask` does."""
+async def call_in_time(steps: Steps, shop_id: int, query: Query[T], variables: Mapping[str, Any]) -> T:
+    """The platform's answer, within `CALL_TIMEOUT_SECONDS`. Raises as `call_admin_api` does."""
     try:
         async with asyncio.timeout(CALL_TIMEOUT_SECONDS):
-            return await ask(steps, shop_id, query, variables)
+            return await call_admin_api(steps, shop_id, query, variables)
     except TimeoutError as error:
         raise PlatformUnreachable(
             f"The platform made the call wait longer than {CALL_TIMEOUT_SECONDS:.0f} seconds."

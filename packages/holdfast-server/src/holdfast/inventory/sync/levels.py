@@ -87,7 +87,7 @@ async def explain(tx: Tx, shop_id: int, changes: Sequence[OrderLevelChange]) -> 
         """
         insert into order_level_changes (shop_id, variant_gid, amount, not_before)
         select %(shop_id)s, variant_gid, change, not_before
-          from json_to_recordset(%(changes)s) as moved (variant_gid text, change bigint, not_before timestamptz)
+          from json_to_recordset(%(changes)s) as order_change (variant_gid text, change bigint, not_before timestamptz)
         """,
         {"shop_id": shop_id, "changes": msgspec.json.encode(changes).decode()},
     )
@@ -133,12 +133,12 @@ async def recheck(tx: Tx, shop_id: int, item_gids: Collection[str], *, is_comple
     """
     if not item_gids:
         return
-    of_items = await _find_unsettled(tx, shop_id, item_gids)
+    rows_by_item = await _find_unsettled(tx, shop_id, item_gids)
     changes = await _find_changes(tx, shop_id, item_gids, ORDER_LAG_SECONDS if is_complete else 0)
     settled: list[_SettledLevel] = []
     located: list[tuple[int, str | None]] = []
     certain: list[int] = []
-    for item_gid, rows in of_items.items():
+    for item_gid, rows in rows_by_item.items():
         item_changes = changes.get(item_gid, [])
         if not any(row.is_set for row in rows):
             continue
@@ -157,9 +157,9 @@ async def recheck(tx: Tx, shop_id: int, item_gids: Collection[str], *, is_comple
         ]
         is_judged = any(row.has_target for row in rows)
         for row in rows:
-            location_gid, of_level = row.location_gid, expected[row.location_gid]
-            is_suspect = is_judged and (is_open or (not is_settled and of_level != row.available))
-            settled.append(_SettledLevel(item_gid, location_gid, of_level, is_suspect, is_moved))
+            location_gid, expected_quantity = row.location_gid, expected[row.location_gid]
+            is_suspect = is_judged and (is_open or (not is_settled and expected_quantity != row.available))
+            settled.append(_SettledLevel(item_gid, location_gid, expected_quantity, is_suspect, is_moved))
     await _store_explained(tx, shop_id, settled)
     await _store_locations(tx, located, certain)
 
@@ -191,7 +191,7 @@ class _LevelRow(NamedTuple):
 
 
 async def _find_unsettled(tx: Tx, shop_id: int, item_gids: Collection[str]) -> dict[str, list[_LevelRow]]:
-    """By item all levels of those items that have a difference, a suspect level or a change without a place."""
+    """All levels, by item, of the items that have a difference, a suspect level or a change without a place."""
     rows = await tx.rows(
         _LevelRow,
         """
@@ -211,16 +211,16 @@ async def _find_unsettled(tx: Tx, shop_id: int, item_gids: Collection[str]) -> d
         """,
         {"shop_id": shop_id, "items": [*item_gids]},
     )
-    of_items: dict[str, list[_LevelRow]] = {}
+    rows_by_item: dict[str, list[_LevelRow]] = {}
     for row in rows:
-        of_items.setdefault(row.item_gid, []).append(row)
-    return of_items
+        rows_by_item.setdefault(row.item_gid, []).append(row)
+    return rows_by_item
 
 
 async def _find_changes(
     tx: Tx, shop_id: int, item_gids: Collection[str], order_lag_seconds: int
 ) -> dict[str, list[PendingChange]]:
-    """By item the changes by orders whose place is not certain."""
+    """The changes by orders whose place is not certain, by item."""
     rows = await tx.tuples(
         """
         select known.item_gid, change.id, change.location_gid, change.amount,

@@ -5,8 +5,9 @@ from typing import Annotated, Literal, LiteralString, TypeAlias
 
 from msgspec import Meta, Struct
 
+from holdfast.inventory.cursor import CursorPage
 from holdfast.inventory.pools.model import Policy
-from holdfast.inventory.stock.model import PoolId
+from holdfast.inventory.stock.model import Filled, PoolId
 from holdfast.kit.contract.command import Command, Repeatable, Timestamp
 
 ImportStatus: TypeAlias = Literal["none", "running", "done"]
@@ -25,7 +26,7 @@ GRACE_SECONDS = 15
 
 ORDER_LAG_SECONDS = 60
 """A read of all levels may find a level that was not known. An order may have changed that level although the platform
-says that the order changed later, by at most so many seconds: no document says that the two moments are the same. For
+says that the order changed later, by at most these seconds: no document says that the two moments are the same. For
 other levels there is no such time: an edit just after a level is set for the first time would be taken for an order.
 """
 
@@ -119,6 +120,19 @@ class Reconcile(Repeatable, kw_only=True):
 
 class Resync(Repeatable, kw_only=True):
     pool_id: PoolId
+
+
+class ListUnsyncedPools(CursorPage):
+    """List pools of which the platform has another quantity."""
+
+    query: Filled | None = None
+
+
+class UnsyncedPools(Struct):
+    """The ids of pools."""
+
+    pool_ids: list[int]
+    next_cursor: str | None
 
 
 class LocationPercent(Struct, frozen=True):
@@ -219,6 +233,13 @@ class SyncStatus(Struct):
 ANOTHER_APP = "Another app sets it as often as it is set from here."
 CHANGED_AT_PLATFORM = "It was set to "
 """What the note of a parked level is, and how it begins, if no refusal of the platform is the reason."""
+
+
+def parking_cause(note: str) -> Literal["another_app", "changed", "refused"]:
+    """Why a level is parked, by its note, the only thing about it that is stored."""
+    if note == ANOTHER_APP:
+        return "another_app"
+    return "changed" if note.startswith(CHANGED_AT_PLATFORM) else "refused"
 
 
 class Drift(Struct):

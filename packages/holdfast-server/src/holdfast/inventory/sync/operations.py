@@ -4,16 +4,20 @@ from collections.abc import Sequence
 from functools import partial
 from math import ceil
 
+from holdfast.inventory.cursor import cursor_page
 from holdfast.inventory.partner_webhooks import inbox
-from holdfast.inventory.problems import SHOP_NOT_CONNECTED, no_pool
+from holdfast.inventory.problems import NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, SHOP_NOT_CONNECTED, no_pool
 from holdfast.inventory.resources import Reader, Steps, Tx
 from holdfast.inventory.shopify.platform_client import PlatformRefusal, PlatformUnreachable
-from holdfast.inventory.stock.remembered_stock import lock_shop
+from holdfast.inventory.stock.model import AdjustPoolQuantity, StockChange
+from holdfast.inventory.stock.operations import adjust, only_answer
+from holdfast.inventory.stock.shop_versions import lock_shop
 from holdfast.inventory.sync import edits, level_calls, levels, reports
 from holdfast.inventory.sync.model import (
     DriftReport,
     GetDrift,
     GetSyncStatus,
+    ListUnsyncedPools,
     LocationPercent,
     Reconcile,
     Reconciled,
@@ -21,9 +25,11 @@ from holdfast.inventory.sync.model import (
     Resynced,
     Spreading,
     SyncStatus,
+    UnsyncedPools,
 )
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, invalid, refuses
+from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, VALIDATION_FAILED, invalid, refuses
+from holdfast.kit.running.operation import Batch, Call
 from holdfast.kit.running.steps import Conclusion
 
 MAX_DRIFT_ROWS = 200
@@ -101,6 +107,24 @@ async def resync(tx: Tx, caller: Caller, command: Resync) -> Resynced:
     await levels.recheck(tx, caller.tenant, items)
     await levels.request_sync(tx, caller.tenant)
     return Resynced(command.dry_run, len(set_again))
+
+
+@refuses(NOT_FOUND, POOL_NOT_ACTIVE, NOT_ENOUGH_STOCK, VALIDATION_FAILED)
+async def keep_platform_number(tx: Tx, caller: Caller, command: AdjustPoolQuantity) -> StockChange:
+    """Correct a pool to the number that the platform shows, and have its levels set again: the number no longer waits.
+
+    Both in one transaction: if one fails, nothing is changed, and the page says so.
+    """
+    change = only_answer(await adjust(tx, Batch(caller.tenant, [Call(caller, command)])))
+    await resync(tx, caller, Resync(pool_id=command.pool_id, dry_run=command.dry_run))
+    return change
+
+
+async def list_unsynced_pools(reader: Reader, caller: Caller, command: ListUnsyncedPools) -> UnsyncedPools:
+    """The pools of which the platform has another quantity, by id."""
+    ids = await reports.list_unsynced_pools(reader, caller.tenant, command)
+    pool_ids, cursor = cursor_page(ids, command, lambda pool_id: pool_id)
+    return UnsyncedPools(pool_ids, cursor)
 
 
 async def spread(tx: Tx, shop_id: int, shares: Sequence[LocationPercent]) -> Spreading:

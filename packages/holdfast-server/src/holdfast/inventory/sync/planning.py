@@ -92,17 +92,17 @@ async def plan(tx: Tx, shop_id: int) -> None:
         {"shop_id": shop_id, "cart_check": CART_CHECK},
     )
     present = ShopVersions(row.version, row.entries, row.changes)
-    planned = ShopVersions(row.planned_version, row.planned_entries, row.planned_changes)
-    if present == planned and not row.has_unplanned and row.had_numbers == row.has_numbers:
+    last_plan = ShopVersions(row.planned_version, row.planned_entries, row.planned_changes)
+    if present == last_plan and not row.has_unplanned and row.had_numbers == row.has_numbers:
         return
-    if present != planned or row.has_unplanned:
-        is_first_plan = planned.version < 0
-        everything = present.changes != planned.changes or is_first_plan
-        items = await _find_changed_items(tx, shop_id, planned, everything=everything)
+    if present != last_plan or row.has_unplanned:
+        is_first_plan = last_plan.version < 0
+        everything = present.changes != last_plan.changes or is_first_plan
+        items = await _find_changed_items(tx, shop_id, last_plan, everything=everything)
         await levels.lock(tx, shop_id, items)
-        await _compute(tx, shop_id, planned, items)
+        await _compute(tx, shop_id, last_plan, items)
     if row.has_numbers:
-        await cart_check.compute(tx, shop_id, planned.version, everything=not row.had_numbers)
+        await cart_check.compute(tx, shop_id, last_plan.version, everything=not row.had_numbers)
     elif row.had_numbers:
         await cart_check.forget(tx, shop_id)
     await tx.run(
@@ -115,22 +115,21 @@ async def plan(tx: Tx, shop_id: int) -> None:
     )
 
 
-async def _find_changed_items(tx: Tx, shop_id: int, planned: ShopVersions, *, everything: bool) -> list[str]:
+async def _find_changed_items(tx: Tx, shop_id: int, last_plan: ShopVersions, *, everything: bool) -> list[str]:
     rows = await tx.tuples(
         CHANGED_ITEMS,
-        {"shop_id": shop_id, "version": planned.version, "everything": everything},
+        {"shop_id": shop_id, "version": last_plan.version, "everything": everything},
     )
     return [item for (item,) in rows]
 
 
-async def _compute(tx: Tx, shop_id: int, planned: ShopVersions, items: Sequence[str]) -> None:
+async def _compute(tx: Tx, shop_id: int, last_plan: ShopVersions, items: Sequence[str]) -> None:
     """Compute the targets of items again. All of their levels are locked."""
     # heard          when the platform told of the first change of each pool since the last plan
     # item_stock     the quantity of each item, and whether its sale is paused
     # spread         the new target of each level: the part of the quantity that its location gets
-    # planned        the same, and whether the level is set from pools from now on (`starts_tracking`): its earlier
-    #                changes need no explanation. If no level of the item was set before, those of all its levels need
-    #                none
+    # planned        the same, with `starts_tracking`: the level is set from pools from now on, so its earlier changes
+    #                need no explanation. If no level of an item was set before, this goes for all its levels
     changed = await tx.rows(
         _PlannedLevel,
         f"""
@@ -144,7 +143,7 @@ async def _compute(tx: Tx, shop_id: int, planned: ShopVersions, items: Sequence[
               left join availability on availability.shop_id = %(shop_id)s and variant_gid = gid
               left join lateral (
                    select min(heard_at) as heard_at from members join heard on heard.pool_id = members.pool_id
-                    where members.shop_id = %(shop_id)s and members.variant_gid = gid) as causes on true
+                    where members.shop_id = %(shop_id)s and members.variant_gid = gid) as first_cause on true
               left join lateral (
                    select bool_or(status = 'paused') and not bool_or(status = 'archived') as paused
                      from members join pools on pools.id = pool_id
@@ -184,7 +183,7 @@ async def _compute(tx: Tx, shop_id: int, planned: ShopVersions, items: Sequence[
         """,
         {
             "shop_id": shop_id,
-            "entries": planned.entries,
+            "entries": last_plan.entries,
             "items": items,
         },
     )

@@ -65,16 +65,18 @@ class PushSizes:
     def __init__(self) -> None:
         self._sizes: LRUCache[int, int] = LRUCache(MAX_CACHED_SHOPS)
 
-    def of(self, shop_id: int) -> int:
+    def size_of(self, shop_id: int) -> int:
+        """The most levels of the next call of a shop."""
         return self._sizes.get(shop_id, MAX_LEVELS_PER_PUSH)
 
-    def accepted(self, shop_id: int) -> None:
-        self._sizes[shop_id] = min(self.of(shop_id) * 2, MAX_LEVELS_PER_PUSH)
+    def note_accepted(self, shop_id: int) -> None:
+        """Let the next call of a shop be larger."""
+        self._sizes[shop_id] = min(self.size_of(shop_id) * 2, MAX_LEVELS_PER_PUSH)
 
-    def refused(self, shop_id: int, levels: int, moved: int) -> None:
-        """Store that a call of `levels` levels was refused because `moved` of them had moved."""
-        still = levels - moved
-        self._sizes[shop_id] = max(still if still >= moved else still // 2, 1)
+    def note_refused(self, shop_id: int, levels: int, moved: int) -> None:
+        """Let the next call of a shop be smaller: `moved` of the `levels` levels of a refused call had moved."""
+        unmoved = levels - moved
+        self._sizes[shop_id] = max(unmoved if unmoved >= moved else unmoved // 2, 1)
 
 
 async def next_push(tx: Tx, shop_id: int, max_levels: int) -> LevelPush | None:

@@ -13,6 +13,7 @@ from holdfast.inventory.sync.model import (
     PUSH_STREAK,
     CartCheck,
     Drift,
+    ListUnsyncedPools,
     LocationPercent,
     LocationShare,
     Rule,
@@ -175,6 +176,32 @@ async def drift(reader: Reader, shop_id: int, pool_id: int | None, limit: int) -
         """,
         {"shop_id": shop_id, "pool_id": pool_id, "limit": limit},
     )
+
+
+async def list_unsynced_pools(reader: Reader, shop_id: int, command: ListUnsyncedPools) -> list[int]:
+    """The ids of pools with levels that differ, one more than a page."""
+    rows = await reader.tuples(
+        """
+        select id from pools
+         where shop_id = %(shop_id)s and id > %(after)s and status_key <> 'archived'
+           and id in (select pool_id from levels
+                        join catalog_variants as known on known.shop_id = %(shop_id)s
+                                                       and known.item_gid = levels.item_gid
+                        join members on members.shop_id = %(shop_id)s and variant_gid = known.gid
+                       where levels.shop_id = %(shop_id)s and target is not null
+                         and (available <> target or parked is not null))
+           and (%(query)s::text is null
+                or fold_text(name_key) like (select search_pattern(%(query)s)))
+         order by id limit %(limit)s
+        """,
+        {
+            "shop_id": shop_id,
+            "after": command.after(int) or 0,
+            "query": command.query,
+            "limit": command.limit + 1,
+        },
+    )
+    return [id for (id,) in rows]
 
 
 async def has_pool(reader: Reader, shop_id: int, pool_id: int) -> bool:

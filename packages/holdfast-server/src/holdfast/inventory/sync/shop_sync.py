@@ -16,8 +16,7 @@ from prometheus_client import Counter, Histogram
 from holdfast.inventory.resources import Database, Reader, Steps, Tx
 from holdfast.inventory.shopify.platform_client import PlatformUnreachable
 from holdfast.inventory.shops.operations import announce_sync_status
-from holdfast.inventory.stock.remembered_stock import lock_shop
-from holdfast.inventory.stock.stock_changes import STOCK_CHANNEL
+from holdfast.inventory.stock.shop_versions import STOCK_CHANNEL, lock_shop
 from holdfast.inventory.sync import cart_check, edits, level_calls, levels, pushing, sql
 from holdfast.inventory.sync.cart_check import CartNumbers, NumbersReading
 from holdfast.inventory.sync.level_calls import AcceptedPush, UnknownPushResult
@@ -47,6 +46,21 @@ LAG = Histogram(
 )
 
 log = structlog.get_logger()
+
+MAX_CONCURRENT_SHOPS = 8
+"""The most shops that one process syncs at the same time."""
+
+SYNC_TRANSACTIONS = bound_without_strangers(
+    "Transactions that sync levels", "inventory", f"{MAX_CONCURRENT_SHOPS} shops", "1 of all processes"
+)
+
+COLLECT_SECONDS = 0.02
+"""How long changes are collected, so that one sync handles many."""
+
+MIN_SYNC_INTERVAL_SECONDS = 0.5
+"""Seconds from a sync that pushed levels to the next sync of the shop: changes meanwhile are pushed by one call. The
+same levels are not pushed again earlier anyway (`pushing.MIN_PUSH_INTERVAL_SECONDS`).
+"""
 
 
 class LevelReading(Struct, frozen=True):
@@ -98,7 +112,7 @@ async def _next_work(
     """The next work at the platform: levels first, then numbers. Raises `LeaseLost`."""
     await plan(tx, shop.shop_id)
     work = (
-        await pushing.next_push(tx, shop.shop_id, sizes.of(shop.shop_id))
+        await pushing.next_push(tx, shop.shop_id, sizes.size_of(shop.shop_id))
         or await _next_reading(tx, shop.shop_id)
         or await cart_check.next_writing(tx, shop.shop_id)
     )
@@ -134,7 +148,7 @@ async def _push(steps: Steps, shop_id: int, push: LevelPush, sizes: PushSizes) -
             PUSHES.labels("accepted").inc()
             LEVELS.inc(len(push.levels))
             if not push.adjusts:
-                sizes.accepted(shop_id)
+                sizes.note_accepted(shop_id)
             store = partial(pushing.store_accepted, shop_id=shop_id, push=push, accepted=result)
             for seconds in await steps.transact(store):
                 LAG.observe(seconds)
@@ -145,7 +159,7 @@ async def _push(steps: Steps, shop_id: int, push: LevelPush, sizes: PushSizes) -
         case unsettable:
             PUSHES.labels("refused").inc()
             if not push.adjusts:
-                sizes.refused(shop_id, len(push.levels), len(unsettable))
+                sizes.note_refused(shop_id, len(push.levels), len(unsettable))
             await steps.transact(partial(pushing.store_refused, shop_id=shop_id, push=push, unsettable=unsettable))
 
 
@@ -168,10 +182,10 @@ async def _read(steps: Steps, shop_id: int, reading: LevelReading) -> None:
         observed = await level_calls.read_levels_of_items(steps, shop_id, pairs)
     else:
         observed = await level_calls.read_levels(steps, shop_id, [gid for _, _, gid in reading.levels])
-    await steps.transact(partial(_store, shop_id=shop_id, reading=reading, observed=observed))
+    await steps.transact(partial(_store_reading, shop_id=shop_id, reading=reading, observed=observed))
 
 
-async def _store(tx: Tx, *, shop_id: int, reading: LevelReading, observed: Sequence[ObservedLevel]) -> None:
+async def _store_reading(tx: Tx, *, shop_id: int, reading: LevelReading, observed: Sequence[ObservedLevel]) -> None:
     if reading.judges:
         await lock_shop(tx, shop_id)
     items = {item for item, _, _ in reading.levels}
@@ -181,22 +195,6 @@ async def _store(tx: Tx, *, shop_id: int, reading: LevelReading, observed: Seque
     )
     if reading.judges:
         await edits.handle_edits(tx, shop_id, items)
-
-
-MAX_CONCURRENT_SHOPS = 8
-"""The most shops that one process syncs at the same time."""
-
-SYNC_TRANSACTIONS = bound_without_strangers(
-    "Transactions that sync levels", "inventory", f"{MAX_CONCURRENT_SHOPS} shops", "1 of all processes"
-)
-
-COLLECT_SECONDS = 0.02
-"""How long changes are collected, so that one sync handles many."""
-
-MIN_SYNC_INTERVAL_SECONDS = 0.5
-"""Seconds from a sync that pushed levels to the next sync of the shop: changes meanwhile are pushed by one call. The
-same levels are not pushed again earlier anyway (`pushing.MIN_PUSH_INTERVAL_SECONDS`).
-"""
 
 
 class SyncWork(RowWork[LeasedShop]):
@@ -250,12 +248,12 @@ class SyncWork(RowWork[LeasedShop]):
         finally:
             if has_pushed:
                 self._resting.add(row.shop_id)
-                asyncio.get_running_loop().call_later(MIN_SYNC_INTERVAL_SECONDS, self._rested, row.shop_id)
+                asyncio.get_running_loop().call_later(MIN_SYNC_INTERVAL_SECONDS, self._end_rest, row.shop_id)
             else:
                 self._changed_shops.add(row.shop_id)  # a change during the sync may have come too late for it
         return 1
 
-    def _rested(self, shop_id: int) -> None:
+    def _end_rest(self, shop_id: int) -> None:
         self._resting.discard(shop_id)
         self._changed_shops.add(shop_id)
         self.wake.set()

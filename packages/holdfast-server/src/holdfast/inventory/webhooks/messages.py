@@ -1,6 +1,7 @@
 """The messages of webhooks of the inventory service: their types, and what each says.
 
-Triggers store them (`schema/tables/`), and `edits.handle_edits`. They are thin: ids and numbers. Tools have the rest.
+Triggers store them (`schema/triggers/`), except those about drift, which `store_drifts` stores. They have ids and numbers
+only: tools read the rest.
 """
 
 from collections.abc import Mapping, Sequence
@@ -109,9 +110,25 @@ MESSAGES = (
     MessageType(
         "stock.changed",
         translatable("The stock of a pool changed, by whatever cause."),
-        ChangedStock(1, 44, 0, 44, 2, -6, 0, ["sale"], 1, 2, {_SINGLE: 44, _SIX_PACK: 7}),
+        ChangedStock(
+            pool_id=1,
+            on_hand=44,
+            held=0,
+            available=44,
+            version=2,
+            delta=-6,
+            held_delta=0,
+            kinds=["sale"],
+            entries=1,
+            last_entry_id=2,
+            variants={_SINGLE: 44, _SIX_PACK: 7},
+        ),
     ),
-    MessageType("stock.low", translatable("A pool fell to its limit for low stock."), LowStockPool(1, 5, 5, 9)),
+    MessageType(
+        "stock.low",
+        translatable("A pool fell to its limit for low stock."),
+        LowStockPool(pool_id=1, available=5, low_stock_at=5, version=9),
+    ),
     MessageType(
         "hold.placed",
         translatable("Stock was held."),

@@ -6,7 +6,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from holdfast.inventory.problems import TOO_MANY_ENDPOINTS
 from holdfast.inventory.resources import Tx
-from holdfast.inventory.stock.remembered_stock import lock_shop
+from holdfast.inventory.stock.shop_versions import lock_shop
 from holdfast.inventory.webhooks.messages import MESSAGES
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Id, Repeatable, rule

@@ -88,11 +88,11 @@ async def wake(database: Database[Any], woken: asyncio.Event, patrol_seconds: fl
 
 async def _seconds_until_due(database: Database[Any], woken: asyncio.Event, patrol_seconds: float) -> float:
     """Seconds until the next delayed job is due. Wakes the worker if one is due now."""
-    soon = await database.read(_next_due)
-    if soon is None:
+    seconds = await database.read(_next_due)
+    if seconds is None:
         return patrol_seconds
-    if soon > 0:
-        return min(soon, patrol_seconds)
+    if seconds > 0:
+        return min(seconds, patrol_seconds)
     woken.set()
     return RETRY_SECONDS
 

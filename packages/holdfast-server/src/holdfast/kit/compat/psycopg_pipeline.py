@@ -9,7 +9,7 @@ psycopg counts a statement as prepared as soon as Parse was sent for it. In a tr
 too. The server does not know the statement then, and each later use of it on this connection would fail.
 
 In a process whose turns of the event loop take long, psycopg waits a turn before each statement that it sends, while
-the transaction holds its locks. `kit/http/connection_limits.py` keeps turns short.
+the transaction holds its locks. `kit/http/request_pace.py` keeps turns short.
 """
 
 import math

@@ -43,9 +43,9 @@ class Connection(HttpToolsProtocol):
     requests arrive in one piece and answers are read, the limits need no timers.
     """
 
-    def __init__(self, bounds: ConnectionLimits, **uvicorn: Any) -> None:
+    def __init__(self, limits: ConnectionLimits, **uvicorn: Any) -> None:
         super().__init__(**uvicorn)
-        self._bounds = bounds
+        self._limits = limits
         self._remote = Client()
         self._source: str | None = None
         self._problem: Problem | None = None
@@ -62,29 +62,29 @@ class Connection(HttpToolsProtocol):
         self._in_head = True
         """Whether the next bytes belong to the head of a request."""
         self._head_bytes = 0
-        self._arrival: TimerHandle | None = None
+        self._arrival_timer: TimerHandle | None = None
         """Ends the connection when the head or the rest of a request does not arrive."""
-        self._reading: TimerHandle | None = None
+        self._reading_timer: TimerHandle | None = None
         """Ends the connection when its client does not read."""
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._source = self._bounds.source(self.client)
-        self._problem = self._bounds.enter(self._source, self)
-        if self._problem and self._bounds.is_flooded:
+        self._source = self._limits.source(self.client)
+        self._problem = self._limits.enter(self._source, self)
+        if self._problem and self._limits.is_flooded:
             self.abort()
         else:
-            self._expect(LINGER_SECONDS if self._problem else self._bounds.header_seconds)
+            self._start_arrival_timer(LINGER_SECONDS if self._problem else self._limits.header_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self._remote.leave()
-        self._bounds.leave(self._source, self, self._problem)
-        self._bounds.forget(self)
+        self._limits.leave(self._source, self, self._problem)
+        self._limits.forget(self)
         self._unbegun = b""
         self._pipelined = None
-        self._arrived()
-        self._stop_watching()
+        self._stop_arrival_timer()
+        self._stop_reading_timer()
 
     def data_received(self, data: bytes) -> None:
         if self._refused or self._is_full:
@@ -92,10 +92,10 @@ class Connection(HttpToolsProtocol):
         if self._problem:
             self._refuse(self._problem)
         elif self._unbegun:
-            self._wait(data)
-        elif self._is_between_requests() and not self._bounds.pace.begins(self.loop, data, self._source):
-            self._bounds.pace.add(self, self._source)
-            self._wait(data)
+            self._keep_unbegun(data)
+        elif self._is_between_requests() and not self._limits.pace.begins_at_once(self.loop, data, self._source):
+            self._limits.pace.add(self, self._source)
+            self._keep_unbegun(data)
         else:
             self._receive(data)
 
@@ -106,10 +106,10 @@ class Connection(HttpToolsProtocol):
     def _is_between_requests(self) -> bool:
         return self._in_head and not self._head_bytes and (not self.cycle or self.cycle.response_complete)
 
-    def _wait(self, data: bytes) -> None:
+    def _keep_unbegun(self, data: bytes) -> None:
         """Keep what has arrived until the turn of its request. Reading stops when it is more than a head may have."""
         self._unset_keepalive_if_required()
-        self._arrived()
+        self._stop_arrival_timer()
         self._unbegun += data
         if len(self._unbegun) > MAX_HEADER_BYTES:
             self.flow.pause_reading()
@@ -135,12 +135,12 @@ class Connection(HttpToolsProtocol):
                     return
                 data = data[room:]
         super().data_received(data)
-        if self._in_head and self._head_bytes and not self._arrival:
-            self._expect(self._bounds.header_seconds)
+        if self._in_head and self._head_bytes and not self._arrival_timer:
+            self._start_arrival_timer(self._limits.header_seconds)
 
     def on_headers_complete(self) -> None:
         self._head_bytes = 0
-        self._arrived()
+        self._stop_arrival_timer()
         if len(self.pipeline) >= MAX_PIPELINED_REQUESTS:
             self._is_full = True
             self.cycle.keep_alive = False
@@ -154,7 +154,7 @@ class Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._in_head = True
-        self._arrived()
+        self._stop_arrival_timer()
         self.scope[ARRIVED] = True  # type: ignore[typeddict-unknown-key]
         super().on_message_complete()
 
@@ -165,34 +165,34 @@ class Connection(HttpToolsProtocol):
         if self.pipeline:
             self.flow.pause_reading()
         if self.transport.is_closing():
-            self._watch(self.transport.get_write_buffer_size())
+            self._start_reading_timer(self.transport.get_write_buffer_size())
         elif not self._in_head:
             # The answer was sent before the body had arrived, so no handler reads the body.
-            self._expect(self._bounds.header_seconds)
+            self._start_arrival_timer(self._limits.header_seconds)
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         """Begin a request; one that was sent together with earlier ones begins in its turn."""
-        if self._begins_pipelined and not self._bounds.pace.begins(self.loop, b"", self._source):
+        if self._begins_pipelined and not self._limits.pace.begins_at_once(self.loop, b"", self._source):
             self._pipelined = cycle, app
-            self._bounds.pace.add(self, self._source)
+            self._limits.pace.add(self, self._source)
         else:
             super()._start_asgi_task(cycle, app)
 
     def timeout_keep_alive_handler(self) -> None:
         super().timeout_keep_alive_handler()
-        self._watch(self.transport.get_write_buffer_size())
+        self._start_reading_timer(self.transport.get_write_buffer_size())
 
     def pause_writing(self) -> None:
         super().pause_writing()
         size = self.transport.get_write_buffer_size()
-        self._watch(size)
-        self._bounds.wait(self, size)
+        self._start_reading_timer(size)
+        self._limits.wait(self, size)
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._bounds.forget(self)
+        self._limits.forget(self)
         if not self.transport.is_closing():
-            self._stop_watching()
+            self._stop_reading_timer()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP, in the words of the service."""
@@ -208,51 +208,51 @@ class Connection(HttpToolsProtocol):
         """Close the connection at once, and drop unsent bytes."""
         self.transport.abort()
 
-    def _expect(self, seconds: float) -> None:
+    def _start_arrival_timer(self, seconds: float) -> None:
         """Start the timer within which the client must send the head, or the rest, of a request."""
-        self._arrival = self.loop.call_later(seconds, self._late)
+        self._arrival_timer = self.loop.call_later(seconds, self._end_arrival)
 
-    def _arrived(self) -> None:
-        if self._arrival:
-            self._arrival.cancel()
-            self._arrival = None
+    def _stop_arrival_timer(self) -> None:
+        if self._arrival_timer:
+            self._arrival_timer.cancel()
+            self._arrival_timer = None
 
-    def _late(self) -> None:
-        self._arrival = None
+    def _end_arrival(self) -> None:
+        self._arrival_timer = None
         if self._head_bytes and not self._refused:
             self._refuse(REQUEST_TIMEOUT())
         else:
             self.abort()
 
-    def _watch(self, size: int) -> None:
+    def _start_reading_timer(self, size: int) -> None:
         """Start the timer after which the client must have read enough."""
-        self._stop_watching()
-        self._reading = self.loop.call_later(self._bounds.write_seconds, self._unread, size)
+        self._stop_reading_timer()
+        self._reading_timer = self.loop.call_later(self._limits.write_seconds, self._check_reading, size)
 
-    def _stop_watching(self) -> None:
-        if self._reading:
-            self._reading.cancel()
-            self._reading = None
+    def _stop_reading_timer(self) -> None:
+        if self._reading_timer:
+            self._reading_timer.cancel()
+            self._reading_timer = None
 
-    def _unread(self, before: int) -> None:
+    def _check_reading(self, before: int) -> None:
         size = self.transport.get_write_buffer_size()
         if before - size < MIN_READ_BYTES:
             self.abort()
         else:
-            self._watch(size)
+            self._start_reading_timer(size)
 
     def _refuse(self, problem: Problem) -> None:
         """Answer with a problem and close the connection; only close it while an earlier answer is being sent."""
         self._refused = True
-        self._arrived()
+        self._stop_arrival_timer()
         counter(REQUESTS, "connection", problem.status).inc()
         if self.cycle and not self.cycle.response_complete:
             self.abort()
             return
-        self.transport.write(_response(problem, self._bounds.error_body))
+        self.transport.write(_response(problem, self._limits.error_body))
         if self.transport.can_write_eof():
             self.transport.write_eof()
-        self._expect(LINGER_SECONDS)
+        self._start_arrival_timer(LINGER_SECONDS)
 
 
 def _response(problem: Problem, error_body: ErrorBody) -> bytes:

@@ -1,25 +1,17 @@
 """Limits of the connections of one server: in total, from one address, and with unread answers.
 
 When no connection is left, one of the address that holds the most is closed for an address that holds few
-(`AddressHoldings`). So what a crowd from few addresses has taken is given to others, and no address can keep others
-out.
-
-`Pace` limits how many requests a process begins. In one turn of its event loop a process reads every connection on
-which a request has arrived. With thousands of clients a turn would take hundreds of milliseconds, and a request to the
-database needs several turns. So a turn begins a limited number of requests, and fewer while turns take long. The others
-wait. The next turns begin one of each address in turn, so a crowd from one address waits for itself.
+(`AddressHoldings`).
 """
 
-import asyncio
 import contextlib
-import itertools
 import sys
 import time
-from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Container
+from collections import Counter
+from collections.abc import Container
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Protocol, cast
 
 import structlog
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
@@ -27,189 +19,8 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.client import WIDE_CONNECTIONS, path_of, source
 from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, ErrorBody, Problem
-
-T = TypeVar("T")
-
-MAX_COMPARED = 32
-"""How many of the newest things of one address are compared, to find the one that gives way."""
-
-
-class AddressHoldings(Generic[T]):
-    """The things that each address holds. All networks of /64 in one of /48 count as one address.
-
-    Each step takes the same time, however many things and addresses there are.
-    """
-
-    def __init__(self) -> None:
-        self._things: dict[str, dict[T, None]] = {}
-        """The things of each address, the oldest first."""
-        self._addresses: dict[int, dict[str, None]] = {}
-        """The addresses that hold so many things."""
-        self._max_held = 0
-
-    def __len__(self) -> int:
-        return len(self._things)
-
-    def add(self, source: str, thing: T) -> None:
-        address = path_of(source)[0]
-        things = self._things.setdefault(address, {})
-        self._move(address, len(things), len(things) + 1)
-        things[thing] = None
-
-    def remove(self, source: str, thing: T) -> None:
-        """Remove a thing that was added."""
-        address = path_of(source)[0]
-        things = self._things[address]
-        del things[thing]
-        self._move(address, len(things) + 1, len(things))
-        if not things:
-            del self._things[address]
-
-    def find_excess(self, source: str, is_idle: Callable[[T], bool] = lambda _: True) -> T | None:
-        """Find what the address that holds the most has to give to an address that wants one more.
-
-        That is one of its newest things, best an idle one. None: no address would then hold as many as the one that
-        wants it, or more.
-        """
-        mine = self._things.get(path_of(source)[0], {})
-        if self._max_held < len(mine) + 2:
-            return None
-        largest = next(iter(self._addresses[self._max_held]))
-        newest = [*itertools.islice(reversed(self._things[largest]), MAX_COMPARED)]
-        return next((thing for thing in newest if is_idle(thing)), newest[0])
-
-    def _move(self, address: str, before: int, after: int) -> None:
-        """Remember that an address holds one thing more or less than before."""
-        if before:
-            del self._addresses[before][address]
-        if after:
-            self._addresses.setdefault(after, {})[address] = None
-        if before and not self._addresses[before]:
-            del self._addresses[before]
-        if after > self._max_held or (before == self._max_held and before not in self._addresses):
-            self._max_held = after
-
-
-REQUESTS_IN_A_TURN = 128
-"""Requests that are begun in one turn at most, at 50 to 200 µs each."""
-
-MIN_REQUESTS_IN_A_TURN = 8
-"""Requests that are begun in one turn at least, however long it takes. A page with a form costs a millisecond."""
-
-MAX_URGENT_REQUESTS = 32
-"""Urgent requests that are begun in one turn besides the others. Further ones wait as others do."""
-
-MAX_URGENT_REQUESTS_PER_ADDRESS = 8
-"""Urgent requests of one address that are begun in one turn. Any client can imitate one."""
-
-TURN_SECONDS = 0.01
-"""The processor time of a turn that is aimed at while requests wait."""
-
-BEGUN_REQUESTS = Bound(
-    name="Requests begun in one turn of the event loop",
-    service="both",
-    total=f"{REQUESTS_IN_A_TURN}, down to {MIN_REQUESTS_IN_A_TURN} while they cost much",
-    tenant="none",
-    address="one, in turns, also of a /48; `TRUSTED_PROXIES` are one address",
-    reserved=f"{MAX_URGENT_REQUESTS} more for health checks, metrics, console and partners, "
-    f"{MAX_URGENT_REQUESTS_PER_ADDRESS} for one address",
-    stranger="Others wait some turns of 10 ms.",
-)
-
-URGENT = tuple(
-    f"{method} {path}".encode()
-    for method, path in (
-        ("GET", "/healthz"),
-        ("GET", "/readyz"),
-        ("GET", "/metrics"),
-        ("GET", "/console"),
-        ("POST", "/console"),
-        ("POST", "/webhooks"),
-        ("POST", "/stripe/webhook"),
-    )
-)
-"""The beginnings of urgent requests: signs of life, the console with the check-in, messages of partners."""
-
-
-class WaitingRequest(Protocol):
-    """A request that has arrived and was not begun."""
-
-    def begin(self) -> None: ...
-
-
-class Pace:
-    """Says which requests of a process are begun at once, and begins the others in later turns.
-
-    clock    returns the seconds of the processor that the thread has used: a turn that other processes hold up does
-             not become shorter by beginning less
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.thread_time) -> None:
-        self._clock = clock
-        self._max_requests = REQUESTS_IN_A_TURN
-        """How many requests a turn begins at present."""
-        self._room = REQUESTS_IN_A_TURN
-        """How many requests may still be begun. When it is used up, it is there again in the next turn."""
-        self._began_at = 0.0
-        """What the clock showed when the present turn began, if it has used up its room."""
-        self._urgent: Counter[str] = Counter()
-        """How many urgent requests of each address were begun since the room was used up."""
-        self._waiting: OrderedDict[str, deque[WaitingRequest]] = OrderedDict()
-        """What waits of each address, in the order of their next turns."""
-
-    def begins(self, loop: asyncio.AbstractEventLoop, request: bytes, source: str | None) -> bool:
-        """Whether a request, of which these are the first bytes, is begun at once.
-
-        source    the source of its connection; None: a trusted proxy or a local socket
-        """
-        if not self._room:
-            return request.startswith(URGENT) and self._begins_urgent(source)
-        self._use(loop)
-        if not self._room:
-            self._began_at = self._clock()
-        return True
-
-    def add(self, request: WaitingRequest, source: str | None) -> None:
-        """Begin a request, which was not begun at once, in a later turn."""
-        self._waiting.setdefault(_address_of(source), deque()).append(request)
-
-    def _begins_urgent(self, source: str | None) -> bool:
-        address = _address_of(source)
-        max_urgent = MAX_URGENT_REQUESTS_PER_ADDRESS if address else MAX_URGENT_REQUESTS
-        if self._urgent[address] >= max_urgent or self._urgent.total() >= MAX_URGENT_REQUESTS:
-            return False
-        self._urgent[address] += 1
-        return True
-
-    def _use(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._room -= 1
-        if not self._room:
-            loop.call_soon(self._next_turn, loop)
-
-    def _next_turn(self, loop: asyncio.AbstractEventLoop) -> None:
-        now = self._clock()
-        took, self._began_at = now - self._began_at, now
-        # By half or twice at most, since turns differ: in some of them the answers of a whole batch are written.
-        fitting = int(self._max_requests * min(2.0, max(0.5, TURN_SECONDS / max(took, 0.001))))
-        self._max_requests = self._room = min(REQUESTS_IN_A_TURN, max(MIN_REQUESTS_IN_A_TURN, fitting))
-        self._urgent.clear()
-        while self._waiting and self._room:
-            self._use(loop)
-            self._next_request().begin()
-
-    def _next_request(self) -> WaitingRequest:
-        """Take the request whose turn it is. Its address goes to the end of the line."""
-        address, requests = self._waiting.popitem(last=False)
-        request = requests.popleft()
-        if requests:
-            self._waiting[address] = requests
-        return request
-
-
-def _address_of(source: str | None) -> str:
-    """The address or network that takes turns; empty for all trusted proxies and local sockets."""
-    return path_of(source)[0] if source else ""
-
+from holdfast.kit.http.address_holdings import AddressHoldings
+from holdfast.kit.http.request_pace import Pace
 
 MAX_UNREAD_BYTES = 256 * 1024 * 1024
 """Bytes of answers that may wait for slow clients. Above it, the address with the most of them loses connections."""

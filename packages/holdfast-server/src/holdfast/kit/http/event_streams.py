@@ -21,7 +21,7 @@ from starlette.types import Receive, Send
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.client import WIDE_CONNECTIONS, wide_network
 from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE
-from holdfast.kit.http.connection_limits import AddressHoldings
+from holdfast.kit.http.address_holdings import AddressHoldings
 from holdfast.kit.http.handler import NOSNIFF, Reply, Request
 
 M = TypeVar("M")

@@ -58,7 +58,7 @@ class Access:
     scope                   the scope that callers must have
     limits                  the names of the rate limits that a request counts against
     counts_only_refusals    only refusals are counted under this name: inner handlers count the rest under theirs
-    require_room            raises `service_unavailable` if the process has too much work for it, or the tenant
+    require_capacity        raises `service_unavailable` if the process has too much work for it, or the tenant
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class Access:
         scope: str | None = None,
         *limits: str | None,
         counts_only_refusals: bool = False,
-        require_room: Callable[[int | None], None] = lambda tenant: None,
+        require_capacity: Callable[[int | None], None] = lambda tenant: None,
     ) -> None:
         self.name = name
         self._metrics = RequestMetrics(name)
-        self.require_room = require_room
+        self.require_capacity = require_capacity
         self.counts_only_refusals = counts_only_refusals
         self.scope = scope
         self.limits = [limit for limit in limits if limit]
@@ -79,8 +79,8 @@ class Access:
     @classmethod
     def of(cls, operation: Operation, runner: Runner) -> Self:
         """What an operation requires."""
-        require_room = partial(runner.admission.require_room, operation.priority)
-        return cls(operation.name, operation.scope, operation.limit, require_room=require_room)
+        require_capacity = partial(runner.admission.require_capacity, operation.priority)
+        return cls(operation.name, operation.scope, operation.limit, require_capacity=require_capacity)
 
     def count(self, status: int, started: float) -> None:
         if not self.counts_only_refusals or status >= 400:
@@ -99,7 +99,7 @@ async def handle(
     admitted_caller: Caller | None = None
     try:
         # Before anything is looked up or read: under overload a refusal must cost little.
-        access.require_room(None)
+        access.require_capacity(None)
         caller = await authenticate()
         if access.scope or access.limits:
             await admit(access, limits, caller)
@@ -115,11 +115,11 @@ async def handle(
 
 
 async def admit(access: Access, limits: Limits, caller: Caller) -> None:
-    """Check the room and the scope, and count against the rate limits.
+    """Check the capacity and the scope, and count against the rate limits.
 
     Raises `service_unavailable`, `insufficient_scope` and `rate_limited`.
     """
-    access.require_room(caller.tenant_id)
+    access.require_capacity(caller.tenant_id)
     if not caller.has(access.scope):
         raise problems.INSUFFICIENT_SCOPE(f"This needs the scope {access.scope}.", scope=access.scope)
     for limit in access.limits:

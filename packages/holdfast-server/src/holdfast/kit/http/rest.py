@@ -225,7 +225,7 @@ class OperationEndpoint:
         self, operation: Operation, runner: Runner, authenticate: Authenticate, limits: Limits, refuse: RenderProblem
     ) -> None:
         self._operation = operation
-        self._run = runner.linked_run(operation)
+        self._run = runner.run_with_link(operation)
         self._authenticate = authenticate
         self._limits = limits
         self._content_limit = operation.content_limit

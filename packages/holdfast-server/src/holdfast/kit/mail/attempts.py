@@ -96,7 +96,8 @@ class ServerPause:
         self._ends_at = time.monotonic() + RETRY_BACKOFF.pause(self._count)
         return True
 
-    def server_reached(self) -> None:
+    def note_server_reached(self) -> None:
+        """End the growth of pauses: the next one is short again."""
         if self._count:
             log.warning("the mail server is reachable again")
             self._count = 0
@@ -121,7 +122,7 @@ class MailAttempts:
         try:
             await connection.carry(envelope, partial(self._session.check, lease))
         except MailServerUnavailable as error:
-            await self._connection_lost(mail, error)
+            await self._note_connection_loss(mail, error)
             return
         except MailRefusal as error:
             result = AttemptResult(mail.id, "failed", str(error))
@@ -130,9 +131,9 @@ class MailAttempts:
         else:
             result = AttemptResult(mail.id, "sent")
         await self.store(result)
-        self.pause.server_reached()
+        self.pause.note_server_reached()
 
-    async def _connection_lost(self, mail: Mail, error: MailServerUnavailable) -> None:
+    async def _note_connection_loss(self, mail: Mail, error: MailServerUnavailable) -> None:
         if self.pause.begin(error):
             await self._database.autocommit(lambda reader: outbox.store_error(reader, mail.id, str(error)))
         breaks = self.connection_breaks(mail) + isinstance(error, ConnectionLostAtContent)

@@ -4,8 +4,8 @@ connection.
 A mail that the mail server has accepted is stored as sent before another mail is sent on that connection. So a second
 copy, with the same Message-ID, is possible only if a process ends between the server's answer and that commit.
 
-The process reads the lease immediately before it sends the content of a mail. So a process that was
-stopped sends nothing that another has sent meanwhile.
+The process reads the lease immediately before it sends the content of a mail. So a process that was stopped sends
+nothing that another has sent meanwhile.
 """
 
 import asyncio
@@ -19,13 +19,13 @@ import structlog
 from psycopg.errors import IdleInTransactionSessionTimeout
 
 from holdfast.kit.background import row_work
-from holdfast.kit.background.loops import yield_to_requests
+from holdfast.kit.background.request_priority import yield_to_requests
 from holdfast.kit.background.row_work import RowWork
 from holdfast.kit.background.subprocess_call import SubprocessStartError
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
-from holdfast.kit.mail import outbox, shards
+from holdfast.kit.mail import outbox, shards, turns
 from holdfast.kit.mail.attempts import MailAttempts, MailConnections
 from holdfast.kit.mail.message import Envelope, UnwritableMail, header_text
 from holdfast.kit.mail.outbox import AttemptResult, HeldMail, Mail, ResultWriter
@@ -174,7 +174,7 @@ class OwnerTurns:
     """The owner with whom the next lease begins: each second turn is for mails without an owner."""
 
     def __init__(self) -> None:
-        self.first_owner = outbox.FIRST_OWNER
+        self.first_owner = turns.FIRST_OWNER
         self.no_owner_first = True
 
     def advance(self, leases: Sequence[ShardLease]) -> None:
@@ -182,7 +182,7 @@ class OwnerTurns:
         if leases:
             self.no_owner_first = not self.no_owner_first
         if owners := [shard.owner for lease in leases for shard in lease.shards if shard.owner]:
-            self.first_owner = outbox.next_owner(owners[-1])
+            self.first_owner = turns.next_owner(owners[-1])
 
 
 class LeaseSize:
@@ -261,12 +261,12 @@ class DueMails:
     async def _read_due(self, shards: Sequence[tuple[int, str]]) -> list[Mail]:
         limit = self._rate.max_mails(self.lease_size.mails)
         while True:
-            mails = await self._database.read(lambda reader: outbox.due_mails(reader, shards, limit))
+            mails = await self._database.read(lambda reader: turns.due_mails(reader, shards, limit))
             behind = [mail.id for mail in mails if mail.is_behind]
             if not behind:
                 self.lease_size.note_due(len(mails), limit)
                 return mails
-            await self._database.autocommit(lambda reader, ids=behind: outbox.hold_behind(reader, ids))
+            await self._database.autocommit(lambda reader, ids=behind: outbox.hold_later_mails(reader, ids))
 
     async def _render_mails(self, mails: list[Mail]) -> list[tuple[Mail, Envelope]]:
         """Render mails. Returns those that can be sent, and stores the results of the others."""
@@ -283,15 +283,15 @@ class DueMails:
                 AttemptResult(mail.id, "failed", f"{outbox.RENDER_ERROR_PREFIX}: {header_text(repr(error))[:500]}")
             )
             return []
-        left: list[tuple[Mail, Envelope]] = []
+        sendable: list[tuple[Mail, Envelope]] = []
         for mail, result in zip(mails, rendered, strict=True):
             if isinstance(result, Envelope):
-                left.append((mail, result))
+                sendable.append((mail, result))
             elif not isinstance(result, HeldMail):
                 await self._attempts.store(
                     AttemptResult(mail.id, "failed", result.why) if result else AttemptResult(mail.id, "superseded")
                 )
-        return left
+        return sendable
 
 
 class ShardWork(RowWork[ShardLease]):
@@ -319,7 +319,7 @@ class ShardWork(RowWork[ShardLease]):
         self._leases = leases
         self._connections = connections
         self._rate = rate
-        self._unheld_at = float("-inf")
+        self._holds_ended_at = float("-inf")
         self._last_lease_at = float("-inf")
         self._next_due_at: float | None = None
         self._turns = due_mails.turns
@@ -337,11 +337,11 @@ class ShardWork(RowWork[ShardLease]):
         self._last_lease_at = time.monotonic()
         # A result that is not stored may be of a shard that this process has lost: it must not be sent again.
         await self._results.flushed()
-        if time.monotonic() > self._unheld_at + POLL_SECONDS:
-            self._unheld_at = time.monotonic()
-            await self._database.autocommit(outbox.unhold_due)
+        if time.monotonic() > self._holds_ended_at + POLL_SECONDS:
+            self._holds_ended_at = time.monotonic()
+            await self._database.autocommit(outbox.end_due_holds)
         # A mail that becomes due before the leases below is leased; one that becomes due after them is counted here.
-        seconds = await self._database.read(outbox.seconds_until_next_due)
+        seconds = await self._database.read(turns.seconds_until_next_due)
         self._next_due_at = None if seconds is None else time.monotonic() + seconds
         leased = await self._database.autocommit(
             lambda reader: self._leases.lease(

@@ -24,7 +24,8 @@ from psycopg import AsyncConnection
 
 from holdfast.kit.background.leases import LEASE_SECONDS, LeaseLost
 from holdfast.kit.environment.logs import first_line
-from holdfast.kit.mail.outbox import IS_BLOCKED, IS_DUE, OWNER, SHARD, owner_walk
+from holdfast.kit.mail.outbox import OWNER
+from holdfast.kit.mail.turns import IS_BLOCKED, IS_DUE, SHARD, owners_in_turn
 from holdfast.kit.postgres.connection_pool import KEEPALIVE, SESSION_SETTINGS
 from holdfast.kit.postgres.database import Database, Reader
 
@@ -196,13 +197,13 @@ LEASED_SHARDS: LiteralString = f"""
         select least(cardinality(%(lease_ids)s::uuid[]), %(connections)s - count(distinct lease_id)) as leases
           from mail_shares where due_at > clock_timestamp()),
     owners as materialized (
-        {owner_walk("true", "%(first)s")}
+        {owners_in_turn("true", "%(first)s")}
          where (
             select true from free_shards
              cross join lateral (
                 select from mails
-                 where {IS_DUE} and {SHARD} = free_shards.share and mails.bulk = lap.bulk and {OWNER} = walk.owner
-                   and not {IS_BLOCKED}
+                 where {IS_DUE} and {SHARD} = free_shards.share and mails.bulk = owner_range.bulk
+                   and {OWNER} = due_owner.owner and not {IS_BLOCKED}
                  order by due_at, id limit 1) as mails
              limit 1)
          limit (select case when leases > 0 then leases + %(max_shards)s else 0 end from lease_count)),

@@ -163,7 +163,7 @@ class ResourceFamily:
         self.is_single = "{" not in template.uri
         self.access = Access.of(operation, runner)
         self.operation = operation
-        self._run = runner[operation]
+        self._run = runner.run_of(operation)
         self._shape = re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(template.uri)))
 
     def values(self, uri: str) -> dict[str, str] | None:
@@ -199,7 +199,7 @@ class ListedResources:
     def __init__(self, listed_by: ListedBy, operation: Operation, runner: Runner) -> None:
         self.access = Access.of(operation, runner)
         self.operation = operation
-        self._run = runner[operation]
+        self._run = runner.run_of(operation)
         self._entries = listed_by.entries
 
     async def page(self, caller: Caller, cursor: str | None) -> tuple[Sequence[ResourceEntry], str | None]:

@@ -173,14 +173,16 @@ class Tools:
         self._scopes = frozenset(tool.operation.scope for tool in self._tools.values())
         self._listed: dict[frozenset[str | None], Raw] = {}
         self._limits = limits
-        self.methods: rpc.Methods = {"tools/list": self.index, "tools/call": self.admit_call}
+        self.methods: rpc.Methods = {"tools/list": self.list_tools, "tools/call": self.admit_call}
 
-    async def index(self, caller: Caller, params: rpc.Params) -> rpc.AdmittedRequest:
+    async def list_tools(self, caller: Caller, params: rpc.Params) -> rpc.AdmittedRequest:
         """The tools that a caller may call, in the order of the table."""
         if params.cursor is not None:
             raise rpc.RpcError(rpc.INVALID_PARAMS, "This list has a single page: leave out the cursor.")
-        held = frozenset(filter(caller.has, self._scopes))
-        return rpc.completed_request("tools/list", ToolList(tools=self._listed.get(held) or self._list(held)))
+        held_scopes = frozenset(filter(caller.has, self._scopes))
+        return rpc.completed_request(
+            "tools/list", ToolList(tools=self._listed.get(held_scopes) or self._list(held_scopes))
+        )
 
     def _list(self, scopes: frozenset[str | None]) -> Raw:
         allowed_operations = [tool.operation for tool in self._tools.values() if tool.operation.scope in scopes]
@@ -204,7 +206,7 @@ class Tool:
         self.access = Access.of(operation, runner)
         # Built when the service starts, so that an answer type that is no object is found at that time.
         self.definition = definition(operation)
-        self._run = runner[operation]
+        self._run = runner.run_of(operation)
         self._read_only = ReadOnlyMembers(operation, runner)
         self._command = ArgumentReader(operation.tool_command, operation.read_only_fields)
 
@@ -243,12 +245,12 @@ class ArgumentReader:
         self._clearable = clearable(kind)
         self._decode: Callable[[bytes], Command] = msgspec.json.Decoder(self._kind).decode
         # Only the slow path converts times to UTC.
-        self._quick = not has_times(self._kind)
+        self._has_fast_path = not has_times(self._kind)
 
     def __call__(self, arguments: Raw) -> Command:
         """The command in the arguments. Raises `validation_failed`, and `RpcError` if they are no JSON object."""
         text = bytes(arguments)
-        if self._quick and b"\\u0000" not in text:
+        if self._has_fast_path and b"\\u0000" not in text:
             with contextlib.suppress(MsgspecError, RecursionError):
                 command = self._decode(text)
                 if errors := broken_rules(command):
@@ -283,24 +285,26 @@ def definitions(operations: Operations) -> list[Schema]:
     explains one with its name says something else; the instructions say so.
     """
     first_with_answer: dict[Any, str] = {}
-    meanings: dict[str, str] = {}
+    last_descriptions: dict[str, str] = {}
     schemas: list[Schema] = []
     for operation in operations:
         first_name = first_with_answer.setdefault(operation.answer, operation.name)
         is_first = first_name == operation.name or operation.answer is None
         tool = definition(operation)
         output = tool["outputSchema"] if is_first else {"type": "object", "description": f"As {first_name}."}
-        schemas.append({**tool, "inputSchema": _without_repeats(tool["inputSchema"], meanings), "outputSchema": output})
+        schemas.append(
+            {**tool, "inputSchema": _without_repeats(tool["inputSchema"], last_descriptions), "outputSchema": output}
+        )
     return schemas
 
 
-def _without_repeats(schema: Schema, meanings: dict[str, str]) -> Schema:
+def _without_repeats(schema: Schema, last_descriptions: dict[str, str]) -> Schema:
     """The schema of arguments without the descriptions that the tools before it gave last. It adds its own to them."""
     members: Schema = {}
     for name, member in schema["properties"].items():
-        is_repeated = meanings.get(name) == member.get("description")
+        is_repeated = last_descriptions.get(name) == member.get("description")
         members[name] = {key: value for key, value in member.items() if not (is_repeated and key == "description")}
-        meanings[name] = member.get("description", "")
+        last_descriptions[name] = member.get("description", "")
     return {**schema, "properties": members}
 
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Map
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ import httpx2
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Owner
 from holdfast.kit.contract.messages import message
+from holdfast.kit.outbound.public_addresses import is_public
 from holdfast.kit.outbound.refusals import (
     CONNECT_TIMEOUT_SECONDS,
     FetchRefusal,
@@ -177,7 +178,7 @@ class OutboundClient:
         Raises `FetchRefusal`, or `service_unavailable` if too many requests wait.
         """
         at = self.checked(url)
-        async with self._slots.of(owner):
+        async with self._slots.slot_of(owner):
             try:
                 async with asyncio.timeout(self._seconds):
                     return await self._follow(owner, at, limit, accept, redirects)
@@ -192,7 +193,7 @@ class OutboundClient:
         Raises `FetchRefusal`, or `service_unavailable` if too many requests wait.
         """
         at = self.checked(url)
-        async with self._slots.of(owner):
+        async with self._slots.slot_of(owner):
             try:
                 async with asyncio.timeout(self._seconds), self._answer(owner, at, "*/*", content, headers) as answer:
                     return PostAnswer(answer.status_code, dict(answer.headers))
@@ -208,7 +209,7 @@ class OutboundClient:
         Raises `FetchRefusal`, or `service_unavailable` if too many requests wait.
         """
         at = self.checked(url)
-        async with self._slots.of(owner):
+        async with self._slots.slot_of(owner):
             try:
                 async with asyncio.timeout(self._seconds):
                     addresses = await self._addresses(owner, at)
@@ -295,9 +296,9 @@ class OutboundClient:
             looking_up.exception()  # it is raised to the request, if that still waits
 
     async def _resolve(self, host: str, port: int) -> Sequence[str]:
-        ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
-        results = await asyncio.get_running_loop().run_in_executor(self._threads, ask)
-        return list(dict.fromkeys(str(place[0]) for *_, place in results))
+        resolve = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+        results = await asyncio.get_running_loop().run_in_executor(self._threads, resolve)
+        return list(dict.fromkeys(str(socket_address[0]) for *_, socket_address in results))
 
 
 class PostSession:
@@ -389,36 +390,3 @@ def _ip_address(host: str) -> IPv4Address | IPv6Address | None:
         return ip_address(host)
     except ValueError:
         return None
-
-
-def is_public(address: IPv4Address | IPv6Address) -> bool:
-    """Whether an address, and every IPv4 address embedded in it, belongs to the public internet."""
-    if isinstance(address, IPv6Address):
-        if wrapped := _embedded_addresses(address):
-            return all(is_public(ipv4) for ipv4 in wrapped)
-        if address not in GLOBAL_UNICAST:
-            return False
-    return not any(address in network for network in SPECIAL_NETWORKS)
-
-
-def _embedded_addresses(address: IPv6Address) -> tuple[IPv4Address, ...]:
-    """The IPv4 addresses embedded in an IPv6 address, which may receive its packets."""
-    if address in NAT64:
-        return (IPv4Address(int(address) & 0xFFFF_FFFF),)
-    inside = address.ipv4_mapped or address.sixtofour
-    return (inside,) if inside else address.teredo or ()
-
-
-GLOBAL_UNICAST = ip_network("2000::/3")
-NAT64 = ip_network("64:ff9b::/96")
-SPECIAL_NETWORKS = tuple(
-    ip_network(network)
-    for network in """
-    0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24
-    192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4
-    2001::/23 2001:db8::/32 2620:4f:8000::/48 3fff::/20
-    168.63.129.16/32
-    """.split()
-)
-"""Networks that are not public: those in the special-purpose registries of IANA (iana-ipv4-special-registry and
-iana-ipv6-special-registry), multicast, and the address of a large cloud's internal service for its machines."""

@@ -69,21 +69,21 @@ class Site(Frame):
         styles: str = "",
         connects: str = "",
         forms: str = "",
-        programs: str = "",
+        script_source: str = "",
         frames: str = "",
         headers: Sequence[Header] = (),
         **values: Any,
     ) -> Reply:
         """A page.
 
-        framed       whether any site may show it in a frame
-        ancestors    the only sites that may show it in a frame, for `frame-ancestors` of the policy
-        images       another origin of images, for `img-src`
-        styles       further styles inside the page, for `style-src`
-        connects     another origin that scripts may call, for `connect-src`
-        forms        another origin that forms may be sent to, for `form-action`
-        programs     another origin of scripts, for `script-src`
-        frames       the origin of frames inside the page, for `frame-src`
+        framed           whether any site may show it in a frame
+        ancestors        the only sites that may show it in a frame, for `frame-ancestors` of the policy
+        images           another origin of images, for `img-src`
+        styles           further styles inside the page, for `style-src`
+        connects         another origin that scripts may call, for `connect-src`
+        forms            another origin that forms may be sent to, for `form-action`
+        script_source    another origin of scripts, for `script-src`
+        frames           the origin of frames inside the page, for `frame-src`
         """
         content = self.render(template, language=language, framed=framed, **values)
         security = security_headers(
@@ -94,7 +94,7 @@ class Site(Frame):
             styles=styles,
             connects=connects,
             forms=forms,
-            programs=programs,
+            script_source=script_source,
             frames=frames,
         )
         return Reply(status, content.encode(), [*security, *headers], HTML)
@@ -108,7 +108,7 @@ class Site(Frame):
         ancestors: str = "",
         language: Language | None = None,
         home: str = "/",
-        programs: str = "",
+        script_source: str = "",
         query: bytes | None = None,
         **values: Any,
     ) -> Reply:
@@ -133,7 +133,7 @@ class Site(Frame):
             language=language or language_of(request),
             framed=framed,
             ancestors=ancestors,
-            programs=programs,
+            script_source=script_source,
             headers=headers,
             is_repeated=is_repeated,
             home=home,
@@ -193,11 +193,11 @@ def security_headers(
     styles: str = "",
     connects: str = "",
     forms: str = "",
-    programs: str = "",
+    script_source: str = "",
     frames: str = "",
 ) -> list[Header]:
     """The security headers of every answer for browsers. With a language, they say that the page has translations."""
-    policy = _policy(styles, programs, images, connects, forms, "*" if framed else ancestors or "'none'", frames)
+    policy = _policy(styles, script_source, images, connects, forms, "*" if framed else ancestors or "'none'", frames)
     headers = [
         (b"content-security-policy", policy),
         (b"referrer-policy", b"same-origin"),
@@ -210,9 +210,11 @@ def security_headers(
 
 
 @lru_cache(1_000)
-def _policy(styles: str, programs: str, images: str, connects: str, forms: str, ancestors: str, frames: str) -> bytes:
+def _policy(
+    styles: str, script_source: str, images: str, connects: str, forms: str, ancestors: str, frames: str
+) -> bytes:
     """The policy for the content of a page. `ancestors`: the sources of `frame-ancestors`."""
-    more = [f" {source}" if source else "" for source in (styles, programs, images, connects, forms)]
+    more = [f" {source}" if source else "" for source in (styles, script_source, images, connects, forms)]
     policy = _POLICY.format(*more, ancestors)
     return (f"{policy}; frame-src {frames}" if frames else policy).encode()
 

@@ -50,9 +50,9 @@ class AnnouncedChanges:
         self._handle = handle
         self._poll_seconds = poll_seconds
         self._ids: set[int] = set()
-        self._every = False
+        self._is_any_row_changed = False
         self._handled_ids: Set[int] = set()
-        self._handles_every = False
+        self._handles_every_row = False
         self._announced = asyncio.Event()
 
     @contextlib.contextmanager
@@ -71,37 +71,37 @@ class AnnouncedChanges:
         if not self._is_watched(id):
             return
         if id is None:
-            self._every = True
+            self._is_any_row_changed = True
         else:
             self._ids.add(id)
         self._announced.set()
 
     def is_pending(self, id: int) -> bool:
         """Whether a change of the row with an id was announced, and is not handled to its end yet."""
-        return self._every or self._handles_every or id in self._ids or id in self._handled_ids
+        return self._is_any_row_changed or self._handles_every_row or id in self._ids or id in self._handled_ids
 
     async def _work(self) -> None:
         polled_at = time.monotonic()
         while True:
             await self._wait(polled_at)
             is_poll = self._poll_seconds is not None and time.monotonic() >= polled_at + self._poll_seconds
-            every, ids = self._every or is_poll, self._ids
+            every_row, ids = self._is_any_row_changed or is_poll, self._ids
             self._announced.clear()
-            self._handles_every, self._handled_ids = self._every, ids
-            self._every, self._ids = False, set()
+            self._handles_every_row, self._handled_ids = self._is_any_row_changed, ids
+            self._is_any_row_changed, self._ids = False, set()
             try:
-                await self._handle(None if every else ids)
-                if every:
+                await self._handle(None if every_row else ids)
+                if every_row:
                     polled_at = time.monotonic()
             except Exception as error:
                 # The database logs when it is unreachable.
                 if not (isinstance(error, Problem) and error.type is SERVICE_UNAVAILABLE):
                     log.error("announced changes were not handled; trying again", exc_info=error)
-                self._every = self._every or every
+                self._is_any_row_changed = self._is_any_row_changed or every_row
                 self._ids |= ids
                 await asyncio.sleep(RETRY_SECONDS)
                 self._announced.set()
-            self._handles_every, self._handled_ids = False, set()
+            self._handles_every_row, self._handled_ids = False, set()
 
     async def _wait(self, polled_at: float) -> None:
         """Wait for a notice, and then for others; or until every row has to be handled."""

@@ -15,7 +15,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import structlog
 from msgspec import Struct
@@ -34,6 +34,8 @@ CompleteAnswers = Callable[[Sequence[Any]], Awaitable[Sequence[Any]]]
 """`(answers) -> answers`: completes the answers of a batch after its commit."""
 
 MAX_CALLS_IN_BATCH = 500
+"""The maximum number of calls that one statement answers."""
+
 MAX_WAITING_CALLS = 20_000
 """The maximum number of calls that wait for one batch: as many as `MAX_CONNECTIONS` has connections."""
 
@@ -42,6 +44,9 @@ SMALL_BATCH_SIZE = 8
 
 SUCCESSION_SECONDS = 0.1
 """Seconds after a batch in which the next call is taken as one of many that come one by one."""
+
+CALL_ERRORS = (DataError, IntegrityError)
+"""Errors of PostgreSQL that the data of a single call causes."""
 
 log = structlog.get_logger()
 
@@ -57,6 +62,13 @@ class LockedRow(Struct, frozen=True):
 
     row: Hashable
     tenant: int | None
+
+
+class WaitingCall(NamedTuple, Generic[C, A]):
+    """A call that waits for its answer. `future`: the answer, once there is one."""
+
+    call: C
+    future: asyncio.Future[A]
 
 
 class Batcher(Generic[C, A]):
@@ -98,7 +110,7 @@ class Batcher(Generic[C, A]):
         self._collect_seconds = collect_seconds
         self._collects_until = 0.0
         """The time of the event loop until which a call waits for others."""
-        self._calls: list[tuple[C, asyncio.Future[A]]] = []
+        self._calls: list[WaitingCall[C, A]] = []
         self._running: asyncio.Task[None] | None = None
         self.on_idle: Callable[[], object] = lambda: None
         """Called when no call is waiting any more."""
@@ -110,9 +122,9 @@ class Batcher(Generic[C, A]):
         """The answer to one call, after its batch has committed."""
         if self._count_waiting() >= self._max_waiting:
             raise SERVICE_UNAVAILABLE("Too many requests are waiting already.", retry_after=1)
-        answer: asyncio.Future[A] = asyncio.get_running_loop().create_future()
-        self._add(call, answer)
-        return await wait_while_connected(answer)
+        future: asyncio.Future[A] = asyncio.get_running_loop().create_future()
+        self._add(WaitingCall(call, future))
+        return await wait_while_connected(future)
 
     def _count_waiting(self) -> int:
         count = len(self._calls)
@@ -120,12 +132,12 @@ class Batcher(Generic[C, A]):
             count += sum(len(batcher._calls) for batcher in self._row_batchers.values())
         return count
 
-    def _add(self, call: C, answer: asyncio.Future[A]) -> None:
-        self._calls.append((call, answer))
+    def _add(self, waiting: WaitingCall[C, A]) -> None:
+        self._calls.append(waiting)
         if self._running is None:
             self._running = create_shared_task(self._run_batches(), name=f"batch {self.name}")
 
-    def _move_to_row(self, locked: LockedRow, call: C, answer: asyncio.Future[A]) -> None:
+    def _move_to_row(self, locked: LockedRow, waiting: WaitingCall[C, A]) -> None:
         """Make a call wait for its row, together with other calls that wait for it."""
         assert self._run_waiting, f"{self.name} has nowhere to wait for a locked row"
         batcher = self._row_batchers.get(locked)
@@ -134,8 +146,8 @@ class Batcher(Generic[C, A]):
                 self.bound, self.name, partial(self._run_waiting, locked), complete=self._complete, size=self._size
             )
             batcher.on_idle = partial(self._row_batchers.pop, locked)
-        batcher._add(call, answer)
-        self.on_locked(locked, call)
+        batcher._add(waiting)
+        self.on_locked(locked, waiting.call)
 
     async def _run_batches(self) -> None:
         try:
@@ -145,7 +157,7 @@ class Batcher(Generic[C, A]):
             while self._calls:
                 batch, self._calls = self._calls[: self._size], self._calls[self._size :]
                 # Calls whose clients have gone meanwhile are not begun.
-                batch = [(call, answer) for call, answer in batch if not answer.done()]
+                batch = [waiting for waiting in batch if not waiting.future.done()]
                 if batch:
                     self._observe(len(batch))
                     await self._run_batch(batch)
@@ -159,12 +171,12 @@ class Batcher(Generic[C, A]):
             self._running = None
             self.on_idle()
 
-    def _fail_batch(self, batch: list[tuple[C, asyncio.Future[A]]], error: Exception) -> None:
+    def _fail_batch(self, batch: list[WaitingCall[C, A]], error: Exception) -> None:
         _fail(batch, error)
 
-    async def _run_batch(self, batch: list[tuple[C, asyncio.Future[A]]]) -> None:
+    async def _run_batch(self, batch: list[WaitingCall[C, A]]) -> None:
         try:
-            answers = await self._run([call for call, _ in batch])
+            answers = await self._run([waiting.call for waiting in batch])
             if len(answers) != len(batch):
                 raise RuntimeError(f"{self.name} answered {len(answers)} of {len(batch)} calls")
         except Exception as error:
@@ -186,9 +198,7 @@ class Batcher(Generic[C, A]):
                 self._completing.add(task)
                 task.add_done_callback(self._completing.discard)
 
-    async def _complete_and_answer(
-        self, batch: list[tuple[C, asyncio.Future[A]]], completed: Awaitable[Sequence[Any]]
-    ) -> None:
+    async def _complete_and_answer(self, batch: list[WaitingCall[C, A]], completed: Awaitable[Sequence[Any]]) -> None:
         try:
             answers = await completed
         except Exception as error:
@@ -199,31 +209,32 @@ class Batcher(Generic[C, A]):
         else:
             self._answer(batch, answers)
 
-    def _answer(self, batch: list[tuple[C, asyncio.Future[A]]], answers: Sequence[A | Problem | LockedRow]) -> None:
-        for (call, future), answer in zip(batch, answers, strict=True):
+    def _answer(self, batch: list[WaitingCall[C, A]], answers: Sequence[A | Problem | LockedRow]) -> None:
+        for waiting, answer in zip(batch, answers, strict=True):
+            future = waiting.future
             if future.done():
                 continue  # its caller was cancelled, but the work was done
             if isinstance(answer, Problem):
                 future.set_exception(answer)
             elif isinstance(answer, LockedRow):
-                self._move_to_row(answer, call, future)
+                self._move_to_row(answer, waiting)
             else:
                 future.set_result(answer)
 
     def _can_be_split(self, error: Exception) -> bool:
         """Whether a single call of the batch may have caused the error."""
-        return isinstance(error, DataError | IntegrityError) or isinstance(error.__cause__, LockNotAvailable)
+        return isinstance(error, CALL_ERRORS) or isinstance(error.__cause__, LockNotAvailable)
 
 
 class _RowBatcher(Batcher[C, A]):
     """Calls that wait for the same row. If the row is not unlocked in time, calls that came meanwhile fail too."""
 
     def _can_be_split(self, error: Exception) -> bool:
-        return isinstance(error, DataError | IntegrityError)
+        return isinstance(error, CALL_ERRORS)
 
-    def _fail_batch(self, batch: list[tuple[C, asyncio.Future[A]]], error: Exception) -> None:
+    def _fail_batch(self, batch: list[WaitingCall[C, A]], error: Exception) -> None:
         super()._fail_batch(batch, error)
-        if not isinstance(error, DataError | IntegrityError):
+        if not isinstance(error, CALL_ERRORS):
             super()._fail_batch(self._calls, error)
             self._calls = []
 
@@ -233,10 +244,10 @@ def _shutting_down() -> Problem:
     return SERVICE_UNAVAILABLE("The service is shutting down.", retry_after=1)
 
 
-def _fail(batch: list[tuple[C, asyncio.Future[A]]], error: Exception) -> None:
-    for _, future in batch:
-        if not future.done():
-            future.set_exception(error)
+def _fail(batch: list[WaitingCall[C, A]], error: Exception) -> None:
+    for waiting in batch:
+        if not waiting.future.done():
+            waiting.future.set_exception(error)
             # A cancelled caller does not read the exception; without this the event loop would report it as unread.
             with contextlib.suppress(Exception):
-                future.exception()
+                waiting.future.exception()

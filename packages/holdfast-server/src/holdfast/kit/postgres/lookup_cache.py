@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from cachetools import LRUCache
 
@@ -31,6 +31,18 @@ CACHED_RESULTS = cache_bound(
 )
 
 
+class CachedResult(NamedTuple, Generic[V]):
+    """A cached result.
+
+    ends_at          when it is not used any more, by the monotonic clock
+    announcements    the number of announcements before it: a further one drops it; None: only one of its key does
+    """
+
+    result: V
+    ends_at: float
+    announcements: int | None
+
+
 class LookupCache(Generic[K, V]):
     """Looks up results by key, or returns them from the cache.
 
@@ -38,7 +50,7 @@ class LookupCache(Generic[K, V]):
     channel        the channel of changes; a payload is a key, or empty if anything may have changed
     key_of         returns the key in a payload
     look_up        returns the result for a key; its exceptions are not cached
-    by_itself      whether a result changes only with its own key. If not, every announcement drops it
+    changes_alone  whether a result changes only with its own key. If not, every announcement drops it
     max_results    the maximum number of cached results
     waiting        returns a context that is entered while a caller waits for a look-up
     """
@@ -50,7 +62,7 @@ class LookupCache(Generic[K, V]):
         channel: str,
         key_of: Callable[[str], K],
         look_up: Callable[[K], Awaitable[V]],
-        by_itself: Callable[[V], bool] = lambda _: True,
+        changes_alone: Callable[[V], bool] = lambda _: True,
         max_results: int = MAX_RESULTS,
         waiting: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
@@ -59,10 +71,10 @@ class LookupCache(Generic[K, V]):
         self._channel = channel
         self._key_of = key_of
         self._look_up = look_up
-        self._by_itself = by_itself
+        self._changes_alone = changes_alone
         self._waiting = waiting
         self._announcements = 0
-        self._results: LRUCache[K, tuple[V, float, int | None]] = LRUCache(max_results)
+        self._results: LRUCache[K, CachedResult[V]] = LRUCache(max_results)
         self._look_ups: dict[tuple[K, int], asyncio.Task[V]] = {}
         """The look-ups in progress, by their key and the number of announcements before them."""
 
@@ -72,8 +84,8 @@ class LookupCache(Generic[K, V]):
         Raises the exceptions of `look_up`.
         """
         cached = self._results.get(key)
-        if cached and cached[1] > time.monotonic() and cached[2] in (None, self._announcements):
-            return cached[0]
+        if cached and cached.ends_at > time.monotonic() and cached.announcements in (None, self._announcements):
+            return cached.result
         # A crowd that asks at the same moment waits for one look-up, which began after every change announced by now.
         look_up = (key, self._announcements)
         task = self._look_ups.get(look_up)
@@ -88,7 +100,8 @@ class LookupCache(Generic[K, V]):
         result = await self._look_up(key)
         # If a change was announced during the look-up, its result is used for these requests but not cached.
         if before == self._announcements:
-            self._results[key] = result, time.monotonic() + TTL_SECONDS, None if self._by_itself(result) else before
+            announcements = None if self._changes_alone(result) else before
+            self._results[key] = CachedResult(result, time.monotonic() + TTL_SECONDS, announcements)
         return result
 
     def _forget_look_up(self, look_up: tuple[K, int], task: asyncio.Task[V]) -> None:

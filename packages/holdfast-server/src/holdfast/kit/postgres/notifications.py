@@ -78,8 +78,8 @@ LISTENERS: LiteralString = """
 class Receiver:
     """The connection on which a process receives notifications. It reconnects whenever the connection is lost.
 
-    lost                called whenever the connection is lost
-    others              channels of PostgreSQL on which libraries notify, with payloads of theirs
+    on_lost             called whenever the connection is lost
+    other_channels      channels of PostgreSQL on which libraries notify, with payloads of theirs
     is_unreachable      whether the last attempt to reach the database failed
     connection_class    the class of the connection, as pools have it
     """
@@ -91,14 +91,14 @@ class Receiver:
         url: str,
         name: str,
         options: dict[str, Any],
-        lost: Callable[[], object],
-        others: Sequence[LiteralString] = (),
+        on_lost: Callable[[], object],
+        other_channels: Sequence[LiteralString] = (),
     ) -> None:
-        self._others = others
+        self._other_channels = other_channels
         self._url = url
         self._name = name
         self._options = options
-        self._lost = lost
+        self._on_lost = on_lost
         self._listeners: dict[str, list[Callable[[str], None]]] = {}
         self.is_unreachable = False
         self._receiving: asyncio.Task[None] | None = None
@@ -145,7 +145,7 @@ class Receiver:
 
     async def _receive_from(self, connection: AsyncConnection[Any]) -> None:
         """Deliver notifications. Returns when the connection is lost; raises if it did not work from the start."""
-        for channel in (POSTGRES_CHANNEL, *self._others):
+        for channel in (POSTGRES_CHANNEL, *self._other_channels):
             await connection.execute(f"listen {channel}")
         if self.is_unreachable:
             log.warning("the database is back")
@@ -162,7 +162,7 @@ class Receiver:
                     self.deliver(channel, payload)
         except Exception as error:
             log.warning("listener lost its connection", error=first_line(error))
-            self._lost()
+            self._on_lost()
 
 
 async def wait_for_notification(event: asyncio.Event, seconds: float) -> None:
@@ -219,14 +219,14 @@ def merge_notices(notices: Iterable[Notice]) -> list[str]:
     texts: list[str] = []
     for channel, group in itertools.groupby(sorted(notices, key=_channel), key=_channel):
         payloads: list[str] = []
-        room = max_bytes = MAX_NOTICE_BYTES - len(channel)
+        bytes_left = max_bytes = MAX_NOTICE_BYTES - len(channel)
         for _, payload in group:
             size = len(payload.encode()) + 1
-            if payloads and size > room:
+            if payloads and size > bytes_left:
                 texts.append(f"{channel} {PAYLOAD_SEPARATOR.join(payloads)}")
-                payloads, room = [], max_bytes
+                payloads, bytes_left = [], max_bytes
             payloads.append(payload)
-            room -= size
+            bytes_left -= size
         texts.append(f"{channel} {PAYLOAD_SEPARATOR.join(payloads)}")
     return texts
 

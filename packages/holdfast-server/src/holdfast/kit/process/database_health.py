@@ -115,4 +115,4 @@ CLOCK_AND_LEADERS: LiteralString = """
            (select count(*) from pg_stat_activity
              where datname = current_database() and application_name like %(name)s)
 """
-"""The time of the database, and how many processes have a session of leaders (`kit/background/loops.py`)."""
+"""The time of the database, and how many processes have a session of leaders (`kit/background/leaders.py`)."""

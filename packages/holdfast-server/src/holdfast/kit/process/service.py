@@ -1,26 +1,24 @@
-"""A service: its table of operations over REST and MCP, its background work, its health checks, its metrics.
+"""A service: all its parts as data, and what is made of them: the ASGI application, and the background work.
 
-A proxy on the same machine adds a header to the requests that it forwards. Requests with such a header are refused.
+The routes are those of its operations, of its pages, of `/mcp`, and of the health checks and metrics of every service.
 """
 
 import asyncio
 import contextlib
-import hmac
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from ipaddress import ip_address
 from typing import Any
 
 import structlog
 
 from holdfast.kit import mcp
 from holdfast.kit.background import row_work
-from holdfast.kit.background.loops import Leaders, Loop, keep_running
+from holdfast.kit.background.leaders import Leaders
+from holdfast.kit.background.loops import Loop, keep_running
 from holdfast.kit.background.tasks import TaskHandler, TimedTask, duplicate_names, run_tasks
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, ErrorBody, Problem
-from holdfast.kit.environment import metrics
 from holdfast.kit.http import rest
 from holdfast.kit.http.answers import NO_PARAMETERS, PlainEndpoint, always
 from holdfast.kit.http.application import Application
@@ -32,50 +30,12 @@ from holdfast.kit.pages.site import PROGRAM_PATHS, Site
 from holdfast.kit.postgres.database import Database
 from holdfast.kit.postgres.notifications import LISTENERS, listeners
 from holdfast.kit.process.database_health import watch_database
+from holdfast.kit.process.metrics_route import TEXT, metrics_route
 from holdfast.kit.process.part import Endpoints, Part
 from holdfast.kit.running.operation import Operations
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.api_keys import Authenticate
-
-PROXY_HEADERS = {b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip"}
-"""Headers that proxies add."""
-
-METRICS_CLOSED = (
-    "/metrics answers programs on the same machine only, and none through a proxy. To read it from elsewhere, set"
-    " METRICS_TOKEN on the service and send it as `Authorization: Bearer …`.\n"
-)
-METRICS_REFUSED = "Send the METRICS_TOKEN of this service as `Authorization: Bearer …`.\n"
-TEXT = b"text/plain; charset=utf-8"
-
-
-def metrics_route(token: str) -> Route:
-    """The route of `/metrics`. `token`: the required token; empty: only programs on the same machine may read it."""
-
-    def answer(request: Request) -> Reply:
-        if token and not _has_token(request, token):
-            return Reply(401, METRICS_REFUSED.encode(), [NO_STORE, (b"www-authenticate", b"Bearer")], TEXT)
-        if not token and not _is_local(request):
-            return Reply(403, METRICS_CLOSED.encode(), [NO_STORE], TEXT)
-        return Reply(200, metrics.exposition(), [NO_STORE], metrics.CONTENT_TYPE.encode())
-
-    return Route("/metrics", PlainEndpoint(answer))
-
-
-def _has_token(request: Request, token: str) -> bool:
-    scheme, _, sent = request.headers.get(b"authorization", b"").partition(b" ")
-    return scheme.lower() == b"bearer" and hmac.compare_digest(sent.strip(), token.encode())
-
-
-def _is_local(request: Request) -> bool:
-    client = request.scope.get("client")
-    if client is None or PROXY_HEADERS & request.headers.keys():
-        return False
-    try:
-        return ip_address(client[0]).is_loopback
-    except ValueError:
-        return False
-
 
 log = structlog.get_logger()
 
@@ -135,7 +95,7 @@ class Service:
         """The ASGI application. With `background` it also does the background work while it serves."""
 
         @contextlib.asynccontextmanager
-        async def opened() -> AsyncGenerator[None]:
+        async def lifespan() -> AsyncGenerator[None]:
             with drain_on_sigterm(self.drain_seconds, self.streams.close):
                 async with self.opened(background=background):
                     yield
@@ -144,7 +104,7 @@ class Service:
         site_parameters = self.site.parameters if self.site else NO_PARAMETERS
         return Application(
             self.all_routes(),
-            opened,
+            lifespan,
             self.site.unrouted(refuse) if self.site else refuse,
             parameters=frozenset({*rest.query_parameters(self.operations), *site_parameters, "lang"}),
             keeps_slash=self.keeps_slash,
@@ -161,7 +121,7 @@ class Service:
         return [
             *operations,
             *self.endpoints.routes,
-            *self._for_agents(),
+            *self._agent_routes(),
             Route("/healthz", always(b"alive\n", TEXT, NO_STORE)),
             Route("/readyz", PlainEndpoint(self._ready)),
             metrics_route(self.metrics_token),
@@ -175,7 +135,7 @@ class Service:
             return envelope(self.error_body)(problem, request)  # also for browsers: proxies read it
         return Reply(200, b"ready\n", [NO_STORE], TEXT)
 
-    def _for_agents(self) -> Sequence[Route]:
+    def _agent_routes(self) -> Sequence[Route]:
         if self.agents is None:
             return ()
         endpoint = mcp.McpEndpoint(

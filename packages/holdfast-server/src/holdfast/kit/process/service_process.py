@@ -75,7 +75,7 @@ class ServiceProcess(Generic[S, R]):
 
     resources       builds its resources
     build           builds the service
-    schema_folders  the folders with its `migrations/`, `functions/` and `tables/`, in the order of their migrations
+    schema_folders  the folders with its `migrations/`, `functions/` and `triggers/`, in the order of their migrations
     factory         the `module:function` of a worker process's application; the function calls `worker`
     tenancy         the statement by which a transaction enters a tenant; see `Database`
     error_body      its error envelope
@@ -146,7 +146,7 @@ class ServiceProcess(Generic[S, R]):
         return [
             *jobs.schema(),
             *(migration for folder in folders for migration in read_migrations(folder / "migrations")),
-            read_functions(folder / kind for folder in folders for kind in ("functions", "tables")),
+            read_functions(folder / kind for folder in folders for kind in ("functions", "triggers")),
         ]
 
     def pending(self, url: str) -> list[str]:

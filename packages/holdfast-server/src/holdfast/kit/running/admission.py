@@ -82,15 +82,15 @@ class Backlog:
         self.in_progress -= 1
         self._began = self._began - began if self.in_progress else 0.0
 
-    def finish(self, now: float, had_room: bool) -> None:
+    def finish(self, now: float, was_done: bool) -> None:
         """Note that work ended.
 
-        had_room    whether it was done: it was not refused because too much work waits
+        was_done    whether it was done: it was not refused because too much work waits
         """
         self._measure(now)
-        self._finished += had_room
+        self._finished += was_done
 
-    def require_room(self, priority: Priority, now: float) -> None:
+    def require_capacity(self, priority: Priority, now: float) -> None:
         """Raise `service_unavailable` if the work in progress waits too long for more work of this kind."""
         if self.in_progress < MIN_IN_PROGRESS:
             return
@@ -134,16 +134,16 @@ class Work:
         self._backlog.begin(self._began)
         return self
 
-    def leave_to(self, tenant: int | None) -> None:
-        """From now on only a tenant waits for it; with None no tenant is known to wait, and it is not counted there."""
+    def move_to_tenant(self, tenant: int | None) -> None:
+        """Count the work only for a tenant from now on. None: no tenant is known to wait for it; it counts nowhere."""
         self._end()
         self._tenant = tenant
         self._backlog = self._admission.backlog_of(tenant) if tenant is not None else Backlog(self._began)
         self._backlog.begin(self._began)
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        lacked_room = isinstance(error, Problem) and error.type is SERVICE_UNAVAILABLE
-        self._backlog.finish(self._admission.now(), not lacked_room)
+        was_refused = isinstance(error, Problem) and error.type is SERVICE_UNAVAILABLE
+        self._backlog.finish(self._admission.now(), not was_refused)
         self._end()
 
     def _end(self) -> None:
@@ -195,12 +195,12 @@ class Admission:
 
         return run_counted
 
-    def require_room(self, priority: Priority, tenant: int | None = None) -> None:
+    def require_capacity(self, priority: Priority, tenant: int | None = None) -> None:
         """Raise `service_unavailable` if work waits too long for more of this kind: all work, or that of the tenant."""
         now = self.now()
-        self._backlog.require_room(priority, now)
+        self._backlog.require_capacity(priority, now)
         if tenant in self._tenants:
-            self._tenants[tenant].require_room(priority, now)
+            self._tenants[tenant].require_capacity(priority, now)
 
     def retry_after(self) -> int:
         """The seconds after which a refused client should come again, as fast as work of the process is finished."""

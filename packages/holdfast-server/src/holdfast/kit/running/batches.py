@@ -111,7 +111,7 @@ class OperationBatches:
                 complete=self._complete,
                 collect_seconds=self._collect_seconds,
             )
-            batcher.on_locked = self._leave_to_tenant
+            batcher.on_locked = self._move_to_tenant
         with self._admission.work() as work:
             self._works[id(call)] = work
             try:
@@ -130,12 +130,12 @@ class OperationBatches:
             return await batcher.submit(call)
 
     async def _transact_of_tenant(self, tenant: int, calls: Sequence[Any]) -> Sequence[Any]:
-        async with self._slots.of((tenant,)):
+        async with self._slots.slot_of((tenant,)):
             with self._admission.work():
                 return await self._transact(tenant, calls)
 
     async def _transact_waiting(self, locked: LockedRow, calls: Sequence[Any]) -> Sequence[Any]:
-        async with self._lock_waits.of((locked.tenant,)):
+        async with self._lock_waits.slot_of((locked.tenant,)):
             answers = [*await self._transact(None, calls)]
             for _ in range(MAX_LOCK_WAITS - 1):
                 # The awaited row may be gone, and another row in its place may be locked again.
@@ -146,9 +146,9 @@ class OperationBatches:
                         answers[index] = answer
         return [_locked_problem() if isinstance(answer, LockedRow) else answer for answer in answers]
 
-    def _leave_to_tenant(self, locked: LockedRow, call: Any) -> None:
+    def _move_to_tenant(self, locked: LockedRow, call: Any) -> None:
         if work := self._works.get(id(call)):
-            work.leave_to(locked.tenant)
+            work.move_to_tenant(locked.tenant)
 
 
 def _locked_problem() -> Problem:

@@ -209,8 +209,8 @@ class Idempotency:
     async def _insert_answers(self, tx: Tx[Any], answers: Mapping[RepeatableRequest, NewAnswer]) -> None:
         """Store answers. Each replaces an expired answer with the same id.
 
-        Of a large answer, only the hash of its request is stored if the tenant's large answers have too many bytes. Of
-        an answer about a person who is being erased, only the fact that the request was done is stored.
+        A large answer is left out, and only the hash of its request is stored, if the tenant's large answers have too
+        many bytes. Of an answer about a person who is being erased, only the fact that the request was done is stored.
         """
         if not answers:
             return
@@ -223,7 +223,7 @@ class Idempotency:
                 for request, answer in answers.items()
             ],
             "hours": self.hours,
-            "max_count": MAX_LARGE_ANSWERS_BYTES,
+            "max_bytes": MAX_LARGE_ANSWERS_BYTES,
         }
         people = [answer.person for answer in answers.values()]
         if any(people):
@@ -238,7 +238,7 @@ _SEALED: LiteralString = """
            or (select coalesce(sum(octet_length(earlier.sealed)), 0) from idempotency_answers as earlier
                 where earlier.account = answer.account
                   and earlier.inserted_at > now() - make_interval(hours => %(hours)s))
-              + octet_length(answer.sealed) <= %(max_count)s
+              + octet_length(answer.sealed) <= %(max_bytes)s
          then answer.sealed else '' end
 """
 

@@ -399,7 +399,7 @@ class ApprovalGate(Protocol):
         """Whether calls of this operation wait for a person."""
         ...
 
-    async def ask(
+    async def request_approval(
         self, tx: Tx[Any], operation: Operation, caller: Caller, command: Command, key: str | None
     ) -> Problem | ApprovedCall:
         """Store a request, unless the call is already one. Returns what refuses the call, unless it was approved.

@@ -181,7 +181,7 @@ class WindowsInMemory(Windows):
 
     def __init__(self) -> None:
         self._windows: dict[tuple[str, str], tuple[int, float]] = {}
-        self._room = MIN_WINDOWS
+        self._cleanup_size = MIN_WINDOWS
 
     def __len__(self) -> int:
         return len(self._windows)
@@ -198,9 +198,9 @@ class WindowsInMemory(Windows):
 
     def _keep(self, key: tuple[str, str], counted: int, end: float, now: float) -> None:
         self._windows[key] = counted, end
-        if len(self._windows) > self._room:
+        if len(self._windows) > self._cleanup_size:
             self._windows = {other_key: window for other_key, window in self._windows.items() if window[1] > now}
-            self._room = max(MIN_WINDOWS, 2 * len(self._windows))
+            self._cleanup_size = max(MIN_WINDOWS, 2 * len(self._windows))
 
     async def close(self) -> None:
         pass

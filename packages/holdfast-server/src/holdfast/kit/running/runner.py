@@ -128,9 +128,9 @@ class Runner:
         self._operations = {operation.name: operation for operation in operations}
         self._runs: dict[str, Run] = {}
 
-    def __getitem__(self, operation: Operation) -> Run:
+    def run_of(self, operation: Operation) -> Run:
         """The run of an operation, without the links of its answers."""
-        run = self.linked_run(operation)
+        run = self.run_with_link(operation)
         if not operation.has_link:
             return run
 
@@ -139,48 +139,35 @@ class Runner:
 
         return run_without_link
 
-    def linked_run(self, operation: Operation) -> Run:
+    def run_with_link(self, operation: Operation) -> Run:
         """The run of an operation, whose answers are `LinkedAnswer` if the operation has them."""
         name = operation.name
         if name not in self._runs:
             self._runs[name] = self._build_run_with_approval(self._operations[name])
         return self._runs[name]
 
-    def _build_run_with_approval(self, operation: Operation) -> Run:
-        """The run of an operation. For a credential that asks a person first, it only stores the call."""
-        run, approvals = self._build_direct_run(operation), self._approvals
-        if approvals is None or operation.mode.reads or not approvals.covers(operation):
-            return run
+    def find_get_operation(self, operation: Operation) -> Operation | None:
+        """The operation that reads what this one changes: the GET of the same path, with the same answer."""
+        return next(
+            (
+                other
+                for other in self._operations.values()
+                if (other.method, other.path, other.answer) == ("GET", operation.path, operation.answer)
+            ),
+            None,
+        )
 
-        async def ask(caller: Caller, command: Any, key: str | None = None) -> Any:
-            if isinstance(command, Repeatable):
-                key = key or command.idempotency_key
-            if not caller.asks_first or (isinstance(command, Repeatable) and command.dry_run):
-                return await run(caller, command, key)
-            if key and (answer := await self._find_answer(operation, caller, command, key)) is not None:
-                return await self._complete_answer(operation, answer)
-            outcome = await self.transact(
-                caller, lambda tx: approvals.ask(tx, operation, caller, command, key), operation.lane
-            )
-            if isinstance(outcome, Problem):
-                raise outcome
-            answer = await self._find_answer(operation, caller, command, outcome.answer_key)
-            return await self._complete_answer(operation, answer)
+    async def read(self, caller: Caller, work: Callable[[Reader[Any]], Awaitable[T]]) -> T:
+        """Run a read outside the table of operations, in the share of its caller."""
+        async with self._reads.slot_of(caller.owner):
+            with self.admission.work():
+                return await self._database.read(work, self._isolated_tenant(caller))
 
-        return ask
-
-    async def _find_answer(self, operation: Operation, caller: Caller, command: Any, key: str) -> Raw | Problem | None:
-        request = self.idempotency.request(operation.name, caller, command, key)
-        return await self.read(caller, lambda reader: self.idempotency.find_answer(reader, request))
-
-    async def _complete_answer(self, operation: Operation, answer: Raw | Problem | None) -> Any:
-        """A stored answer as its first caller got it. Raises it if it is a `Problem`."""
-        mode = operation.mode
-        if answer is not None and isinstance(mode, Batched) and mode.complete:
-            [answer] = await mode.complete(self._database, [answer], have_keys=True)
-        if operation.answer is None and not isinstance(answer, Problem):
-            return None
-        return _answer_or_raise(answer)
+    async def transact(self, caller: Caller, work: Callable[[Tx[Any]], Awaitable[T]], lane: str = "") -> T:
+        """Run a transaction outside the table of operations, in the share of its caller in a lane."""
+        async with self._writes.slot_of(lane_owner(lane, caller)):
+            with self.admission.work():
+                return await self._database.transact(work, self._isolated_tenant(caller))
 
     async def run_approved(self, operation: Operation, caller: Caller, command: Any, key: str, claim: Claim) -> Any:
         """Run a call that a person has approved, and store its answer under its idempotency key.
@@ -204,38 +191,51 @@ class Runner:
                 raise SERVICE_UNAVAILABLE("Another caller is still changing the same thing.", retry_after=1)
             return _answer_or_raise(answer)
 
-        async with self._writes.of(lane_owner(operation.lane, caller)):
+        async with self._writes.slot_of(lane_owner(operation.lane, caller)):
             with self.admission.work():
                 return await self._database.transact(work, tenant)
 
-    def find_get_operation(self, operation: Operation) -> Operation | None:
-        """The operation that reads what this one changes: the GET of the same path, with the same answer."""
-        return next(
-            (
-                other
-                for other in self._operations.values()
-                if (other.method, other.path, other.answer) == ("GET", operation.path, operation.answer)
-            ),
-            None,
-        )
+    def _build_run_with_approval(self, operation: Operation) -> Run:
+        """The run of an operation. For a credential that asks a person first, it only stores the call."""
+        run, approvals = self._build_direct_run(operation), self._approvals
+        if approvals is None or operation.mode.reads or not approvals.covers(operation):
+            return run
 
-    async def read(self, caller: Caller, work: Callable[[Reader[Any]], Awaitable[T]]) -> T:
-        """Run a read that is no operation, in the share of its caller."""
-        async with self._reads.of(caller.owner):
-            with self.admission.work():
-                return await self._database.read(work, self._isolated_tenant(caller))
+        async def run_or_request_approval(caller: Caller, command: Any, key: str | None = None) -> Any:
+            if isinstance(command, Repeatable):
+                key = key or command.idempotency_key
+            if not caller.asks_first or (isinstance(command, Repeatable) and command.dry_run):
+                return await run(caller, command, key)
+            if key and (answer := await self._find_answer(operation, caller, command, key)) is not None:
+                return await self._complete_answer(operation, answer)
+            outcome = await self.transact(
+                caller, lambda tx: approvals.request_approval(tx, operation, caller, command, key), operation.lane
+            )
+            if isinstance(outcome, Problem):
+                raise outcome
+            answer = await self._find_answer(operation, caller, command, outcome.answer_key)
+            return await self._complete_answer(operation, answer)
 
-    async def transact(self, caller: Caller, work: Callable[[Tx[Any]], Awaitable[T]], lane: str = "") -> T:
-        """Run a transaction that is no operation, in the share of its caller in a lane."""
-        async with self._writes.of(lane_owner(lane, caller)):
-            with self.admission.work():
-                return await self._database.transact(work, self._isolated_tenant(caller))
+        return run_or_request_approval
+
+    async def _find_answer(self, operation: Operation, caller: Caller, command: Any, key: str) -> Raw | Problem | None:
+        request = self.idempotency.request(operation.name, caller, command, key)
+        return await self.read(caller, lambda reader: self.idempotency.find_answer(reader, request))
+
+    async def _complete_answer(self, operation: Operation, answer: Raw | Problem | None) -> Any:
+        """A stored answer as its first caller got it. Raises it if it is a `Problem`."""
+        mode = operation.mode
+        if answer is not None and isinstance(mode, Batched) and mode.complete:
+            [answer] = await mode.complete(self._database, [answer], have_keys=True)
+        if operation.answer is None and not isinstance(answer, Problem):
+            return None
+        return _answer_or_raise(answer)
 
     def _build_direct_run(self, operation: Operation) -> Run:
         """The run of an operation.
 
-        Calls without a key, calls with one, and dry runs go separate ways: a batch has calls of one kind. Of a call
-        with a key the answer is stored; a dry run is rolled back.
+        Calls without a key, calls with one, and dry runs go separate ways: a batch has calls of one kind. The answer to
+        a call with a key is stored; a dry run is rolled back.
         """
         mode = operation.mode
         if isinstance(mode, Stepwise):
@@ -257,7 +257,7 @@ class Runner:
                 return await submit(caller, Call(caller, command))
             request = self.idempotency.request(operation.name, caller, command, key)
             # Of two equal concurrent requests, the second one waits here, without a connection.
-            async with self._repeats.of((request.id,)):
+            async with self._repeats.slot_of((request.id,)):
                 return await submit_keyed(caller, KeyedCall(Call(caller, command), request))
 
         return run
@@ -274,7 +274,7 @@ class Runner:
             return self._build_batches(operation, slots, transact, complete, mode.collect_seconds).submit
 
         async def submit_alone(caller: Caller, call: Any) -> Any:
-            async with slots.of(lane_owner(operation.lane, caller)):
+            async with slots.slot_of(lane_owner(operation.lane, caller)):
                 with self.admission.work():
                     [answer] = await transact(self._isolated_tenant(caller), [call])
             return _answer_or_raise(answer)
@@ -308,7 +308,7 @@ class Runner:
         return answers
 
     def _build_run_in_steps(self, operation: Operation, mode: Stepwise[Any, Any]) -> Run:
-        """The run of an operation in steps. Of a call with a key the answer is stored."""
+        """The run of an operation in steps. The answer to a call with a key is stored."""
 
         async def run(caller: Caller, command: Any, key: str | None = None) -> Any:
             if isinstance(command, Repeatable):
@@ -319,7 +319,7 @@ class Runner:
                     operation, mode, self._build_steps(operation, caller, command), caller, command
                 )
             request = self.idempotency.request(operation.name, caller, command, key)
-            async with self._repeats.of((request.id,)):
+            async with self._repeats.slot_of((request.id,)):
                 steps = self._build_steps(operation, caller, command, request)
                 answer = await steps.read(lambda reader: self.idempotency.find_answer(reader, request))
                 if answer is not None:

@@ -56,7 +56,7 @@ class OwnerNode:
             node = node.above
 
     @property
-    def has_room(self) -> bool:
+    def has_free_slot(self) -> bool:
         return self.running < self.max_running
 
 
@@ -91,14 +91,14 @@ class Slots:
         self._retry_after = retry_after
         self._owners: dict[Hashable, OwnerNode] = {}
 
-    def of(self, owner: Owner) -> "Slot":
+    def slot_of(self, owner: Owner) -> "Slot":
         """A slot, for as long as an `async with` block lasts.
 
         Entering it raises `service_unavailable` if too much work of the owner waits, or if it waits too long.
         """
         return Slot(self, owner)
 
-    def require_room(self, owner: Owner) -> None:
+    def require_capacity(self, owner: Owner) -> None:
         """Raise `service_unavailable` if one more piece of work of an owner would be refused now."""
         nodes, path = self._owners, list[OwnerNode]()
         for key in owner:
@@ -106,7 +106,7 @@ class Slots:
                 break
             path.append(nodes[key])
             nodes = nodes[key].below
-        if all(element.has_room for element in path):
+        if all(element.has_free_slot for element in path):
             return
         for depth in range(len(path), 0, -1):
             element = path[depth - 1]
@@ -121,10 +121,10 @@ class Slots:
     async def take(self, owner: Owner) -> OwnerNode:
         """Take a slot, in its turn. The result is given to `release`."""
         node = self._node_of(owner)
-        if all(element.has_room for element in node.upwards()):
+        if all(element.has_free_slot for element in node.upwards()):
             _begin(node)
             return node
-        self._make_room(node)
+        self._make_waiting_place(node)
         turn: WaitingTurn = asyncio.get_running_loop().create_future()
         _wait(node, turn)
         try:
@@ -162,7 +162,7 @@ class Slots:
         assert above is not None, "an owner has a name"
         return above
 
-    def _make_room(self, node: OwnerNode) -> None:
+    def _make_waiting_place(self, node: OwnerNode) -> None:
         """Raise `service_unavailable` if too many wait. Among several owners, the one with the most waiting gives way.
 
         It is refused what came last.
@@ -253,8 +253,8 @@ def _top(node: OwnerNode) -> OwnerNode:
 
 
 def _next(node: OwnerNode) -> OwnerNode | None:
-    """The node whose turn it is, of those that wait and have room; None if there is none."""
-    if not (node.waiting and node.has_room):
+    """The node whose turn it is, of those that wait and have a free slot; None if there is none."""
+    if not (node.waiting and node.has_free_slot):
         return None
     while node.turns and node.turns[0].done():
         node.turns.popleft()
@@ -297,7 +297,7 @@ class TimeBudget:
         self._clock = clock
         self._spent: dict[Hashable, tuple[float, float]] = {}
         """The seconds of work of each owner, and the end of its window."""
-        self._room = MIN_WINDOWS
+        self._cleanup_size = MIN_WINDOWS
 
     def require(self, owner: Hashable, seconds: float) -> None:
         """Raise `rate_limited` if the work of an owner has taken this many seconds in its window."""
@@ -313,9 +313,9 @@ class TimeBudget:
         if ends_at <= now:
             spent, ends_at = 0.0, now + self._window
         self._spent[owner] = spent + seconds, ends_at
-        if len(self._spent) > self._room:
+        if len(self._spent) > self._cleanup_size:
             self._spent = {name: window for name, window in self._spent.items() if window[1] > now}
-            self._room = max(MIN_WINDOWS, 2 * len(self._spent))
+            self._cleanup_size = max(MIN_WINDOWS, 2 * len(self._spent))
 
     def _refusal(self, seconds: float, left: float) -> Problem:
         text = self._text.format(seconds=f"{seconds:g}", minutes=f"{self._window / 60:g}")

@@ -59,7 +59,7 @@ class Steps(Generic[R]):
         return await self._database.read(work, self._tenant)
 
     async def transact(self, work: Callable[[Tx[R]], Awaitable[T]]) -> T:
-        async with self._slots.of(self._owner) if self._slots else self._alone:
+        async with self._slots.slot_of(self._owner) if self._slots else self._alone:
             return await self._database.transact(self._fenced(work), self._tenant)
 
     def _fenced(self, work: Callable[[Tx[R]], Awaitable[T]]) -> Callable[[Tx[R]], Awaitable[T]]:

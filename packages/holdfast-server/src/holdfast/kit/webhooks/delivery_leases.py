@@ -38,7 +38,7 @@ LEASE: LiteralString = """
        set leased_until = clock_timestamp() + %(seconds)s * interval '1 second', lease_id = %(lease_id)s,
            next_due_at = clock_timestamp() + %(seconds)s * interval '1 second', attempts = attempts + 1
      where id = any(array(select id from chosen_endpoint))
-    returning id, attempts, lease_id, failing_since is not null or is_slow
+    returning id, attempts, lease_id, failing_since is not null or is_slow as is_unreliable
 """
 
 SECONDS_UNTIL_DUE: LiteralString = """

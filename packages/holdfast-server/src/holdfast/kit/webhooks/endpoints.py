@@ -69,7 +69,7 @@ class EndpointOperations:
     """The operations on the endpoints of the tenants of one service.
 
     types           the types of messages that the service sends
-    require_room    locks a tenant, and raises a problem if it has as many endpoints as it may have
+    require_quota   locks a tenant, and raises a problem if it has as many endpoints as it may have
     has_approvals   whether the console of the service shows requests to approve. If not, agents that ask first cannot
                     change endpoints.
     """
@@ -77,12 +77,12 @@ class EndpointOperations:
     def __init__(
         self,
         types: Collection[MessageType],
-        require_room: Callable[[Tx[Any], int], Awaitable[None]],
+        require_quota: Callable[[Tx[Any], int], Awaitable[None]],
         *,
         has_approvals: bool,
     ) -> None:
         self._types = [type.name for type in types]
-        self._require_room = require_room
+        self._require_quota = require_quota
         self._has_approvals = has_approvals
 
     @refuses(FORBIDDEN)
@@ -114,7 +114,7 @@ class EndpointOperations:
         """Have messages sent to an address. The answer shows the secret, once."""
         self._require_right(caller)
         self._check(tx, command.url, command.types)
-        await self._require_room(tx, _tenant_of(caller))
+        await self._require_quota(tx, _tenant_of(caller))
         secrets = [SigningSecret(new_secret(command.signature))]
         row = await sql.insert_endpoint(tx, _tenant_of(caller), command, _sealed(tx, secrets))
         return _endpoint(row, secrets, MessageCounts(), shows_secret=True)

@@ -14,11 +14,12 @@ import asyncio
 import datetime as dt
 import random
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import msgspec
 from msgspec import Struct
@@ -71,8 +72,7 @@ OVERLOAD_STATUSES = {429, 502, 503, 504}
 """Statuses after which an endpoint gets nothing for a moment, also if it took other messages (of the specification)."""
 
 MAX_BROUGHT_FORWARD = MAX_CONNECTIONS // 2
-"""Messages that one batch brings forward. They fail again if the fault is theirs, so other messages have as many
-connections."""
+"""Messages that one batch brings forward. Those that always fail occupy half of the connections at most."""
 
 FIRST_ENDPOINT_PAUSE, MAX_ENDPOINT_PAUSE = 1.0, 300.0
 """Seconds for which an endpoint gets nothing after a failure: at first, and after many."""
@@ -90,6 +90,15 @@ SENDING = Bound(
 )
 
 ATTEMPTS = Counter("holdfast_webhook_attempts", "Messages of webhooks that were sent, by result.", ["result"])
+
+
+class LeasedEndpoint(Struct):
+    """An endpoint that this process has leased. `is_unreliable`: it failed last time, or was slow."""
+
+    id: int
+    attempts: int
+    lease_id: UUID
+    is_unreliable: bool
 
 
 class DueMessage(Struct):
@@ -139,8 +148,9 @@ class DeliveryWork(TableWork):
         """The endpoints that this process has leased, and that failed last time or were slow."""
 
     async def lease(self, limit: int, excluded: Sequence[int], *, scan_all: bool) -> Sequence[LeasedRow]:
-        rows = await self.database.autocommit(
-            lambda reader: reader.tuples(
+        endpoints = await self.database.autocommit(
+            lambda reader: reader.rows(
+                LeasedEndpoint,
                 LEASE,
                 {
                     "limit": limit,
@@ -152,8 +162,8 @@ class DeliveryWork(TableWork):
                 },
             )
         )
-        self._unreliable.update(id for id, _, _, is_unreliable in rows if is_unreliable)
-        return [LeasedRow(id, attempts, lease_id) for id, attempts, lease_id, _ in rows]
+        self._unreliable.update(endpoint.id for endpoint in endpoints if endpoint.is_unreliable)
+        return [LeasedRow(endpoint.id, endpoint.attempts, endpoint.lease_id) for endpoint in endpoints]
 
     async def seconds_until_due(self, reader: Reader[Any], excluded: Sequence[int]) -> float | None:
         return await reader.value(SECONDS_UNTIL_DUE, {"excluded": [*excluded]})
@@ -161,14 +171,14 @@ class DeliveryWork(TableWork):
     async def handle(self, row: LeasedRow) -> int:
         """Send what is due for an endpoint, and give it back."""
         try:
-            turn = await self._send_due(row)
+            turn = await self._take_turn(row)
         finally:
             self._unreliable.discard(row.key)
         await self.database.transact(partial(give_back, row=row, pause=turn.pause, is_slow=turn.is_slow))
         return turn.messages
 
-    async def _send_due(self, row: LeasedRow) -> TurnResult:
-        """Send what is due for an endpoint, for a while."""
+    async def _take_turn(self, row: LeasedRow) -> TurnResult:
+        """Send one batch of due messages after another, until nothing is due, or the turn ends."""
         endpoint = await self.database.read(partial(find_active_endpoint, id=row.key))
         if endpoint is None or not (messages := await self._due_messages(row.key, endpoint.failing_since is not None)):
             return TurnResult()
@@ -179,7 +189,7 @@ class DeliveryWork(TableWork):
                 endpoint.url, owner=owner, connections=MAX_CONNECTIONS
             ) as session:
                 while messages:
-                    results = await self._send(session, endpoint, messages, ends_at)
+                    results = await self._send_batch(session, endpoint, messages, ends_at)
                     turn.pause = await self._store_results(row, endpoint, results)
                     turn.messages += len(results)
                     turn.is_slow |= any(result.milliseconds >= self._slow_seconds * 1_000 for result in results)
@@ -197,25 +207,25 @@ class DeliveryWork(TableWork):
         limit = 1 if is_failing else MESSAGES_PER_READ
         return await self.database.read(partial(due_messages, endpoint_id=endpoint_id, limit=limit))
 
-    async def _send(
+    async def _send_batch(
         self, session: PostSession, endpoint: EndpointRow, messages: Sequence[DueMessage], ends_at: float
     ) -> Sequence[SendResult]:
         """Send messages, at most `MAX_CONNECTIONS` at the same time. After a failure, and after the end of the turn, no
         further one is begun.
         """
         secrets = self._secrets(endpoint)
-        waiting = [*reversed(messages)]
+        waiting = deque(messages)
         results: list[SendResult] = []
 
-        async def send_next() -> None:
+        async def send_one_after_another() -> None:
             while waiting and all(result.error is None for result in results):
                 if results and time.monotonic() >= ends_at:
                     return
-                results.append(await _attempt(session, endpoint, waiting.pop(), secrets))
+                results.append(await _send_message(session, endpoint, waiting.popleft(), secrets))
 
         async with asyncio.TaskGroup() as group:
             for _ in range(min(MAX_CONNECTIONS, len(messages))):
-                group.create_task(send_next(), name="webhook")
+                group.create_task(send_one_after_another(), name="webhook")
         return results
 
     def _secrets(self, endpoint: EndpointRow) -> Sequence[str]:
@@ -251,7 +261,7 @@ def body_of(message: DueMessage) -> bytes:
     return msgspec.json.encode(content)
 
 
-async def _attempt(
+async def _send_message(
     session: PostSession, endpoint: EndpointRow, message: DueMessage, secrets: Sequence[str]
 ) -> SendResult:
     """Send one message."""

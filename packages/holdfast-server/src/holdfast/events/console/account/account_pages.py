@@ -33,7 +33,7 @@ class AccountPages:
     def __init__(self, console: Console, runner: Runner, secret: Secret) -> None:
         self._signed_in = console.signed_in
         self._secret = secret
-        self._secure, self._open = runner[END_ACCESS], runner[OPEN_OWN_DATA]
+        self._secure, self._open = runner.run_of(END_ACCESS), runner.run_of(OPEN_OWN_DATA)
 
     def routes(self) -> list[Route]:
         return [

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.uploads import READ_PHOTOS, FileRefusal, PhotoList, ReadPhotos, Uploads
+from holdfast.events.console.events.uploads import FileRefusal, Uploads
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.organizers import branding
 from holdfast.events.organizers.accent import OUR_ACCENT, is_color, nearest_passing, passes, stylesheet_path
 from holdfast.events.organizers.branding import Branding, ChangeBranding, ChangeLogo, GetBranding
 from holdfast.events.pages.cover import cover_svg
+from holdfast.events.photos.operations import READ_PHOTOS, PhotoList, ReadPhotos
 from holdfast.kit.contract.command import check
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
@@ -31,8 +32,12 @@ class BrandingPage:
     def __init__(self, console: Console, runner: Runner, uploads: Uploads) -> None:
         self._console = console
         self._uploads = uploads
-        self._get, self._change, self._change_logo = runner[GET_BRANDING], runner[CHANGE_BRANDING], runner[CHANGE_LOGO]
-        self._photos = runner[READ_PHOTOS]
+        self._get, self._change, self._change_logo = (
+            runner.run_of(GET_BRANDING),
+            runner.run_of(CHANGE_BRANDING),
+            runner.run_of(CHANGE_LOGO),
+        )
+        self._photos = runner.run_of(READ_PHOTOS)
 
     def routes(self) -> list[Route]:
         return [self._console.route(BRANDING_PATH, "look", self.answer, "POST")]

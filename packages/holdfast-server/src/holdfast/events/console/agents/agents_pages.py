@@ -17,14 +17,14 @@ from holdfast.accounts.agents.agents_page import (
     ConnectionDetails,
     RequestCard,
 )
+from holdfast.accounts.agents.approvals import RequestApprovals
 from holdfast.accounts.agents.limits import AgentLimit, ListLimits
-from holdfast.accounts.agents.requests import RequestApprovals
 from holdfast.accounts.agents.requests_page import MAX_REQUESTS
 from holdfast.accounts.sessions import Session
 from holdfast.events.agents.actions import LIST_AGENT_ACTIONS, AgentAction, ListAgentActions
 from holdfast.events.console.agents.approval_cards import describe
 from holdfast.events.console.frame import Console, organizer
-from holdfast.events.console.people.registrations import REGISTRATIONS_PER_PAGE, bulk_changes_path
+from holdfast.events.console.people.registrations_pages import REGISTRATIONS_PER_PAGE, bulk_changes_path
 from holdfast.events.keys import operations as keys
 from holdfast.events.keys.model import ApiKey, KeyUse, ListKeys
 from holdfast.events.oauth.model import SCOPES
@@ -178,9 +178,9 @@ class OrganizerAgents:
 
     def __init__(self, console: Console, runner: Runner, requests: RequestApprovals) -> None:
         self._requests = requests
-        self._apps, self._actions = runner[grants.LIST], runner[LIST_AGENT_ACTIONS]
-        self._keys, self._uses = console.run["list_api_keys"], runner[LIST_USES]
-        self._limits = runner[keys.KEY_LIMITS.list]
+        self._apps, self._actions = runner.run_of(grants.LIST), runner.run_of(LIST_AGENT_ACTIONS)
+        self._keys, self._uses = console.run["list_api_keys"], runner.run_of(LIST_USES)
+        self._limits = runner.run_of(keys.KEY_LIMITS.list_limits)
 
     async def cards(self, session: Session, request: Request) -> Sequence[AgentCard]:
         """The connected apps and the active keys, the one used last first."""
@@ -245,7 +245,7 @@ class OrganizerAgents:
 
     async def requests(self, session: Session, request: Request) -> Sequence[RequestCard]:
         """What waits for the organizer."""
-        every_waiting = await self._requests.waiting(organizer(session), MAX_REQUESTS)
+        every_waiting = await self._requests.list_waiting(organizer(session), MAX_REQUESTS)
         return [await describe(session, request, waiting) for waiting in every_waiting]
 
     async def values(self, session: Session, request: Request) -> Mapping[str, Any]:
@@ -269,7 +269,7 @@ class AppsPages:
     def __init__(self, console: Console, runner: Runner, agents: AgentsPage) -> None:
         self._console = console
         self._agents = agents
-        self._list, self._disconnect = runner[grants.LIST], runner[grants.DISCONNECT]
+        self._list, self._disconnect = runner.run_of(grants.LIST), runner.run_of(grants.DISCONNECT)
 
     def routes(self) -> list[Route]:
         return [

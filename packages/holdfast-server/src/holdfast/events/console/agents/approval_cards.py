@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import UNSET, structs
 
 from holdfast.accounts.agents.agents_page import FieldChange, RequestCard
-from holdfast.accounts.agents.requests import WaitingRequest
+from holdfast.accounts.agents.approvals import WaitingRequest
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event_form import EVENT_LABELS
 from holdfast.events.console.queues.queues_pages import QUEUE_LABELS

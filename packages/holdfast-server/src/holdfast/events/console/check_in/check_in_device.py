@@ -29,8 +29,8 @@ class CheckInDevice:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._people, self._list_changes = runner[operations.LIST_PEOPLE], runner[operations.LIST_CHANGES]
-        self._scan = runner[operations.STORE_SCANS]
+        self._people, self._list_changes = runner.run_of(operations.LIST_PEOPLE), runner.run_of(operations.LIST_CHANGES)
+        self._scan = runner.run_of(operations.STORE_SCANS)
 
     def routes(self) -> list[Route]:
         path = check_in_path("{event_id}")

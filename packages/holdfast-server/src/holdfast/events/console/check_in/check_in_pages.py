@@ -61,8 +61,8 @@ class CheckInPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._get_check_in, self._find = runner[operations.READ_STATUS], runner[operations.FIND_PEOPLE]
-        self._scan, self._take_back = runner[operations.STORE_SCANS], runner[operations.TAKE_BACK]
+        self._get_check_in, self._find = runner.run_of(operations.READ_STATUS), runner.run_of(operations.FIND_PEOPLE)
+        self._scan, self._take_back = runner.run_of(operations.STORE_SCANS), runner.run_of(operations.TAKE_BACK)
 
     def routes(self) -> list[Route]:
         path = check_in_path("{event_id}")
@@ -167,7 +167,7 @@ class SeatHandoverPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._preview, self._give = runner[seat_handover.PREVIEW], runner[seat_handover.GIVE_SEATS]
+        self._preview, self._give = runner.run_of(seat_handover.PREVIEW), runner.run_of(seat_handover.GIVE_SEATS)
 
     def routes(self) -> list[Route]:
         path = f"{check_in_path('{event_id}')}/no-shows"

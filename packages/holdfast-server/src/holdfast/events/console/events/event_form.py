@@ -15,7 +15,8 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from holdfast.events.console.local_moments import local_text, moment_of
-from holdfast.events.events.model import ZONES, EventRow
+from holdfast.events.events.model import EventRow
+from holdfast.events.events.time_zones import ZONES
 from holdfast.events.pages.cover import cover_svg
 from holdfast.events.photos.model import ImageAttributes
 from holdfast.events.pricing.model import errors_of_price

@@ -1,109 +1,33 @@
 """Stores the files of a form as photos of the organizer who sends it, one after the other while they arrive.
 
 The form sends its files to this service, with and without scripts, since the service has to check every file anyway,
-wherever photos are stored. See decision 42. The API does not have the operations of this file.
+wherever photos are stored. See decision 42.
 """
 
 import math
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import LiteralString, NamedTuple
-
-from msgspec import Struct
+from typing import NamedTuple
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import Console, organizer
-from holdfast.events.organizers.branding import photo_origin
-from holdfast.events.photos import acceptance
-from holdfast.events.photos.container import UnfitFile
 from holdfast.events.photos.model import (
     MAX_IDLE_PHOTOS,
     MAX_PHOTO_BYTES,
     MAX_PHOTOS,
-    ImageAttributes,
-    content_type_of,
-    image_attributes,
 )
-from holdfast.events.photos.sizes import accept, find_sizes
+from holdfast.events.photos.operations import STORE_PHOTO, StoredPhoto, StorePhoto
 from holdfast.events.photos.unproved_quotas import CONFIRM_HINT
 from holdfast.events.problems import QUOTA_EXCEEDED, TOO_MANY_UPLOADS
-from holdfast.events.resources import Conclusion, Reader, Steps, Tx
 from holdfast.events.site import SITE
-from holdfast.events.users.quotas import share_of
 from holdfast.kit.contract.bounds import bound_without_strangers
-from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.command import Command
-from holdfast.kit.contract.messages import message_of, message_text
-from holdfast.kit.contract.problems import RATE_LIMITED, VALIDATION_FAILED, Problem, invalid, refuses
+from holdfast.kit.contract.messages import message_text
+from holdfast.kit.contract.problems import RATE_LIMITED, VALIDATION_FAILED, Problem
 from holdfast.kit.http.handler import Request
 from holdfast.kit.pages.form_files import MULTIPART_TYPE, FileLimits, UploadedFile
 from holdfast.kit.pages.language import Language, language_of
-from holdfast.kit.running.operation import Operation, read, steps
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.running.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
-
-
-class StorePhoto(Command):
-    """Asks to store a file as a photo of the organizer."""
-
-    content: bytes
-
-
-class StoredPhoto(Struct):
-    """A stored photo that no event shows yet."""
-
-    key: str
-
-
-class ReadPhotos(Command):
-    keys: list[str]
-
-
-class PhotoList(Struct):
-    """Photos with their keys. `images_from`: their origin; empty if it is that of the pages."""
-
-    photos: list[tuple[str, ImageAttributes]]
-    images_from: str
-
-
-@refuses(VALIDATION_FAILED, QUOTA_EXCEEDED, TOO_MANY_UPLOADS, RATE_LIMITED)
-async def store_photo(steps: Steps, caller: Caller, command: StorePhoto) -> Conclusion[StoredPhoto]:
-    """Store a file as a photo that an event can show. A photo that no event shows for a day is deleted."""
-    try:
-        owner = await share_of(steps, caller)
-        key = await acceptance.store(steps, owner, caller.tenant, command.content)
-    except UnfitFile as reason:
-        raise invalid({"content": [message_of(reason)]}) from reason
-
-    async def accept_photo(tx: Tx) -> StoredPhoto:
-        await accept(tx, [key])
-        return StoredPhoto(key)
-
-    return await steps.conclude(accept_photo)
-
-
-async def read_photos(reader: Reader, caller: Caller, command: ReadPhotos) -> PhotoList:
-    """Read photos in the order of the keys. Keys that are not of the organizer, or are not keys, are left out."""
-    keys = [key for key in command.keys if content_type_of(key)]
-    own_keys = {key for (key,) in await reader.tuples(_OWN_PHOTOS, {"keys": keys, "organizer_id": caller.tenant})}
-    known_sizes = await find_sizes(reader, [*own_keys]) if own_keys else {}
-    settings = reader.resources.settings
-    photos = [(key, image_attributes(key, known_sizes.get(key), settings)) for key in keys if key in own_keys]
-    return PhotoList(photos, photo_origin(settings))
-
-
-_OWN_PHOTOS: LiteralString = """
-    select requested_photo.key
-      from unnest(%(keys)s::text[]) as requested_photo (key)
-     cross join lateral (select from photos where photos.key = requested_photo.key and organizer_id = %(organizer_id)s
-                                              and state = 'accepted' limit 1) as accepted_photo
-"""
-
-STORE_PHOTO = Operation("keep_photo", None, steps(store_photo))
-READ_PHOTOS = Operation("get_photos", None, read(read_photos))
-OPERATIONS = (STORE_PHOTO, READ_PHOTOS)
-"""Operations of the console alone: they have no routes of the API and no tools."""
-
 
 MAX_CONCURRENT_FORMS = 2
 """The most forms with files of one organizer that are read at a time; each has at most one file in memory."""
@@ -141,11 +65,11 @@ class Uploads:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._keep = runner[STORE_PHOTO]
+        self._keep = runner.run_of(STORE_PHOTO)
         self._slots = Slots(FORMS_WITH_FILES, MAX_CONCURRENT_FORMS, timeout=SLOT_TIMEOUT_SECONDS)
 
-    async def read(self, session: Session, request: Request, room: int = MAX_PHOTOS) -> UploadForm:
-        """Read a form, and store at most `room` of its files. Forms without files are accepted too."""
+    async def read(self, session: Session, request: Request, max_photos: int = MAX_PHOTOS) -> UploadForm:
+        """Read a form, and store at most `max_photos` of its files. Forms without files are accepted too."""
         signed_in, kind = self._console.signed_in, request.headers.get(b"content-type", b"")
         if not kind.lower().startswith(MULTIPART_TYPE.encode()):
             return UploadForm(await signed_in.read(session, request), [], [])
@@ -154,7 +78,7 @@ class Uploads:
 
         async def take(file: UploadedFile) -> None:
             texts = SITE.texts(language)
-            if len(form.photos) >= room:
+            if len(form.photos) >= max_photos:
                 reason = too_many_photos(language)
             elif file.content is None:
                 reason = texts.gettext("is larger than 5 MB")
@@ -170,7 +94,7 @@ class Uploads:
                     return
             form.refused.append(FileRefusal(file.name, reason))
 
-        async with self._slots.of(session.person.owner):
+        async with self._slots.slot_of(session.person.owner):
             fields = await signed_in.read_files(session, request, FileLimits(MAX_PHOTOS, MAX_PHOTO_BYTES), take)
         return form._replace(fields=fields)
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from holdfast.accounts.addresses import canonical
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import Console, organizer
-from holdfast.events.mails import delivery_status
-from holdfast.events.mails.delivery_status import MAIL_STATUSES, ListMails, MailStatus, MailStatusFilter, RetryMail
+from holdfast.events.mails import operations
+from holdfast.events.mails.operations import MAIL_STATUSES, ListMails, MailStatus, MailStatusFilter, RetryMail
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
@@ -19,8 +19,8 @@ PAGE_SIZE = 40
 MAX_TEXT = 254
 """The most characters of a searched address."""
 
-LIST = Operation("list_mails", None, read(delivery_status.list))
-RETRY = Operation("retry_mail", None, single(delivery_status.retry))
+LIST = Operation("list_mails", None, read(operations.list))
+RETRY = Operation("retry_mail", None, single(operations.retry))
 OPERATIONS = (LIST, RETRY)
 """Operations of the console alone: they have no routes of the API and no tools."""
 
@@ -30,7 +30,7 @@ class MailsPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._list, self._retry = runner[LIST], runner[RETRY]
+        self._list, self._retry = runner.run_of(LIST), runner.run_of(RETRY)
 
     def routes(self) -> list[Route]:
         return [

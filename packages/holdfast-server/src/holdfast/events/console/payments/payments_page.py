@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event_form import amount_text, minor_units
 from holdfast.events.console.frame import Console, organizer
-from holdfast.events.console.people.registrations import list_path
+from holdfast.events.console.people.registrations_pages import list_path
 from holdfast.events.payments import operations
 from holdfast.events.payments.operations import (
     BLOCK_MESSAGES,
@@ -39,8 +39,11 @@ class PaymentsPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._who = hide_forbidden(runner[READ_PAYER])
-        self._get_payments, self._refund = hide_forbidden(runner[READ_PAYMENTS]), hide_forbidden(runner[REFUND])
+        self._who = hide_forbidden(runner.run_of(READ_PAYER))
+        self._get_payments, self._refund = (
+            hide_forbidden(runner.run_of(READ_PAYMENTS)),
+            hide_forbidden(runner.run_of(REFUND)),
+        )
 
     def routes(self) -> list[Route]:
         path = f"{list_path('{event_id}')}/{{user_id}}/payments"

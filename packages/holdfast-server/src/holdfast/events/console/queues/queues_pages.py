@@ -5,18 +5,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.event_operations import READ_DEFAULTS, EventDefaults, ReadEventDefaults
-from holdfast.events.console.events.share import COPY_SCRIPT
+from holdfast.events.console.events.share_pages import COPY_SCRIPT
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.console.local_moments import local_text, moment_of
+from holdfast.events.events.overview import READ_DEFAULTS, EventDefaults, ReadEventDefaults
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.queues import operations
 from holdfast.events.queues.history import QueueHistory, read_history
 from holdfast.events.queues.model import (
     CreateQueue,
     DeleteQueue,
-    EventBehind,
     GetQueue,
+    GuardableEvent,
     GuardedEvent,
     ListGuardedEvents,
     ListOpenEvents,
@@ -73,6 +73,9 @@ MORE = ("description", "max_queue_size", "starts_at", "ends_at", "draw_at", "pub
 Kind = Literal["event", "site"]
 """What a waiting room is for: an event of the organizer, or another site."""
 
+QUEUES = "/console/queues"
+PAGE_SIZE = 20
+
 
 def names_of(kind: Kind) -> list[str]:
     """The names of the fields for a kind of waiting room."""
@@ -128,9 +131,6 @@ def _is_same(text: str, stored_text: str) -> bool:
     return text.replace("\r\n", "\n") == stored_text.replace("\r\n", "\n").strip()
 
 
-QUEUES = "/console/queues"
-PAGE_SIZE = 20
-
 READ_HISTORY = Operation("get_queue_history", None, read(read_history))
 LIST_OPEN_EVENTS = Operation("list_events_without_queue", None, read(operations.list_open_events))
 LIST_GUARDED_EVENTS = Operation("list_events_with_queue", None, read(operations.list_guarded_events))
@@ -153,8 +153,8 @@ class QueuesPages:
             hide_forbidden(console.run[name])
             for name in ("list_queues", "get_queue", "create_queue", "update_queue", "delete_queue")
         )
-        self._get_history, self._list_events = runner[READ_HISTORY], runner[LIST_OPEN_EVENTS]
-        self._list_guarded, self._get_defaults = runner[LIST_GUARDED_EVENTS], runner[READ_DEFAULTS]
+        self._get_history, self._list_events = runner.run_of(READ_HISTORY), runner.run_of(LIST_OPEN_EVENTS)
+        self._list_guarded, self._get_defaults = runner.run_of(LIST_GUARDED_EVENTS), runner.run_of(READ_DEFAULTS)
 
     def routes(self) -> list[Route]:
         one = f"{QUEUES}/{{queue_id}}"
@@ -185,7 +185,7 @@ class QueuesPages:
 
     async def create(self, session: Session, request: Request) -> Reply:
         """Ask what a new queue is for, and show the form for that; with POST create it."""
-        events: list[EventBehind] = await self._list_events(organizer(session), ListOpenEvents())
+        events: list[GuardableEvent] = await self._list_events(organizer(session), ListOpenEvents())
         if request.method != "POST":
             query = read_query(request.query)
             if "event" not in query and "site" not in query:
@@ -211,7 +211,7 @@ class QueuesPages:
         command = ListGuardedEvents(queue_ids=[queue.id for queue in queues])
         return await self._list_guarded(organizer(session), command)
 
-    async def _ask_kind(self, session: Session, request: Request, events: Sequence[EventBehind]) -> Reply:
+    async def _ask_kind(self, session: Session, request: Request, events: Sequence[GuardableEvent]) -> Reply:
         guarded: Sequence[GuardedEvent] = []
         if not events:
             page: Page[Queue] = await self._list(organizer(session), OffsetPage(limit=PAGE_SIZE))
@@ -287,7 +287,7 @@ class QueuesPages:
         refusal: FormRefusal = NOT_REFUSED,
         *,
         queue: Queue | None = None,
-        events: Sequence[EventBehind] = (),
+        events: Sequence[GuardableEvent] = (),
     ) -> Reply:
         """The form. Its moments are in the time zone of the organizer's last event, or in the one of a sent form."""
         defaults: EventDefaults = await self._get_defaults(organizer(session), ReadEventDefaults())

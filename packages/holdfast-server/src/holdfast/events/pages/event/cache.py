@@ -12,11 +12,12 @@ from msgspec import Struct
 from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, EventStatus, Frequency
 from holdfast.events.events.recurrence import CURRENT_OCCURRENCES
 from holdfast.events.organizers.branding import LOGO
-from holdfast.events.pages.model import EventQueue, Opening, PlaceCounts
-from holdfast.events.pages.sql import NUMBERED_COUNT, OPENING, QUEUE, read_opening, read_queue
+from holdfast.events.pages.model import Opening, PlaceCounts
+from holdfast.events.pages.sql import NUMBERED_COUNT, OPENING, read_opening
 from holdfast.events.paths import EventId
 from holdfast.events.photos.model import PHOTO_SIZES, PhotoSizes, read_sizes
 from holdfast.events.pricing.model import PricingMode
+from holdfast.events.queues.event_queue import EVENT_QUEUE, EventQueue, read_event_queue
 from holdfast.events.resources import Database, Reader
 from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
 from holdfast.kit.contract.bounds import cache_bound
@@ -126,11 +127,16 @@ def linked_event_cache(database: Database, runner: Runner) -> LookupCache[int, L
     """The cache of the events that links show, by the id of the event in the link. `get` raises `not_found`."""
 
     async def look_up(event_id: int) -> LinkedEvent:
-        return await runner[FIND_LINKED_EVENT](ADMIN, FindLinkedEvent(event_id=event_id))
+        return await runner.run_of(FIND_LINKED_EVENT)(ADMIN, FindLinkedEvent(event_id=event_id))
 
     # The occurrence of a series that a link shows depends on several events.
     return LookupCache(
-        LINKED_EVENTS, database, CHANGE_CHANNEL, int, look_up, by_itself=lambda linked_event: linked_event.is_own_event
+        LINKED_EVENTS,
+        database,
+        CHANGE_CHANNEL,
+        int,
+        look_up,
+        changes_alone=lambda linked_event: linked_event.is_own_event,
     )
 
 
@@ -144,7 +150,7 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
         with recursive {CURRENT_OCCURRENCES}
         select requested_id, requested_organizer.slug,
                concat_ws('.', events.xmin, organizers.xmin, events.datetime <= now(), events.end_datetime <= now(),
-                         events.draw_at <= now(), ({QUEUE})::text,
+                         events.draw_at <= now(), ({EVENT_QUEUE})::text,
                          rule.refund_days, branding.logo,
                          ({NUMBERED_COUNT}),
                          case when events.image_keys <> '{{}}'
@@ -161,7 +167,7 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
                events.location_name, events.address, events.latitude, events.longitude,
                events.recurrence_frequency, events.recurrence_interval, events.image_keys[1], ({NUMBERED_COUNT}),
                {PHOTO_SIZES},
-               {OPENING}, {QUEUE}
+               {OPENING}, {EVENT_QUEUE}
           from current_occurrence
           join events on events.id = current_occurrence.id
           join users as organizers on organizers.id = events.organizer_id
@@ -179,5 +185,5 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
 def _read_event(row: tuple[Any, ...]) -> RegistrableEvent:
     *columns, sizes, opening, queue = row
     return RegistrableEvent(
-        *columns, photo_sizes=read_sizes(sizes), opening=read_opening(opening), queue=read_queue(queue)
+        *columns, photo_sizes=read_sizes(sizes), opening=read_opening(opening), queue=read_event_queue(queue)
     )

@@ -12,18 +12,19 @@ import datetime as dt
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, EventStatus, is_public
-from holdfast.events.pages.model import PlaceCounts
+from holdfast.events.pages.model import Opening, PlaceCounts
 from holdfast.events.pages.registration.form import ReleaseCookie, form_of, half_hour_number
-from holdfast.events.pages.sql import DETAILS, NUMBERED_COUNT, OPENING, QUEUE, read_opening, read_queue
+from holdfast.events.pages.sql import DETAILS, NUMBERED_COUNT, OPENING, read_opening
 from holdfast.events.paths import id_of
 from holdfast.events.pricing.model import PricingMode
 from holdfast.events.processor.currencies import digits
+from holdfast.events.queues.event_queue import EVENT_QUEUE, read_event_queue
 from holdfast.events.queues.event_releases import ReleaseTokenReader
 from holdfast.events.resources import Database, Reader
 from holdfast.events.site import SITE
@@ -55,8 +56,11 @@ TTL_SECONDS = 1.0
 IDLE_SECONDS = 10.0
 """Seconds after which an event without readers is dropped."""
 
+NOT_IN_MESSAGES = ("details", "version", "numbered", "datetime", "cancellation_hours")
+"""Facts of which messages tell nothing. If `details` change, pages fetch themselves."""
 
-class EventNumbers(Struct, PlaceCounts, frozen=True):
+
+class LiveEventFacts(Struct, PlaceCounts, frozen=True):
     """What changes on the page of an event while people look at it.
 
     details    a text that changes with what is not a number: the title, the text, when and where, the photos
@@ -64,7 +68,7 @@ class EventNumbers(Struct, PlaceCounts, frozen=True):
     numbered   how many registrations are numbered in its public log; None: it has none. It alone is no change: else
                rejections would send messages to a whole crowd while all places are taken.
     opening    the draw with which it opens, as `OPENING` gives it
-    queue      the waiting room before it, as `QUEUE` gives it
+    queue      the waiting room before it, as `EVENT_QUEUE` gives it
     """
 
     id: int
@@ -94,6 +98,17 @@ class EventNumbers(Struct, PlaceCounts, frozen=True):
     def is_closed(self) -> bool:
         return self.status in ("cancelled", "expired")
 
+    def is_same(self, other: "LiveEventFacts", *, except_for: Sequence[str]) -> bool:
+        """Whether all facts are the same, except for the named ones."""
+        return msgspec.structs.replace(other, **{name: getattr(self, name) for name in except_for}) == self
+
+
+class RenderedPart(NamedTuple):
+    """A part of the page. `version` differs if the part looks different, also when its HTML has a token in it."""
+
+    version: str
+    html: str
+
 
 class StreamMessage(Struct, omit_defaults=True):
     """The data of an event of the stream.
@@ -117,7 +132,7 @@ class StreamMessage(Struct, omit_defaults=True):
 
 
 class WatchedEvent:
-    """The numbers of one event, and the messages for its readers in one language.
+    """The facts of one event, and the messages for its readers in one language.
 
     framed         whether the form is in a frame of another site
     is_released    whether its readers are visitors whom the waiting room before the event has released
@@ -132,58 +147,56 @@ class WatchedEvent:
         self.reading: asyncio.Task[None] | None = None
         self.read_at = float("-inf")
         self.used_at = time.monotonic()
-        self.numbers: EventNumbers | None = None
+        self.facts: LiveEventFacts | None = None
         self.half_hour_number = 0
-        self._parts: dict[str, tuple[str, str]] = {}
+        self._rendered_parts: Mapping[str, RenderedPart] = {}
 
     @property
     def is_fresh(self) -> bool:
-        """Whether a new reader can have the numbers: notices and polls keep those that have readers up to date."""
-        return self.numbers is not None and (self.feed.has_readers or time.monotonic() < self.read_at + TTL_SECONDS)
+        """Whether a new reader can have the facts: notices and polls keep those that have readers up to date."""
+        return self.facts is not None and (self.feed.has_readers or time.monotonic() < self.read_at + TTL_SECONDS)
 
     @property
     def is_idle(self) -> bool:
         return not self.feed.has_readers and time.monotonic() > self.used_at + IDLE_SECONDS
 
-    def show(self, numbers: EventNumbers, parts: dict[str, tuple[str, str]]) -> None:
-        """Publish new numbers. `parts`: the HTML of each part of the page, and what it depends on."""
-        keys = {name: key for name, (key, _) in self._parts.items()}
-        changed = [html for name, (key, html) in parts.items() if keys.get(name) != key]
-        before, self.numbers, self._parts = self.numbers, numbers, parts
+    def show(self, facts: LiveEventFacts, parts: Mapping[str, RenderedPart]) -> None:
+        """Publish new facts, and those parts of the page that look different."""
+        versions = {name: part.version for name, part in self._rendered_parts.items()}
+        changed_html = "".join(part.html for name, part in parts.items() if versions.get(name) != part.version)
+        before, self.facts, self._rendered_parts = self.facts, facts, parts
         if before is None:
             self.feed.restart(1)
-        elif msgspec.structs.replace(before, numbered=numbers.numbered) != numbers:
-            names = ("details", "version", "numbered", "datetime", "cancellation_hours")
-            same = {name: getattr(numbers, name) for name in names}
-            is_same = msgspec.structs.replace(before, **same) == numbers
-            chunk = b"" if is_same else self._message("".join(changed))
-            if before.details != numbers.details and not (self.framed or numbers.is_closed):
+        elif not facts.is_same(before, except_for=("numbered",)):
+            is_same = facts.is_same(before, except_for=NOT_IN_MESSAGES)
+            chunk = b"" if is_same else self._message(changed_html)
+            if before.details != facts.details and not (self.framed or facts.is_closed):
                 # More than numbers has changed: pages fetch themselves.
                 chunk += encode_notice("changed", self.feed)
             self.feed.publish(self.feed.position + 1, chunk)
 
     def withdraw(self) -> None:
         """End the streams of an event that is not public, or not any more."""
-        self.numbers, self._parts = None, {}
+        self.facts, self._rendered_parts = None, {}
         self.feed.wake()
 
     def snapshot(self) -> bytes:
         """The numbers and all parts, for a reader that has none yet."""
-        assert self.numbers
-        html = "".join(html for _, html in self._parts.values())
-        return self._message(html, "" if self.framed else self.numbers.version)
+        assert self.facts
+        html = "".join(part.html for part in self._rendered_parts.values())
+        return self._message(html, "" if self.framed else self.facts.version)
 
     def _message(self, html: str, version: str = "") -> bytes:
-        numbers = self.numbers
-        assert numbers
-        is_free = numbers.pricing_mode == "free"
+        facts = self.facts
+        assert facts
+        is_free = facts.pricing_mode == "free"
         message = StreamMessage(
-            numbers.status,
-            numbers.left,
-            numbers.room,
-            numbers.waitlisted_count,
-            None if is_free else numbers.current_price,
-            None if is_free else numbers.currency,
+            facts.status,
+            facts.left,
+            facts.waitlist_left,
+            facts.waitlisted_count,
+            None if is_free else facts.current_price,
+            None if is_free else facts.currency,
             self.feed.spread_seconds,
             html,
             version,
@@ -207,16 +220,16 @@ class LiveEvents:
     async def watch(
         self, event_id: int, language: Language, *, framed: bool, is_released: bool = False
     ) -> WatchedEvent:
-        """The present numbers of an event, for a new reader. Raises `not_found`."""
+        """The present facts of an event, for a new reader. Raises `not_found`."""
         event = self._find(event_id, language, framed=framed, is_released=is_released)
         event.used_at = time.monotonic()
         if not event.is_fresh or self._changes.is_pending(event_id):
             if event.reading is None or event.reading.done():
                 event.reading = create_shared_task(self._read({event_id}), name=f"read of event {event_id}")
                 event.reading.add_done_callback(_retrieve_error)
-            # If one waiting request is cancelled, the others still get the numbers.
+            # If one waiting request is cancelled, the others still get the facts.
             await asyncio.shield(event.reading)
-        if event.numbers is None:
+        if event.facts is None:
             self._watched.pop(event_id, None)
             raise NOT_FOUND(f"No event has the id {event_id}.")
         return event
@@ -239,62 +252,57 @@ class LiveEvents:
             await self._read(ids)
 
     async def _read(self, event_ids: Set[int]) -> None:
-        """Read the numbers of events, and publish what has changed. The streams of events that are not public end."""
+        """Read the facts of events, and publish what has changed. The streams of events that are not public end."""
         started = time.monotonic()
-        rows = await self._database.read(lambda reader: find_numbers(reader, [*event_ids]))
-        by_id = {numbers.id: numbers for numbers in rows}
+        rows = await self._database.read(lambda reader: find_facts(reader, [*event_ids]))
+        facts_by_id = {facts.id: facts for facts in rows}
         for event_id in event_ids:
-            numbers = by_id.get(event_id)
+            facts = facts_by_id.get(event_id)
             for event in self._watched.get(event_id, ()):
                 if event.read_at > started:
                     # Another read began later and ended earlier. It is not known which of them is newer.
                     self._changes.announce(str(event.event_id))
                     continue
                 event.read_at = started
-                if numbers is None:
+                if facts is None:
                     event.withdraw()
                 # The form is valid for two hours, so it is rendered again from time to time.
-                elif numbers != event.numbers or event.half_hour_number != half_hour_number():
+                elif facts != event.facts or event.half_hour_number != half_hour_number():
                     event.half_hour_number = half_hour_number()
-                    event.show(numbers, self._parts(numbers, event))
+                    event.show(facts, self._render_parts(facts, event))
 
-    def _parts(self, numbers: EventNumbers, watched: WatchedEvent) -> dict[str, tuple[str, str]]:
-        """The parts of the page that change, by name: each with its version and its HTML."""
+    def _render_parts(self, facts: LiveEventFacts, watched: WatchedEvent) -> Mapping[str, RenderedPart]:
+        """Render the parts of the page that change. They are given by name."""
         language, framed = watched.language, watched.framed
         form = form_of(
-            numbers,
+            facts,
             self._settings,
             self._secret,
             language,
-            refund_days=numbers.refund_days,
-            queue=read_queue(numbers.queue),
+            refund_days=facts.refund_days,
+            queue=read_event_queue(facts.queue),
             is_released=watched.is_released,
             framed=framed,
         )
         values: dict[str, Any] = {
-            "event": numbers,
-            "closed": numbers.is_closed,
-            "left": numbers.left,
-            "room": numbers.room,
-            "digits": digits(numbers.currency),
-            "numbered": numbers.numbered,
-            "opening": read_opening(numbers.opening),
-            "zone": numbers.timezone or "UTC",
+            "event": facts,
+            "closed": facts.is_closed,
+            "left": facts.left,
+            "waitlist_left": facts.waitlist_left,
+            "digits": digits(facts.currency),
+            "numbered": facts.numbered,
+            "opening": read_opening(facts.opening),
+            "zone": facts.timezone or "UTC",
             "form": form,
             "framed": framed,
         }
-        form_version: str = form.status
-        if opening := values["opening"]:
-            form_version += f" {opening.status}"
-        form_version += f" {form.price}"
-        if form.status == "queue":
-            form_version += f" {numbers.queue}"
-        # The form has a token, which differs each time.
-        form_part = SITE.render("pages/form_part.html", language=language, **values)
-        parts: dict[str, tuple[str, str]] = {"form_part": (form_version, form_part)}
         names = ("places", "fair_order") if framed else ("places", "register_bar", "fair_order")
-        rendered = {name: SITE.render(f"pages/{name}.html", language=language, **values) for name in names}
-        return {**{name: (html, html) for name, html in rendered.items()}, **parts}
+        html = {name: SITE.render(f"pages/{name}.html", language=language, **values) for name in (*names, "form_part")}
+        # The HTML of the form has a token, which differs each time.
+        opening: Opening | None = values["opening"]
+        form_versions = [form.status, opening and opening.status, form.price, form.status == "queue" and facts.queue]
+        form_part = RenderedPart(repr(form_versions), html["form_part"])
+        return {**{name: RenderedPart(html[name], html[name]) for name in names}, "form_part": form_part}
 
 
 def _retrieve_error(task: asyncio.Task[None]) -> None:
@@ -303,10 +311,10 @@ def _retrieve_error(task: asyncio.Task[None]) -> None:
         task.exception()
 
 
-async def find_numbers(reader: Reader, event_ids: Sequence[int]) -> list[EventNumbers]:
-    """The numbers of those events that exist and are public."""
+async def find_facts(reader: Reader, event_ids: Sequence[int]) -> list[LiveEventFacts]:
+    """The facts of those events that exist and are public."""
     return await reader.rows(
-        EventNumbers,
+        LiveEventFacts,
         f"""
         select events.id, {STATUS} as status, events.pricing_mode, events.current_price,
                events.min_price, events.max_price, events.currency, events.capacity, events.registered_count,
@@ -314,7 +322,7 @@ async def find_numbers(reader: Reader, event_ids: Sequence[int]) -> list[EventNu
                coalesce(rule.refund_days, 0) as refund_days,
                concat_ws('.', texts.version, {DETAILS}) as details, md5({DETAILS}) as version,
                ({NUMBERED_COUNT}) as numbered, events.datetime, events.timezone,
-               events.cancellation_hours, {OPENING} as opening, {QUEUE} as queue
+               events.cancellation_hours, {OPENING} as opening, {EVENT_QUEUE} as queue
           from events
           join users as organizers on organizers.id = events.organizer_id
           left join lateral (select refund_days from payout_accounts
@@ -354,9 +362,9 @@ async def open_stream(
     event_id = id_of(request.fields["event_id"])
     event = await live_events.watch(event_id, language_of(request), framed=framed)
     if (
-        event.numbers
-        and (queue := read_queue(event.numbers.queue))
-        and not event.numbers.is_closed
+        event.facts
+        and (queue := read_event_queue(event.facts.queue))
+        and not event.facts.is_closed
         and await cookie.read(request, queue.id)
     ):
         event = await live_events.watch(event_id, language_of(request), framed=framed, is_released=True)
@@ -364,14 +372,14 @@ async def open_stream(
 
     async def pending() -> bytes:
         nonlocal position, start
-        if event.numbers is None:
+        if event.facts is None:
             # It is not public any more. The page fetches itself, and is not found.
             raise EndOfStream(start + (b"" if framed else encode_notice("changed", event.feed)))
         messages = event.feed.since(position)
         position = event.feed.position
         chunk = start + (event.snapshot() if messages is None else b"".join(messages))
         start = b""
-        if event.numbers.is_closed:
+        if event.facts.is_closed:
             # Nothing will change any more.
             raise EndOfStream(chunk + encode_notice("end", event.feed))
         return chunk

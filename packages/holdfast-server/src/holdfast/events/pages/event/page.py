@@ -6,27 +6,28 @@ no database query.
 
 import datetime as dt
 from collections.abc import Hashable, Sequence
-from decimal import Decimal
 from functools import partial
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
-import msgspec
 from cachetools import LRUCache
 from markupsafe import Markup
 
 from holdfast.events.events import text
-from holdfast.events.events.model import EventRow, zone
+from holdfast.events.events.model import EventRow
 from holdfast.events.events.recurrence import next_occurrence_at
+from holdfast.events.events.time_zones import zone
 from holdfast.events.organizers.branding import photo_origin
 from holdfast.events.pages.accent_styles import branding_values
 from holdfast.events.pages.cover import cover_path, cover_svg, title_cover
 from holdfast.events.pages.event.cache import LinkedEvent
-from holdfast.events.pages.model import EventContent, PricePoint, ReadEvent
-from holdfast.events.pages.organizer import OrganizerCache, VersionedOrganizer, card_photo
+from holdfast.events.pages.event.structured_data import event_json_ld
+from holdfast.events.pages.model import EventContent, ReadEvent
+from holdfast.events.pages.organizer_page import OrganizerCache, VersionedOrganizer, card_photo
 from holdfast.events.pages.registration.form import form_of, half_hour_number
 from holdfast.events.paths import event_path, id_of, organizer_path, released_path
 from holdfast.events.photos.model import image_attributes, urls
+from holdfast.events.pricing.model import PricePoint
 from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations.links import SIGNATURE_DIGITS
 from holdfast.events.resources import Database
@@ -40,7 +41,7 @@ from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Access, Header, Reply, Request
 from holdfast.kit.mail.message import joined_lines
 from holdfast.kit.pages.chart import Chart, draw_steps
-from holdfast.kit.pages.language import LANGUAGES, Language, language_of, local_time
+from holdfast.kit.pages.language import LANGUAGES, Language, language_of
 from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import HTML, redirect, security_headers
 from holdfast.kit.postgres.lookup_cache import LookupCache
@@ -62,17 +63,6 @@ _RELEASE_TOKEN = b"queue_token="
 NOT_INDEXED: Header = (b"x-robots-tag", b"noindex, nofollow")
 """Tells search engines to keep nothing of a page."""
 
-
-def previews(secret: Secret) -> HmacSigner:
-    """Signs the ids of events whose drafts are shown to readers with the link."""
-    return secret.signer("event previews", SIGNATURE_DIGITS)
-
-
-def preview_path(secret: Secret, event_id: int) -> str:
-    """The path of the preview of a draft."""
-    return f"/events/{event_id}/preview/{previews(secret).sign(str(event_id))}"
-
-
 MAX_CONTENT_BYTES = 8_000_000
 """The maximum size of the cached contents of pages, in bytes."""
 
@@ -83,6 +73,16 @@ EVENT_CONTENTS = cache_bound(
     f"{MAX_CONTENT_BYTES // 1_000_000} MB",
     lost="is read again",
 )
+
+
+def previews(secret: Secret) -> HmacSigner:
+    """Signs the ids of events whose drafts are shown to readers with the link."""
+    return secret.signer("event previews", SIGNATURE_DIGITS)
+
+
+def preview_path(secret: Secret, event_id: int) -> str:
+    """The path of the preview of a draft."""
+    return f"/events/{event_id}/preview/{previews(secret).sign(str(event_id))}"
 
 
 class EventPage:
@@ -253,7 +253,7 @@ class EventPage:
             "zone": event.timezone or "UTC",
             "digits": digits(event.currency),
             "left": event.capacity - event.registered_count,
-            "room": max(0, event.waitinglist_capacity - event.waitlisted_count),
+            "waitlist_left": max(0, event.waitinglist_capacity - event.waitlisted_count),
             "interval": max(1, event.recurrence_interval),
             "next": _next_occurrence(content),
             "map": map_link(event),
@@ -297,7 +297,9 @@ def _size(content: EventContent) -> int:
 
 def _following_values(following: VersionedOrganizer | None, settings: Settings) -> dict[str, Any]:
     """The cards of the next events of the organizer, full ones last."""
-    events = sorted(following.content.events, key=lambda event: not (event.left or event.room)) if following else []
+    events = (
+        sorted(following.content.events, key=lambda event: not (event.left or event.waitlist_left)) if following else []
+    )
     return {
         "following": events[:MAX_FOLLOWING],
         "organizer": following.content if following else None,
@@ -343,69 +345,3 @@ def _next_occurrence(content: EventContent) -> dt.datetime | None:
     after = max(event.datetime, content.now)
     frequency, interval = event.recurrence_frequency, event.recurrence_interval
     return next_occurrence_at(content.recurs_from, frequency, interval, after, zone(event.timezone))
-
-
-SCHEMA = "https://schema.org"
-
-
-def event_json_ld(
-    event: EventRow, *, address: str, organizer: tuple[str, str] | None, summary: str, images: list[str]
-) -> Markup:
-    """The event as JSON-LD, safe inside a script element.
-
-    address      the address of the event's page
-    organizer    the name of the organizer and the address of its page; None: it has not confirmed its address
-    """
-    data: dict[str, Any] = {
-        "@context": SCHEMA,
-        "@type": "Event",
-        "name": one_line(event.title),
-        "description": summary,
-        "url": address,
-        "startDate": local_time(event.datetime, event.timezone or "UTC").isoformat(),
-        "eventStatus": f"{SCHEMA}/{'EventCancelled' if event.status == 'cancelled' else 'EventScheduled'}",
-        "offers": _offer(event, address),
-        "maximumAttendeeCapacity": event.capacity,
-        "remainingAttendeeCapacity": event.capacity - event.registered_count,
-    }
-    if event.ends_at:
-        data["endDate"] = local_time(event.ends_at, event.timezone or "UTC").isoformat()
-    if organizer:
-        data["organizer"] = {"@type": "Organization", "name": one_line(organizer[0]), "url": organizer[1]}
-    if images:
-        data["image"] = images
-    if venue := _venue(event):
-        data |= {"eventAttendanceMode": f"{SCHEMA}/OfflineEventAttendanceMode", "location": venue}
-    return Markup(_inside_script(msgspec.json.encode(data).decode()))  # noqa: S704 - nothing in it ends the element
-
-
-def _offer(event: EventRow, address: str) -> dict[str, Any]:
-    price = Decimal(event.current_price or 0).scaleb(-digits(event.currency))
-    return {
-        "@type": "Offer",
-        "url": address,
-        "price": f"{price:f}",
-        "priceCurrency": event.currency,
-        "availability": f"{SCHEMA}/{'InStock' if event.status == 'active' else 'SoldOut'}",
-        "validFrom": event.inserted_at.isoformat(timespec="seconds"),
-    }
-
-
-def _venue(event: EventRow) -> dict[str, Any] | None:
-    """The place of the event; None if it has none."""
-    name, address = one_line(event.location_name or ""), one_line(joined_lines(event.address or ""), 500)
-    if not name and not address and event.latitude is None:
-        return None
-    venue: dict[str, Any] = {"@type": "Place", "name": name or address}
-    if address:
-        venue["address"] = address
-    if event.latitude is not None and event.longitude is not None:
-        venue["geo"] = {"@type": "GeoCoordinates", "latitude": event.latitude, "longitude": event.longitude}
-    return venue
-
-
-def _inside_script(json: str) -> str:
-    """JSON escaped so that nothing in it ends a script element or begins a comment."""
-    for character in "<>&\u2028\u2029":
-        json = json.replace(character, f"\\u{ord(character):04x}")
-    return json

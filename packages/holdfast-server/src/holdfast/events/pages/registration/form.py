@@ -13,8 +13,8 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from holdfast.accounts.addresses import usable_address
-from holdfast.events.pages.model import EventQueue
 from holdfast.events.processor.currencies import digits, is_payable
+from holdfast.events.queues.event_queue import EventQueue
 from holdfast.events.queues.event_releases import ReleaseTokenReader
 from holdfast.events.queues.model import estimated_wait
 from holdfast.events.registrations.model import MAX_NAME_CHARACTERS, cancellation_deadline, refund_deadline

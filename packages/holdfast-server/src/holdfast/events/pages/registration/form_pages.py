@@ -52,6 +52,8 @@ OPERATIONS = (SIGN_UP, SEND_DETAILS)
 _ABOUT_THE_EVENT = {EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE, QUEUE_REQUIRED}
 """Problems that the form shows by itself when it is shown again."""
 
+FORM_PAGES = cache_bound("Rendered pages with a form alone", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB")
+
 
 def routes(
     database: Database,
@@ -84,9 +86,6 @@ def routes(
     ]
 
 
-FORM_PAGES = cache_bound("Rendered pages with a form alone", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB")
-
-
 class RegistrationRefusal(Exception):
     """A sent form was refused and is shown again. `form_values` are keyword arguments of `form_of`."""
 
@@ -113,7 +112,7 @@ class FormPage:
     ) -> None:
         framed = event_page is None
         self._settings, self._secret = database.resources.settings, database.resources.secret
-        self._sign_up, self._send_details = runner[SIGN_UP], runner[SEND_DETAILS]
+        self._sign_up, self._send_details = runner.run_of(SIGN_UP), runner.run_of(SEND_DETAILS)
         self._linked_events = linked_events
         self._limits = limits
         self._event_page = event_page
@@ -291,7 +290,7 @@ class FormPage:
             opening=event.opening,
             numbered=event.numbered,
             left=event.left,
-            room=event.room,
+            waitlist_left=event.waitlist_left,
             digits=digits(event.currency),
             interval=max(1, event.recurrence_interval),
             next=None,

@@ -82,7 +82,7 @@ class ReceiptFiles:
     """Answers with the signed receipts of registrations, as files."""
 
     def __init__(self, database: Database, runner: Runner) -> None:
-        self._database, self._get = database, runner[GET_RECEIPT]
+        self._database, self._get = database, runner.run_of(GET_RECEIPT)
 
     async def answer(self, caller: Caller, link: Link) -> Reply:
         """The receipt of the registration that a link names. Raises `not_found`."""
@@ -165,16 +165,16 @@ class OwnRegistrationPages:
     def __init__(self, database: Database, runner: Runner, limits: Limits) -> None:
         self._receipts = ReceiptFiles(database, runner)
         self._settings, self._secret = database.resources.settings, database.resources.secret
-        self._get_registration, self._stop = runner[READ_REGISTRATION], runner[STOP_MAILS]
+        self._get_registration, self._stop = runner.run_of(READ_REGISTRATION), runner.run_of(STOP_MAILS)
         self._cancel, self._undo, self._get_own_cancellation = (
-            runner[CANCEL],
-            runner[UNDO],
-            runner[GET_OWN_CANCELLATION],
+            runner.run_of(CANCEL),
+            runner.run_of(UNDO),
+            runner.run_of(GET_OWN_CANCELLATION),
         )
         self._cancelling = Access.of(CANCEL, runner)
         self._push_key = sender_keys(self._secret)[0].public_key
-        self._confirm = runner[CONFIRM]
-        self._get_removed_payment = runner[READ_REMOVED_PAYMENT]
+        self._confirm = runner.run_of(CONFIRM)
+        self._get_removed_payment = runner.run_of(READ_REMOVED_PAYMENT)
         self._limits = limits
         self._tokens = FormTokens(self._secret.signer("own registration forms"))
 
@@ -390,11 +390,11 @@ def push_routes(database: Database, runner: Runner, limits: Limits) -> list[Rout
         link = await read_link(OWN_PAGE, request, secret, limits, caller)
         fields = await read_form(request)
         if fields.pop("stop", ""):
-            await runner[UNSUBSCRIBE](caller, check(Unsubscribe, {**link._asdict(), **fields}))
+            await runner.run_of(UNSUBSCRIBE)(caller, check(Unsubscribe, {**link._asdict(), **fields}))
         else:
             await admit(access, limits, caller)
             language = language_of(request).code
-            await runner[SUBSCRIBE](caller, check(Subscribe, {**link._asdict(), **fields, "language": language}))
+            await runner.run_of(SUBSCRIBE)(caller, check(Subscribe, {**link._asdict(), **fields, "language": language}))
         return Reply(204)
 
     handler = Handler(Access("push_subscription"), limits, answer, envelope(Problem.body), methods=("POST",))

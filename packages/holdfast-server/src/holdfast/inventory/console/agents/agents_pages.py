@@ -18,12 +18,11 @@ from holdfast.accounts.agents.agents_page import (
     RequestCard,
     public_page,
 )
+from holdfast.accounts.agents.approvals import RequestApprovals
 from holdfast.accounts.agents.limits import AgentLimit, ListLimits
-from holdfast.accounts.agents.requests import RequestApprovals
 from holdfast.accounts.agents.requests_page import MAX_REQUESTS, RequestsPage
 from holdfast.accounts.sessions import Session
-from holdfast.inventory.agents import access
-from holdfast.inventory.agents.access import EndKey, Key, RenewKey, ShowAccess
+from holdfast.inventory.agents.access import KEY_PREFIX_CHARACTERS, EndKey, Key, RenewKey, ShowAccess
 from holdfast.inventory.agents.actions import AgentAction, ListAgentActions
 from holdfast.inventory.console.agents.approval_cards import describe
 from holdfast.inventory.console.frame import Console, merchant
@@ -42,7 +41,6 @@ from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.running.operation import Operation, read, single
 from holdfast.kit.running.runner import Runner
 
 NEW_KEY = f"{AGENTS}/key"
@@ -65,14 +63,6 @@ EXAMPLES = (
 
 SUGGESTED_SCOPES = ("read_inventory", "read_pools")
 """The scopes that the form of a first key suggests: to look at stock. What changes something is chosen on purpose."""
-
-TENANTLESS_OPERATIONS = (
-    Operation("show_access", None, read(access.show)),
-    Operation("renew_key", None, single(access.renew)),
-    Operation("end_key", None, single(access.end)),
-    Operation("name_keys", None, read(access.name_keys)),
-)
-"""Operations on keys. No transaction of a shop can read keys, so these run in none, and name the shop."""
 
 TEMPLATES = AgentTemplates(
     base="console/page.html",
@@ -199,7 +189,7 @@ class ShopAgents:
         self, console: Console, platform: Platform, account_runner: Runner, requests: RequestApprovals
     ) -> None:
         self._requests = requests
-        self._limits = account_runner[SHOP_LIMITS.list]
+        self._limits = account_runner.run_of(SHOP_LIMITS.list_limits)
         self._show, self._get_pool = console.run["show_access"], console.run["get_pool"]
         self._actions = console.run["list_shop_agent_actions"]
         self._rows = HistoryRows(console, platform)
@@ -213,7 +203,7 @@ class ShopAgents:
             AgentCard(
                 key_id=key.id,
                 name=texts.gettext("The key of your shop"),
-                origin=f"{key.text[: access.KEY_PREFIX_CHARACTERS]}…" if key.text else "",
+                origin=f"{key.text[:KEY_PREFIX_CHARACTERS]}…" if key.text else "",
                 abilities=[texts.gettext(ALLOWED[scope]) for scope in key.scopes],
                 programs=key.programs,
                 since=key.made_at,
@@ -251,7 +241,7 @@ class ShopAgents:
 
     async def requests(self, session: Session, request: Request) -> Sequence[RequestCard]:
         """What waits for the merchant."""
-        every_waiting = await self._requests.waiting(merchant(session), MAX_REQUESTS)
+        every_waiting = await self._requests.list_waiting(merchant(session), MAX_REQUESTS)
         return [await describe(session, request, waiting) for waiting in every_waiting]
 
     async def values(self, session: Session, request: Request) -> Mapping[str, Any]:

@@ -6,9 +6,9 @@ from typing import Any
 from msgspec import UNSET
 
 from holdfast.accounts.agents.agents_page import FieldChange, RequestCard
-from holdfast.accounts.agents.requests import WaitingRequest
+from holdfast.accounts.agents.approvals import WaitingRequest
 from holdfast.accounts.sessions import Session
-from holdfast.inventory.console.pools.pool_form import POLICIES, POOL_LABELS
+from holdfast.inventory.console.pools.pool_form_pages import POLICIES, POOL_LABELS
 from holdfast.inventory.site import SITE
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.http.handler import Request

@@ -9,12 +9,12 @@ from msgspec import Struct
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.agents.access import NameKeys
 from holdfast.inventory.console.frame import Console, merchant, shop_of
-from holdfast.inventory.console.variants.variants_pages import gids_in, names_of, with_names
+from holdfast.inventory.console.variants.variant_names import gids_in, names_of, with_names
 from holdfast.inventory.merchants.model import EntryActor, ListActors
 from holdfast.inventory.shopify.platform_client import Platform
 from holdfast.inventory.stock.model import Entry, GetStockHistory, StockHistory
 from holdfast.inventory.stock.operations import is_revertible
-from holdfast.inventory.stock.pool_page import (
+from holdfast.inventory.stock.pool_history import (
     GetUndoStatus,
     ListUnitsPerSale,
     UndoStatus,

@@ -20,7 +20,7 @@ class SettingsPages:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._status = console.run["get_sync_status"]
-        self._get_low_stock, self._want = console.run["ask_low_stock"], console.run["want_low_stock"]
+        self._get_low_stock, self._want = console.run["get_low_stock_mails"], console.run["set_low_stock_mails"]
 
     def routes(self) -> list[Route]:
         return [

@@ -1,21 +1,11 @@
-"""The differences of the page of the sync, by the pools that their packs draw on, and the correction of a pool."""
+"""The differences on the page of the sync, by the pools of their packs, and the words for them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
-from msgspec import Meta
-
-from holdfast.inventory.problems import NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE
-from holdfast.inventory.resources import Reader, Tx
-from holdfast.inventory.stock.model import AdjustPoolQuantity, StockChange
-from holdfast.inventory.stock.operations import adjust
-from holdfast.inventory.sync.model import ANOTHER_APP, CHANGED_AT_PLATFORM, Drift, Resync
-from holdfast.inventory.sync.operations import resync
-from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.command import Command
+from holdfast.inventory.pools.model import SourcePool
+from holdfast.inventory.sync.model import Drift, parking_cause
 from holdfast.kit.contract.messages import translatable
-from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem, refuses
-from holdfast.kit.running.operation import Batch, Call
 
 MAX_DIFFERENCES = 20
 """The most differences on the page."""
@@ -76,20 +66,6 @@ HANDLING_BY_POLICY = {
 }
 
 
-class FindDrawnPools(Command):
-    """Find the pools that variants draw on."""
-
-    gids: Annotated[list[str], Meta(max_length=MAX_DIFFERENCES)]
-
-
-class DrawnPool(NamedTuple):
-    """A pool that a variant draws on. `units_per_sale`: what one sale of the variant takes of it."""
-
-    id: int
-    name: str
-    units_per_sale: int
-
-
 class Difference(NamedTuple):
     """A number that differs. `cause`: a key of `CAUSES`; `note`: why the platform refused it."""
 
@@ -103,7 +79,7 @@ class Difference(NamedTuple):
 class PoolDifferences(NamedTuple):
     """The differences of packs that draw on the same pools."""
 
-    pools: Sequence[DrawnPool]
+    pools: Sequence[SourcePool]
     differences: list[Difference]
 
     @property
@@ -112,24 +88,7 @@ class PoolDifferences(NamedTuple):
         return len(self.pools) == 1 and any(difference.cause != "pending" for difference in self.differences)
 
 
-async def find_drawn_pools(reader: Reader, caller: Caller, command: FindDrawnPools) -> dict[str, list[DrawnPool]]:
-    """The pools that variants draw on, by the ids of the variants."""
-    rows = await reader.tuples(
-        """
-        select variant_gid, pools.id, name, units_per_sale
-          from members join pools on pools.id = pool_id
-         where members.shop_id = %(shop_id)s and variant_gid = any(%(gids)s)
-         order by variant_gid, pools.id
-        """,
-        {"shop_id": caller.tenant, "gids": [*command.gids]},
-    )
-    pools: dict[str, list[DrawnPool]] = {}
-    for gid, pool_id, name, units in rows:
-        pools.setdefault(gid, []).append(DrawnPool(pool_id, name, units))
-    return pools
-
-
-def by_pools(drift: Sequence[Drift], pools_by_gid: Mapping[str, Sequence[DrawnPool]]) -> list[PoolDifferences]:
+def by_pools(drift: Sequence[Drift], pools_by_gid: Mapping[str, Sequence[SourcePool]]) -> list[PoolDifferences]:
     """Differences by the pools of their packs, in the order of the first of each."""
     groups: dict[tuple[int, ...], PoolDifferences] = {}
     for level in drift:
@@ -141,22 +100,6 @@ def by_pools(drift: Sequence[Drift], pools_by_gid: Mapping[str, Sequence[DrawnPo
 
 def difference_of(level: Drift) -> Difference:
     """A difference, as people read it."""
-    cause, note = level.cause, level.note or ""
-    if cause == "parked":
-        cause = (
-            "another_app" if note == ANOTHER_APP else "changed" if note.startswith(CHANGED_AT_PLATFORM) else "refused"
-        )
+    note = level.note or ""
+    cause = parking_cause(note) if level.cause == "parked" else level.cause
     return Difference(level.variant_gid, level.platform, level.expected, cause, note if cause == "refused" else "")
-
-
-@refuses(NOT_FOUND, POOL_NOT_ACTIVE, NOT_ENOUGH_STOCK, VALIDATION_FAILED)
-async def keep_platform_number(tx: Tx, caller: Caller, command: AdjustPoolQuantity) -> StockChange:
-    """Correct a pool to the number that the platform shows, and have its levels set again: the number no longer waits.
-
-    Both in one transaction: if one fails, nothing is changed, and the page says so.
-    """
-    [change] = await adjust(tx, Batch(caller.tenant, [Call(caller, command)]))
-    if isinstance(change, Problem):
-        raise change
-    await resync(tx, caller, Resync(pool_id=command.pool_id, dry_run=command.dry_run))
-    return change

@@ -13,13 +13,11 @@ from holdfast.inventory.console.sync.differences import (
     CAUSES,
     HANDLING_BY_POLICY,
     MAX_DIFFERENCES,
-    DrawnPool,
-    FindDrawnPools,
     by_pools,
     difference_of,
 )
-from holdfast.inventory.console.variants.variants_pages import names_of
-from holdfast.inventory.pools.model import GetPool, ListPools, PoolList, PoolWithMembers
+from holdfast.inventory.console.variants.variant_names import names_of
+from holdfast.inventory.pools.model import FindSourcePools, GetPool, ListPools, PoolList, PoolWithMembers, SourcePool
 from holdfast.inventory.problems import NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, SHOP_NOT_CONNECTED
 from holdfast.inventory.site import SITE
 from holdfast.inventory.stock.model import AdjustPoolQuantity, StockChange
@@ -49,9 +47,10 @@ LOCATION_RULE_TEXTS = {
     "one": translatable("One location of your shop shows the whole stock."),
     "shares": translatable("Each location of your shop shows its share of the stock."),
 }
-
+"""The words for each rule by which quantities are spread over locations."""
 
 FORM_PROBLEMS = (SHOP_NOT_CONNECTED, SERVICE_UNAVAILABLE, NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE)
+"""Problems that the page explains."""
 
 
 class SyncPage:
@@ -63,7 +62,7 @@ class SyncPage:
         self._reconcile, self._resync = console.run["reconcile"], console.run["resync"]
         self._import_products = console.run["import_products"]
         self._pools, self._pool = console.run["list_pools"], console.run["get_pool"]
-        self._drawn_pools, self._keep_number = console.run["find_drawn_pools"], console.run["keep_platform_number"]
+        self._source_pools, self._keep_number = console.run["find_source_pools"], console.run["keep_platform_number"]
 
     def routes(self) -> list[Route]:
         return [self._console.route(SYNC, "sync", self.answer, "POST")]
@@ -103,14 +102,13 @@ class SyncPage:
         comparison: Reconciled = await self._reconcile(merchant(session), Reconcile(pool_id=pool_id))
         pool = await self._pool_of(session, pool_id)
         if not comparison.drift:
-            return await self._page(session, request, "sync/no_differences.html", 200, [], pool=pool)
+            return await self._page(session, request, "sync/no_differences.html", pool=pool)
         differences = [difference_of(level) for level in comparison.drift[:MAX_DIFFERENCES]]
         return await self._page(
             session,
             request,
             "sync/differences_question.html",
-            200,
-            [difference.variant_gid for difference in differences],
+            gids=[difference.variant_gid for difference in differences],
             pool=pool,
             action="reconcile",
             once=forms.new_token(),
@@ -130,13 +128,11 @@ class SyncPage:
         preview: Resynced = await self._resync(merchant(session), command)
         pool = await self._pool_of(session, pool_id)
         if not preview.levels:
-            return await self._page(session, request, "sync/no_differences.html", 200, [], pool=pool)
+            return await self._page(session, request, "sync/no_differences.html", pool=pool)
         return await self._page(
             session,
             request,
             "sync/resync_question.html",
-            200,
-            [],
             pool=pool,
             action="resync",
             once=forms.new_token(),
@@ -162,8 +158,6 @@ class SyncPage:
             session,
             request,
             "sync/keep_question.html",
-            200,
-            [],
             pool=pool,
             action="keep",
             once=forms.new_token(),
@@ -179,16 +173,17 @@ class SyncPage:
         status: SyncStatus = await self._status(caller, GetSyncStatus())
         report: DriftReport = await self._drift(caller, GetDrift(limit=MAX_DIFFERENCES))
         gids = [level.variant_gid for level in report.drift]
-        drawn_pools: Mapping[str, list[DrawnPool]] = await self._drawn_pools(caller, FindDrawnPools(gids=gids))
+        source_pools: Mapping[str, Sequence[SourcePool]]
+        source_pools = await self._source_pools(caller, FindSourcePools(gids=gids))
         pools: PoolList = await self._pools(caller, check(ListPools, {"limit": 200}))
         return await self._page(
             session,
             request,
             "sync/sync.html",
             refusal.status,
-            gids,
+            gids=gids,
             sync_status=status,
-            groups=by_pools(report.drift, drawn_pools),
+            groups=by_pools(report.drift, source_pools),
             # A difference without a reason may be too young to be counted in the status.
             different=max(status.unexplained, sum(level.cause == "unexplained" for level in report.drift)),
             pools=pools.pools,
@@ -199,11 +194,27 @@ class SyncPage:
         )
 
     async def _page(
-        self, session: Session, request: Request, template: str, status_code: int, gids: Sequence[str], **values: Any
+        self,
+        session: Session,
+        request: Request,
+        template: str,
+        status_code: int = 200,
+        *,
+        gids: Sequence[str] = (),
+        **values: Any,
     ) -> Reply:
-        more = {"causes": CAUSES, "rules": LOCATION_RULE_TEXTS, **values}
-        names = await names_of(self._console, session, request, gids)
-        return self._console.page(session, request, template, status_code, here=SYNC, names=names, **more)
+        """A page of the sync. `gids`: the variants that it names."""
+        return self._console.page(
+            session,
+            request,
+            template,
+            status_code,
+            here=SYNC,
+            names=await names_of(self._console, session, request, gids),
+            causes=CAUSES,
+            rules=LOCATION_RULE_TEXTS,
+            **values,
+        )
 
 
 def chosen_pool_id(fields: Mapping[str, str]) -> int:

@@ -1,24 +1,27 @@
-"""The pages of the variants of a pool: the list, and why just so many of one can be sold. The effect of each change is
+"""The pages of the variants of a pool: the list, and why no more of one can be sold. The effect of each change is
 shown before it is made.
 """
 
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.availability.model import ExplainAvailability, Explanation
-from holdfast.inventory.catalog.model import MAX_VARIANTS, ONLY_VARIANT, NameVariants, VariantName
 from holdfast.inventory.catalog.operations import Hit, Hits, SearchVariants
 from holdfast.inventory.console.frame import HOME, Console, merchant, shop_of
-from holdfast.inventory.console.number_fields import NumberField
+from holdfast.inventory.console.variants.variant_fields import (
+    UNITS_PER_SALE,
+    UNITS_PREFIX,
+    incomplete_form,
+    storable_label,
+)
+from holdfast.inventory.console.variants.variant_names import names_of, title_of
 from holdfast.inventory.installs.operations import GetConnection
 from holdfast.inventory.pools.model import (
     ChangePool,
     GetPool,
-    Label,
     LinkVariants,
     PausePool,
     PoolChange,
@@ -28,57 +31,23 @@ from holdfast.inventory.pools.model import (
 )
 from holdfast.inventory.problems import POOL_NOT_ACTIVE, STALE
 from holdfast.inventory.settings import Settings
-from holdfast.inventory.site import SITE
 from holdfast.kit.contract.command import check, with_integers
 from holdfast.kit.contract.messages import message, translatable
-from holdfast.kit.contract.problems import BAD_REQUEST, NOT_FOUND, VALIDATION_FAILED, Problem, invalid
+from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem, invalid
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, command_in_path, try_form
-from holdfast.kit.pages.language import language_of
-
-_GID = re.compile(r"gid://[A-Za-z0-9_-]+/ProductVariant/[0-9]+")
-
-
-async def names_of(console: Console, session: Session, request: Request, gids: Collection[str]) -> Mapping[str, str]:
-    """The names of variants by their ids, in the language of the page."""
-    sorted_gids = sorted(set(gids))
-    names: dict[str, VariantName] = {}
-    for start in range(0, len(sorted_gids), MAX_VARIANTS):
-        command = NameVariants(gids=sorted_gids[start : start + MAX_VARIANTS])
-        names |= await console.run["name_variants"](merchant(session), command)
-    words = SITE.texts(language_of(request)).gettext("Variant %(number)s")
-    return {gid: name.title or name.sku or words % {"number": variant_number(gid)} for gid, name in names.items()}
-
-
-def variant_number(gid: str) -> str:
-    """The number in the id of a variant, which the platform shows in its own addresses."""
-    return gid.rpartition("/")[2]
-
-
-def gids_in(texts: Iterable[str]) -> set[str]:
-    """The ids of variants in texts."""
-    return {gid for text in texts for gid in _GID.findall(text)}
-
-
-def with_names(text: str, names: Mapping[str, str]) -> str:
-    """A text with the names of variants instead of their ids."""
-    return _GID.sub(lambda match: names[match[0]], text)
-
 
 PAGE_SIZE = 20
 """The most variants in a search. Each has a field in the form, which may have 50."""
-
-UNITS_PER_SALE = NumberField(1, 10**9, 6)
-
-UNITS_PREFIX = "units:"
-"""The prefix of the field with the units per sale of a variant."""
 
 OPERATION_OF = {"link": "link_variants", "change": "update_member", "unlink": "unlink_variants"}
 """The actions of the forms, and the operation of each."""
 
 LABELS = {"variant_gid": translatable("Shopify id of the variant"), "units_per_sale": translatable("Units per sale")}
+
+VARIANT = f"{HOME}/variant"
 
 
 class VariantsPage:
@@ -258,28 +227,10 @@ def _version(pool_id: int, fields: Mapping[str, str]) -> int | None:
         raise incomplete_form() from problem
 
 
-def incomplete_form() -> Problem:
-    """The problem of a form that no page of the service has."""
-    return BAD_REQUEST("The form is not complete.", hint="Open the page again and send its form.")
-
-
 def _member(pool_id: int, gid: str, units: str) -> UpdateMember:
     number = UNITS_PER_SALE.read(units)
     unread = {"units_per_sale": [number]} if isinstance(number, str) else {}
     return check(UpdateMember, {"variant_gid": gid, "units_per_sale": number, "pool_id": pool_id}, unread=unread)
-
-
-def title_of(hit: Hit) -> str:
-    """The title of a variant with that of its product."""
-    return hit.product_title if hit.title == ONLY_VARIANT else f"{hit.product_title} · {hit.title}"
-
-
-def storable_label(text: str | None) -> str | None:
-    """A text of the platform if a pool can store it with a variant; else None."""
-    try:
-        return msgspec.convert(text, Label | None)
-    except msgspec.ValidationError:
-        return None
 
 
 def _gids(change: ChangePool) -> Sequence[str]:
@@ -293,9 +244,6 @@ def _gids(change: ChangePool) -> Sequence[str]:
             return [change.variant_gid]
         case _:
             return []
-
-
-VARIANT = f"{HOME}/variant"
 
 
 class VariantPage:

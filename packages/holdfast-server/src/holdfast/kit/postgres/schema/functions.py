@@ -1,8 +1,8 @@
 """Functions and triggers: `.sql` files, which are read whole.
 
-`tables/` has a file for each table: all its triggers, with the functions that only they call. It begins with a list of
-what a change of a row causes. `functions/` has a file for each other function: those that triggers of several tables or
-other statements call.
+`triggers/` has a file for each table that has triggers: all of these, with the functions that only they call. It begins
+with a list of what a change of a row causes. `functions/` has a file for each other function: those that triggers of
+several tables or other statements call.
 
 They are applied after the migrations, all in one transaction, whenever the text of one has changed. Together they count
 as one migration, whose name is a hash of their texts and the version of the program. What no file has any more is

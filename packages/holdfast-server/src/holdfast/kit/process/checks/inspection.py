@@ -10,7 +10,7 @@ from typing import Any, Generic, Literal, TypeVar
 import psycopg
 from psycopg import AsyncConnection
 
-from holdfast.kit.background.loops import SESSION_TIMEOUT_SECONDS
+from holdfast.kit.background.leaders import SESSION_TIMEOUT_SECONDS
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.environment.settings import Settings
