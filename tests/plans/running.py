@@ -96,7 +96,7 @@ class PlanWork(ABC):
         await every.transact(
             lambda tx: tx.run("update agent_limits set mail_at = null where key_id = %(id)s", {"id": caller.id})
         )
-        await self.database.transact(lambda tx: requests.ask(tx, operation, caller, command, None), tenant)
+        await self.database.transact(lambda tx: requests.request_approval(tx, operation, caller, command, None), tenant)
         await every.transact(
             lambda tx: tx.run(
                 "update mails set due_at = now()"

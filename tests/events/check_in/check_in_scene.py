@@ -65,7 +65,7 @@ class Entrance:
         return verdict.say
 
     async def run(self, operation: Any, command: Any) -> Any:
-        return await self._run[operation](self.caller, command)
+        return await self._run.run_of(operation)(self.caller, command)
 
     async def stored_scans(self) -> list[tuple[Any, ...]]:
         """Each scan: whose, by which device, whether it is the entry, and whether it was taken back."""

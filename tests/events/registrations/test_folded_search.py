@@ -90,8 +90,8 @@ class Door:
 
     async def finds(self, text: str) -> tuple[bool, bool]:
         """Whether the console, and the check-in, find the person by a text."""
-        listed = await self._run[SEARCH](self._caller, SearchRegistrations(event_id=self._event_id, text=text))
-        matches = await self._run[FIND_PEOPLE](self._caller, FindPeople(event_id=self._event_id, text=text))
+        listed = await self._run.run_of(SEARCH)(self._caller, SearchRegistrations(event_id=self._event_id, text=text))
+        matches = await self._run.run_of(FIND_PEOPLE)(self._caller, FindPeople(event_id=self._event_id, text=text))
         return bool(listed.registrations), bool(matches)
 
 

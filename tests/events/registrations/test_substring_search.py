@@ -44,14 +44,14 @@ class SearchedEvent:
         )
         names: list[str] = []
         while True:
-            part = await self._run[SEARCH](self._caller, command)
+            part = await self._run.run_of(SEARCH)(self._caller, command)
             names += [str(registration.email).partition("@")[0] for registration in part.registrations]
             if part.more is None:
                 return names
             command.after = part.more
 
     async def at_the_door(self, text: str) -> list[str]:
-        rows = await self._run[FIND_PEOPLE](self._caller, FindPeople(event_id=self.event["id"], text=text))
+        rows = await self._run.run_of(FIND_PEOPLE)(self._caller, FindPeople(event_id=self.event["id"], text=text))
         return [row.email.partition("@")[0] for row in rows]
 
     async def job_count(self) -> int:

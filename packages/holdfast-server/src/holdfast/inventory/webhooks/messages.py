@@ -1,7 +1,7 @@
 """The messages of webhooks of the inventory service: their types, and what each says.
 
-Triggers store them (`schema/triggers/`), except those about drift, which `store_drifts` stores. They have ids and numbers
-only: tools read the rest.
+Triggers store them (`schema/triggers/`), except those about drift, which `store_drifts` stores. They have ids and
+numbers only: tools read the rest.
 """
 
 from collections.abc import Mapping, Sequence
