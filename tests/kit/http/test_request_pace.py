@@ -156,7 +156,7 @@ class Held(Pace):
 
     loop: asyncio.AbstractEventLoop
 
-    def begins(self, loop: asyncio.AbstractEventLoop, request: bytes, source: str | None) -> bool:
+    def begins_at_once(self, loop: asyncio.AbstractEventLoop, request: bytes, source: str | None) -> bool:
         self.loop = loop
         return request.startswith(URGENT)
 
