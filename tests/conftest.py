@@ -32,7 +32,7 @@ from holdfast.kit.postgres.notifications import Receiver
 from tests.helpers.connections import ReusedConnection
 from tests.helpers.data_directories import scratch_directory
 from tests.helpers.databases import clone, drop_ended, scratch_database, shared_or_own, template_database
-from tests.helpers.events_service import Service, make_new, running, unlimited
+from tests.helpers.events_service import Service, empty_service, running_events, unlimited
 
 os.environ.setdefault("COLUMNS", "200")
 
@@ -157,7 +157,7 @@ def settings(database_url: str, tmp_path: Path) -> Settings:
 @pytest.fixture
 async def own_service(settings: Settings) -> AsyncIterator[Service]:
     """The events service in this process, over its real HTTP interface, with a database of this test's own."""
-    async with running(settings) as service:
+    async with running_events(settings) as service:
         yield service
 
 
@@ -187,14 +187,14 @@ async def module_service(
     """The events service of the tests of a module."""
     with clone(template_url) as url:
         settings = unlimited(url, tmp_path_factory.mktemp("data"))
-        async with running(settings.model_copy(update=module_settings)) as service:
+        async with running_events(settings.model_copy(update=module_settings)) as service:
             yield service
 
 
 @pytest.fixture
 async def emptied_service(module_service: Service, template_url: str) -> Service:
     """The service of a module, with a database as if it were new."""
-    await make_new(module_service, template_url)
+    await empty_service(module_service, template_url)
     return module_service
 
 
@@ -215,5 +215,5 @@ def service(own_service: Service) -> Service:
 async def common_service(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
     """The events service of all tests of a worker that look only at what belongs to organizers of their own."""
     with scratch_database(template_url, "common") as url:
-        async with running(unlimited(url, tmp_path_factory.mktemp("data"))) as service:
+        async with running_events(unlimited(url, tmp_path_factory.mktemp("data"))) as service:
             yield service

@@ -24,13 +24,13 @@ _seen: set[Refusal] = set()
 _differences: list[str] = []
 
 
-def counted() -> set[Refusal]:
+def counted_refusals() -> set[Refusal]:
     """The refusals that operations of this process answered with."""
     samples = (sample for metric in REFUSALS.collect() for sample in metric.samples if sample.name.endswith("_total"))
     return {(sample.labels["operation"], sample.labels["code"]) for sample in samples if sample.value}
 
 
-def declared() -> set[Refusal]:
+def declared_refusals() -> set[Refusal]:
     """The refusals that the operations of both services declare, also those that pages alone ask for."""
     return {(operation.name, type.code) for operation in operations() for type in operation.mode.refuses}
 
@@ -62,12 +62,12 @@ def pytest_testnodedown(node: object) -> None:
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int | ExitCode) -> None:
     config = session.config
     if hasattr(config, "workeroutput"):
-        config.workeroutput["refusals"] = sorted(counted())  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+        config.workeroutput["refusals"] = sorted(counted_refusals())  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
         return
-    _seen.update(counted())
+    _seen.update(counted_refusals())
     if exitstatus == ExitCode.OK and not config.option.collectonly:
-        seen = _seen if _is_whole(config) else _seen | declared()
-        _differences.extend(differences({operation.name for operation in operations()}, declared(), seen))
+        seen = _seen if _is_whole(config) else _seen | declared_refusals()
+        _differences.extend(differences({operation.name for operation in operations()}, declared_refusals(), seen))
         if _differences:
             session.exitstatus = ExitCode.TESTS_FAILED
 

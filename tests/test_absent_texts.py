@@ -50,7 +50,7 @@ def normal(text: str) -> str:
     return " ".join(re.sub(r"<[^<>]*>|\{[{%].*?[}%]\}", " ", text, flags=re.DOTALL).split())
 
 
-def written(path: Path) -> str:
+def written_text(path: Path) -> str:
     """The content of a file as it is and in one line; texts that stand in several lines in one piece."""
     content = path.read_text(encoding="utf-8", errors="replace")
     joined = re.sub(r"[\"']\s*\n\s*[brf]*[\"']", "", content)
@@ -75,7 +75,7 @@ def sources() -> str:
     folders = (*(ROOT / "packages").glob("*/src"), ROOT / "extensions")
     paths = [path for folder in folders for path in folder.rglob("*") if path.suffix in SUFFIXES]
     assert len(paths) > 700
-    return "\n".join(map(written, paths))
+    return "\n".join(map(written_text, paths))
 
 
 def test_a_text_asserted_absent_could_be_there(sources: str) -> None:
@@ -116,4 +116,4 @@ def test_a_text_of_a_template_is_read_as_pages_have_it(tmp_path: Path) -> None:
     template = tmp_path / "page.html"
     template.write_text("<p>One of\n  <b>{{ count }}</b> seats</p>", encoding="utf-8")
 
-    assert "One of seats" in written(template)
+    assert "One of seats" in written_text(template)

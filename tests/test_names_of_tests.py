@@ -1,6 +1,11 @@
-"""Names of tests are sentences that are understood alone: they begin with what they are about, and name roles."""
+"""Names of tests are sentences that are understood alone: they begin with what they are about, and name roles.
+
+A helper is named by a verb or by what it returns, and no two classes share a name.
+"""
 
 import re
+from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -37,6 +42,24 @@ VAGUE_SUBJECT = re.compile(r"test_the_(?:page|list|form|loop)_(?!of_|on_|for_|to
 ROLELESS = re.compile(rf"_(?:{'|'.join(sorted(ROLELESS_WORDS))})(?:_|$)")
 
 
+NAMES_OF_OTHERS = {"tests/contract/shapes.py", "tests/kit/typing/wrong_lines.py"}
+"""Modules whose classes are named as the bodies of the API, and as what a type checker says of them."""
+
+CLASS = re.compile(r"^class (\w+)", re.MULTILINE)
+
+HELPER = re.compile(r"^(?:async )?def (\w+)\(", re.MULTILINE)
+"""The definition of a function of a module."""
+
+PARTICIPLE = re.compile(r"_?(?!embed$|reading$|unlimited$)[a-z]+(?:ed|ing)")
+"""The name of a function that is a participle alone, and says neither what it does nor what it returns."""
+
+RIDDLES = {
+    *("begun", "drawn", "due", "few", "frozen", "held", "lost", "made", "met", "paid", "seen", "sent", "written"),
+    *("again", "alone", "at", "by", "everything", "go_on", "has", "late", "later", "low", "many", "new", "of", "other"),
+    *("others", "over", "soon", "through", "together", "at_work", "make_new", "place", "place_of"),
+}
+"""Names of functions that say neither what they do nor what they return."""
+
 DEFINITION = re.compile(r"^[ \t]*(?:async )?def (test_\w+)", re.MULTILINE)
 """The definition of a test. To parse all tests takes seconds."""
 
@@ -51,13 +74,53 @@ def dependent_tests(path: str, text: str) -> list[str]:
     ]
 
 
-def test_no_name_of_a_test_begins_with_a_word_that_needs_another_test_to_be_understood() -> None:
-    paths = sorted((ROOT / "tests").rglob("*.py"))
-    texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
-    modules = {path: text for path, text in texts.items() if "def test_" in text}
+def riddles(path: str, text: str) -> list[str]:
+    """The functions of a module whose names are participles or prepositions alone."""
+    names = HELPER.findall(text)
+    return [f"{path} {name}" for name in names if PARTICIPLE.fullmatch(name) or name in RIDDLES]
 
-    assert len(modules) > 500
+
+def repeated_classes(modules: Mapping[str, str]) -> list[str]:
+    """The classes of modules that share a name."""
+    homes: dict[str, list[str]] = defaultdict(list)
+    for path, text in modules.items():
+        for name in CLASS.findall(text):
+            homes[name].append(path)
+    return [f"{name}: {', '.join(paths)}" for name, paths in homes.items() if len(paths) > 1]
+
+
+@pytest.fixture(scope="module")
+def modules() -> dict[str, str]:
+    """The text of each module below `tests`, by its path."""
+    paths = sorted((ROOT / "tests").rglob("*.py"))
+    return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+
+
+def test_no_name_of_a_test_begins_with_a_word_that_needs_another_test_to_be_understood(modules: dict[str, str]) -> None:
+    assert sum("def test_" in text for text in modules.values()) > 500
     assert [name for path, text in modules.items() for name in dependent_tests(path, text)] == []
+
+
+def test_no_helper_of_tests_is_named_by_a_participle_or_preposition_alone(modules: dict[str, str]) -> None:
+    assert [name for path, text in modules.items() for name in riddles(path, text)] == []
+
+
+def test_no_two_classes_of_tests_share_a_name(modules: dict[str, str]) -> None:
+    assert repeated_classes({path: text for path, text in modules.items() if path not in NAMES_OF_OTHERS}) == []
+
+
+@pytest.mark.parametrize("name", ["opened", "_watching", "held", "of", "place_of"])
+def test_a_helper_that_is_named_by_a_participle_or_preposition_is_noticed(name: str) -> None:
+    assert riddles("x.py", f"import re\n\n\nasync def {name}(): ...") == [f"x.py {name}"]
+
+
+@pytest.mark.parametrize("name", ["open_page", "embed", "seed_rows", "held_quantity", "opened_pages"])
+def test_a_helper_that_is_named_by_a_verb_or_noun_is_accepted(name: str) -> None:
+    assert riddles("x.py", f"def {name}(): ...") == []
+
+
+def test_a_class_of_tests_that_repeats_a_name_is_noticed() -> None:
+    assert repeated_classes({"x.py": "class Crowd:\n", "y.py": "\nclass Crowd(Base):\n"}) == ["Crowd: x.py, y.py"]
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ def _objects(value: Any) -> list[dict[str, Any]]:
 TEXTS = ("ada-events", "ann@example.com", "USD", "abcdefgh", "Europe/Berlin", "https://shop.example/", "1-abcdefgh")
 
 
-def _known(schema: Schema) -> st.SearchStrategy[str] | None:
+def _known_texts(schema: Schema) -> st.SearchStrategy[str] | None:
     """Texts for a pattern."""
     fitting = [text for text in TEXTS if "pattern" in schema and fits(schema, text)]
     return st.sampled_from(fitting) if fitting else None
@@ -175,8 +175,8 @@ def _known(schema: Schema) -> st.SearchStrategy[str] | None:
 def _values(published: Published) -> st.SearchStrategy[Any]:
     """A value that fits the schema, or the same with something changed."""
     # Made once: a strategy that is made for each value is checked for each, which took a third of the time.
-    read_only = {name: ODD | _fitting(type) for name, type in published.operation.read_only_fields.items()}
-    return _changed_values(published, from_schema(published.schema, _known, COMPONENTS), read_only)
+    read_only = {name: ODD | _fitting_values(type) for name, type in published.operation.read_only_fields.items()}
+    return _changed_values(published, from_schema(published.schema, _known_texts, COMPONENTS), read_only)
 
 
 @st.composite
@@ -222,10 +222,10 @@ def _fits_type(type_: Any, value: Any) -> bool:
     return True
 
 
-def _fitting(type_: Any) -> st.SearchStrategy[Any]:
+def _fitting_values(type_: Any) -> st.SearchStrategy[Any]:
     """Values of a type of an answer."""
     (schema,), shared = msgspec.json.schema_components([type_], ref_template="{name}")
-    return from_schema(schema, _known, shared)
+    return from_schema(schema, _known_texts, shared)
 
 
 def _outcome(published: Published, value: Any) -> Literal["taken", "refused", "refused in words"]:

@@ -4,7 +4,7 @@ from holdfast.events import service as events
 from holdfast.inventory import service as inventory
 from holdfast.inventory.webhooks.operations import CONSOLE_OPERATIONS
 from tests.helpers.events_service import Service
-from tests.refusals import counted, differences, operations
+from tests.refusals import counted_refusals, differences, operations
 
 
 def test_a_refusal_that_is_unused_and_one_that_is_undeclared_are_found() -> None:
@@ -43,4 +43,4 @@ async def test_a_refusal_of_an_operation_is_counted(service: Service) -> None:
     ada = await service.organizer()
     assert (await ada.get("/api/events/4711")).status_code == 404
 
-    assert ("get_event", "not_found") in counted()
+    assert ("get_event", "not_found") in counted_refusals()

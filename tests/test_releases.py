@@ -18,7 +18,7 @@ def clone(directory: Path, *options: str | Path) -> Path:
     return directory
 
 
-def tagging(directory: Path) -> subprocess.CompletedProcess[str]:
+def run_tagging(directory: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tests.programs.releases"]
     return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
 
@@ -26,7 +26,7 @@ def tagging(directory: Path) -> subprocess.CompletedProcess[str]:
 def test_a_clone_without_tags_gets_those_of_all_releases(tmp_path: Path) -> None:
     code = clone(tmp_path / "clone", "--shared", CHECKOUT)
 
-    assert tagging(code).returncode == tagging(code).returncode == 0
+    assert run_tagging(code).returncode == run_tagging(code).returncode == 0
     for release in releases():
         command = ["git", "-C", code, "log", "-1", "--format=%s", f"v{release}"]
         subject = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
@@ -34,7 +34,7 @@ def test_a_clone_without_tags_gets_those_of_all_releases(tmp_path: Path) -> None
 
 
 def test_a_clone_without_history_names_the_command_to_fetch_it(tmp_path: Path) -> None:
-    refused = tagging(clone(tmp_path / "clone", "--depth=1", CHECKOUT.as_uri()))
+    refused = run_tagging(clone(tmp_path / "clone", "--depth=1", CHECKOUT.as_uri()))
 
     assert refused.returncode == 1
     assert refused.stderr.startswith("This clone has neither the tag v0.1.0 nor a commit with the subject ")

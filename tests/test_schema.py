@@ -38,7 +38,7 @@ CALLED_FUNCTION = re.compile(r"^CREATE FUNCTION (\w+\(.*\)) RETURNS (?!trigger$)
 CHANGE = r"\b(?:insert|update|delete|truncate)\b"
 
 
-def place(path: Path) -> str:
+def file_id(path: Path) -> str:
     """The owner of a file and its name, such as `events-registrations`."""
     return f"{path.parents[2].name}-{path.stem}"
 
@@ -124,14 +124,14 @@ def test_every_sql_file_of_the_package_is_read_by_the_schema() -> None:
     assert {*Path(holdfast.__file__).parent.rglob("*.sql")} - read == set()
 
 
-@pytest.mark.parametrize("path", FUNCTION_FILES, ids=place)
+@pytest.mark.parametrize("path", FUNCTION_FILES, ids=file_id)
 def test_a_file_of_functions_has_one_function_and_no_trigger(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert FUNCTION.findall(text) == [path.stem]
     assert TRIGGER.search(text) is None
 
 
-@pytest.mark.parametrize("path", TRIGGER_FILES, ids=place)
+@pytest.mark.parametrize("path", TRIGGER_FILES, ids=file_id)
 def test_a_file_of_triggers_has_those_of_one_table_after_a_list_of_what_a_change_causes(
     path: Path,
 ) -> None:
@@ -158,7 +158,7 @@ def test_a_file_of_triggers_has_those_of_one_table_after_a_list_of_what_a_change
     assert {*FUNCTION.findall(text)} == {function for function, tables in users.items() if tables == {path.stem}}
 
 
-@pytest.mark.parametrize("path", TRIGGER_FILES, ids=place)
+@pytest.mark.parametrize("path", TRIGGER_FILES, ids=file_id)
 def test_a_file_of_triggers_is_in_the_order_refuse_change_log_mail_tell(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     groups = re.findall(r"^-- (\w+) -{50,}$", text, re.MULTILINE)

@@ -4,9 +4,9 @@ from tests.programs import wire
 
 
 def test_two_runs_of_the_comparison_have_no_differences() -> None:
-    first = wire.everything()
+    first = wire.write_all()
 
-    assert [*wire.differences(first, wire.everything())] == []
+    assert [*wire.differences(first, wire.write_all())] == []
     assert {"events/schema.sql", "inventory/paths.txt", "events/get/openapi.json.json.txt", "help/up.txt"} <= {*first}
     assert "POST" in first["events/paths.txt"]
 

@@ -29,6 +29,6 @@ class Ending:
 
 
 @contextlib.asynccontextmanager
-async def ending(service: Service) -> AsyncGenerator[Ending]:
+async def ending_transaction(service: Service) -> AsyncGenerator[Ending]:
     async with service.database.transaction() as tx:
         yield Ending(service, tx)

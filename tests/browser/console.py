@@ -4,7 +4,7 @@ import base64
 
 from playwright.async_api import BrowserContext, Page, expect
 
-from tests.browser.registering import Stage
+from tests.browser.registering import FormStage
 
 DROP = """
     (files) => {
@@ -22,7 +22,7 @@ EMAIL = "organizer@example.com"
 PASSWORD = "correct horse battery"
 
 
-async def sign_in(context: BrowserContext, stage: Stage) -> Page:
+async def sign_in(context: BrowserContext, stage: FormStage) -> Page:
     page = await context.new_page()
     await page.goto(f"{stage.base_url}/sign-in?return_to=%2Fconsole")
     await page.locator("#email").fill(EMAIL)

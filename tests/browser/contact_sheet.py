@@ -21,7 +21,7 @@ from tests.browser.demonstration import Demonstration, run_demonstration
 from tests.browser.host_shots import hosts
 from tests.browser.page_costs import measure
 from tests.browser.shop_shots import shops
-from tests.browser.visitors import DESKTOP, PHONE, Shot, Visitor, pages_of, signed_in, visitors
+from tests.browser.visitors import DESKTOP, PHONE, SheetVisitor, Shot, pages_of, signed_in, visitors
 
 LOOKS = [("light", DESKTOP, "en"), ("dark", DESKTOP, "de"), ("light", PHONE, "de"), ("dark", PHONE, "en")]
 
@@ -43,15 +43,15 @@ def main() -> None:
     # Those who make what is drawn ask more often than people do.
     limits = ("MCP_RATE_LIMIT", "FORM_RATE_LIMIT", "API_QUEUE_JOIN_RATE_LIMIT")
     often = dict.fromkeys(limits, "1000")
-    with run_demonstration(**often) as place:
-        figures, stopped = asyncio.run(draw(place, directory, arguments.visitor, arguments.only))
+    with run_demonstration(**often) as demonstration:
+        figures, stopped = asyncio.run(draw(demonstration, directory, arguments.visitor, arguments.only))
     sheet = directory / "index.html"
     sheet.write_text("<!doctype html><meta charset=utf-8><title>Contact sheet</title>\n" + "\n".join(figures))
     print(f"{len(figures)} pages: open {sheet}")
     sys.exit("\n".join(f"Drawn as it stopped: {line}" for line in stopped) or None)
 
 
-async def draw(place: Demonstration, directory: Path, name: str, only: str) -> tuple[list[str], list[str]]:
+async def draw(demonstration: Demonstration, directory: Path, name: str, only: str) -> tuple[list[str], list[str]]:
     """Draw the pages of the servers that `holdfast up` has started.
 
     Returns the figures of the sheet, and the pages on which something could not be done.
@@ -60,14 +60,14 @@ async def draw(place: Demonstration, directory: Path, name: str, only: str) -> t
     drawn: set[str] = set()
     async with launch_chromium() as chromium:
         for find in (visitors, hosts, shops):
-            for visitor in await find(chromium, place, directory):
+            for visitor in await find(chromium, demonstration, directory):
                 if name in visitor.name:
                     figures += await draw_visitor(chromium, visitor, directory, only, drawn, stopped)
     return figures, stopped
 
 
 async def draw_visitor(
-    chromium: Browser, visitor: Visitor, directory: Path, only: str, drawn: set[str], stopped: list[str]
+    chromium: Browser, visitor: SheetVisitor, directory: Path, only: str, drawn: set[str], stopped: list[str]
 ) -> list[str]:
     """Draw the pages of a visitor. Returns their figures."""
     linked = [Shot(urlsplit(url).path, (url,)) for url in await pages_of(chromium, visitor, drawn)]
@@ -87,7 +87,9 @@ async def draw_visitor(
     return figures
 
 
-async def photograph(chromium: Browser, visitor: Visitor, shots: list[Shot], stopped: list[str]) -> list[Image.Image]:
+async def photograph(
+    chromium: Browser, visitor: SheetVisitor, shots: list[Shot], stopped: list[str]
+) -> list[Image.Image]:
     """The pictures of each page in all looks, beside each other."""
     rows: list[list[Image.Image]] = [[] for _ in shots]
     for look, (scheme, width, language) in enumerate(LOOKS):

@@ -4,24 +4,24 @@ from typing import Any
 
 from playwright.async_api import BrowserContext, Page, expect
 
-from tests.browser.registering import Stage
+from tests.browser.registering import FormStage
 from tests.events.console.organizing import PASSWORD
 from tests.helpers.events_service import Client
 from tests.helpers.form_browser import Browser as Visitor
 
 
-async def register_organizer(stage: Stage) -> Client:
+async def register_organizer(stage: FormStage) -> Client:
     return await stage.service.organizer("Ada Events", email="ada@example.com", password=PASSWORD)
 
 
-async def sign_in(stage: Stage, context: BrowserContext) -> None:
+async def sign_in(stage: FormStage, context: BrowserContext) -> None:
     browser = Visitor(stage.service)
     await browser.send("/sign-in", email="ada@example.com", password=PASSWORD)
     for name, value in browser.http.cookies.items():
         await context.add_cookies([{"name": name, "value": value, "url": stage.base_url}])
 
 
-async def open_scanner(stage: Stage, context: BrowserContext, event_id: int, device: str) -> Page:
+async def open_scanner(stage: FormStage, context: BrowserContext, event_id: int, device: str) -> Page:
     """A scanner: a browser that is signed in, at the check-in of an event, with its list."""
     await sign_in(stage, context)
     page = await context.new_page()
@@ -47,7 +47,7 @@ async def type_code(page: Page, code: str) -> str:
     return " ".join((await verdict.inner_text()).split())
 
 
-async def stored_scans(stage: Stage) -> list[tuple[Any, ...]]:
+async def stored_scans(stage: FormStage) -> list[tuple[Any, ...]]:
     return await stage.service.run_sql(
         "select split_part(email, '@', 1), device, is_entry from check_in_scans join users on users.id = user_id "
         "order by number"

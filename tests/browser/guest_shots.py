@@ -9,21 +9,23 @@ from tests.browser.demonstration import Demonstration
 from tests.browser.looking import submit
 from tests.browser.mail_shots import payment_of
 from tests.browser.sheet_people import LANGUAGES, SheetOrganizer, in_days, per_look
-from tests.browser.visitors import DESKTOP, Shot, Visitor, remember, signed_in
+from tests.browser.visitors import DESKTOP, SheetVisitor, Shot, remember, signed_in
 
 
-async def open_guest(chromium: Browser, place: Demonstration, organizer: SheetOrganizer, mails: list[Shot]) -> Visitor:
+async def open_guest(
+    chromium: Browser, demonstration: Demonstration, organizer: SheetOrganizer, mails: list[Shot]
+) -> SheetVisitor:
     """The visitor whose pages these are."""
     shots = [
-        Shot("sign in, signed out", (f"{place.events}/sign-in",)),
-        Shot("sign in, no address", (f"{place.events}/sign-in",), send_email("ann@example")),
-        Shot("link was sent", (f"{place.events}/sign-in/sent",)),
+        Shot("sign in, signed out", (f"{demonstration.events}/sign-in",)),
+        Shot("sign in, no address", (f"{demonstration.events}/sign-in",), send_email("ann@example")),
+        Shot("link was sent", (f"{demonstration.events}/sign-in/sent",)),
         Shot("link of another browser", (await organizer.mails.find_sign_in_link("organizer-en@example.org"),)),
         *await event_shots(organizer),
         *await registration_shots(chromium, organizer),
     ]
-    guest = Visitor("guest", [])
-    return guest._replace(shots=(*shots, *await room_shots(chromium, organizer, place, guest), *mails))
+    guest = SheetVisitor("guest", [])
+    return guest._replace(shots=(*shots, *await room_shots(chromium, organizer, demonstration, guest), *mails))
 
 
 async def event_shots(organizer: SheetOrganizer) -> list[Shot]:
@@ -94,7 +96,9 @@ async def registration_shots(chromium: Browser, organizer: SheetOrganizer) -> li
     ]
 
 
-async def room_shots(chromium: Browser, organizer: SheetOrganizer, place: Demonstration, guest: Visitor) -> list[Shot]:
+async def room_shots(
+    chromium: Browser, organizer: SheetOrganizer, demonstration: Demonstration, guest: SheetVisitor
+) -> list[Shot]:
     """Waiting rooms, which know the visitor by a cookie."""
     rush = await organizer.event("Ticket rush", 50)
     other = await organizer.event("Early birds", 51)
@@ -124,13 +128,13 @@ async def room_shots(chromium: Browser, organizer: SheetOrganizer, place: Demons
     context = await signed_in(chromium, guest, "light", DESKTOP, "en")
     page = await context.new_page()
     for queue in (line, paused, open_room, drawn, guarded):
-        await page.goto(f"{place.events}/queues/{queue['id']}")
+        await page.goto(f"{demonstration.events}/queues/{queue['id']}")
         await arrive(page)
     await organizer.ask("PATCH", f"/api/queues/{paused['id']}", {"queue_event": {"active": False}})
     await remember(guest, context)
     return [
         *(
-            Shot(f"waiting room, {status}", (f"{place.events}/queues/{queue['id']}",), arrive)
+            Shot(f"waiting room, {status}", (f"{demonstration.events}/queues/{queue['id']}",), arrive)
             for status, queue in {
                 "in line": line,
                 "paused": paused,

@@ -14,55 +14,59 @@ from tests.browser.guest_shots import open_guest
 from tests.browser.looking import submit
 from tests.browser.mail_shots import mail_shots, pay
 from tests.browser.sheet_people import SheetOrganizer, store_mail
-from tests.browser.visitors import DESKTOP, Shot, Visitor, ask_for_link, remember, signed_in
+from tests.browser.visitors import DESKTOP, SheetVisitor, Shot, ask_for_link, remember, signed_in
 
 EMAIL = "harbour@example.com"
 
 
-async def hosts(chromium: Browser, place: Demonstration, directory: Path) -> list[Visitor]:
+async def hosts(chromium: Browser, demonstration: Demonstration, directory: Path) -> list[SheetVisitor]:
     """The organizer, a visitor without an account, and a newcomer."""
-    async with httpx2.AsyncClient(base_url=place.events, timeout=60, trust_env=False) as http:
-        organizer = SheetOrganizer(http, SentMails(place.mails))
-        seller = await open_seller(chromium, place, organizer)
-        mails = await mail_shots(chromium, organizer, place, directory)
-        guest = await open_guest(chromium, place, organizer, mails)
+    async with httpx2.AsyncClient(base_url=demonstration.events, timeout=60, trust_env=False) as http:
+        organizer = SheetOrganizer(http, SentMails(demonstration.mails))
+        seller = await open_seller(chromium, demonstration, organizer)
+        mails = await mail_shots(chromium, organizer, demonstration, directory)
+        guest = await open_guest(chromium, demonstration, organizer, mails)
         shots = [
-            *await seller_shots(chromium, organizer, place),
-            *await request_shots(chromium, organizer, place, seller, directory),
+            *await seller_shots(chromium, organizer, demonstration),
+            *await request_shots(chromium, organizer, demonstration, seller, directory),
         ]
-        return [guest, await open_newcomer(chromium, place), seller._replace(shots=tuple(shots))]
+        return [guest, await open_newcomer(chromium, demonstration), seller._replace(shots=tuple(shots))]
 
 
-async def open_newcomer(chromium: Browser, place: Demonstration) -> Visitor:
+async def open_newcomer(chromium: Browser, demonstration: Demonstration) -> SheetVisitor:
     """A person who has signed in, and is no organizer yet."""
-    form = f"{place.events}/console/start"
+    form = f"{demonstration.events}/console/start"
     shots = (
         Shot("become an organizer", (form,)),
         Shot("become an organizer, without a name", (form,), send_empty_form),
     )
-    newcomer = Visitor("newcomer", [], shots=shots)
+    newcomer = SheetVisitor("newcomer", [], shots=shots)
     async with await chromium.new_context() as context:
         page = await context.new_page()
-        await page.goto(await ask_for_link(page, f"{place.events}/sign-in", place.mails, "newcomer@example.com"))
+        await page.goto(
+            await ask_for_link(page, f"{demonstration.events}/sign-in", demonstration.mails, "newcomer@example.com")
+        )
         await submit(page.locator("main button"))
         await remember(newcomer, context)
     return newcomer
 
 
-async def open_seller(chromium: Browser, place: Demonstration, organizer: SheetOrganizer) -> Visitor:
+async def open_seller(chromium: Browser, demonstration: Demonstration, organizer: SheetOrganizer) -> SheetVisitor:
     """An organizer who has confirmed the address, and is paid out."""
     await organizer.register("Harbour hall", EMAIL, "harbour")
-    seller = Visitor("seller", [f"{place.events}/account"], (f"{place.events}/sign-in", place.mails, EMAIL))
+    seller = SheetVisitor(
+        "seller", [f"{demonstration.events}/account"], (f"{demonstration.events}/sign-in", demonstration.mails, EMAIL)
+    )
     async with await signed_in(chromium, seller, "light", DESKTOP, "en") as context:
         page = await context.new_page()
-        await page.goto(f"{place.events}/console/payouts")
+        await page.goto(f"{demonstration.events}/console/payouts")
         await page.locator("main form button").first.click()
         await page.get_by_role("button", name="Finish the account").click()
-        await page.wait_for_url(f"{place.events}/console/**")
+        await page.wait_for_url(f"{demonstration.events}/console/**")
     return seller._replace(starts=[])
 
 
-async def seller_shots(chromium: Browser, organizer: SheetOrganizer, place: Demonstration) -> list[Shot]:
+async def seller_shots(chromium: Browser, organizer: SheetOrganizer, demonstration: Demonstration) -> list[Shot]:
     """Sales, check-in verdicts and requests of agents."""
     sold = await organizer.event(
         "Harbour jazz night", 21, pricing_mode="dynamic", price=1000, min_price=1000, max_price=2400, capacity=12
@@ -76,7 +80,7 @@ async def seller_shots(chromium: Browser, organizer: SheetOrganizer, place: Demo
     await organizer.remove(sold, buyers[2])
     guests = [f"guest-{number}@example.net" for number in range(5)]
     codes = [await organizer.entrance_code(email) for email in guests]
-    console = f"{place.events}/console"
+    console = f"{demonstration.events}/console"
     event = f"{console}/events/{sold['id']}"
     people = await organizer.ask("GET", f"/api/registrations?event_id={sold['id']}")
     [buyer] = [row["user_id"] for row in people if row["email"] == buyers[0]]
@@ -94,16 +98,16 @@ async def seller_shots(chromium: Browser, organizer: SheetOrganizer, place: Demo
         Shot("check-in, valid", (f"{event}/check-in",), scan(iter(codes[:4]))),
         Shot("check-in, already in", (f"{event}/check-in",), scan(repeat(codes[0]))),
         Shot("check-in, not on the list", (f"{event}/check-in",), scan(repeat("4F-7K3M9Q"))),
-        Shot("an app asks for consent", (await consent_address(organizer, place),)),
+        Shot("an app asks for consent", (await consent_address(organizer, demonstration),)),
     ]
 
 
 async def request_shots(
-    chromium: Browser, organizer: SheetOrganizer, place: Demonstration, seller: Visitor, directory: Path
+    chromium: Browser, organizer: SheetOrganizer, demonstration: Demonstration, seller: SheetVisitor, directory: Path
 ) -> list[Shot]:
     """What an agent wants to do, which the organizer has to approve."""
     key = await organizer.ask("POST", "/api/keys", {"api_key": {"name": "Claude"}})
-    limit = f"{place.events}/console/agents/limit?key={key['id']}"
+    limit = f"{demonstration.events}/console/agents/limit?key={key['id']}"
     async with await signed_in(chromium, seller, "light", DESKTOP, "en") as context:
         page = await context.new_page()
         await page.goto(limit)
@@ -114,15 +118,15 @@ async def request_shots(
     mail = await organizer.mails.find(EMAIL, lambda mail: "sign in" not in str(mail["Subject"]).lower())
     return [
         Shot("limits of an agent", (limit,)),
-        Shot("agents with a request", (f"{place.events}/console/agents",)),
-        Shot("a request of an agent", (f"{place.events}/console/agents/requests/{request_id}",)),
+        Shot("agents with a request", (f"{demonstration.events}/console/agents",)),
+        Shot("a request of an agent", (f"{demonstration.events}/console/agents/requests/{request_id}",)),
         Shot(
             "mail, request of an agent", (await asyncio.to_thread(store_mail, mail, directory / "mails", "request-en"),)
         ),
     ]
 
 
-async def consent_address(organizer: SheetOrganizer, place: Demonstration) -> str:
+async def consent_address(organizer: SheetOrganizer, demonstration: Demonstration) -> str:
     """The address that a new app opens in the browser."""
     callback = "http://localhost:9/callback"
     client_id = await organizer.register_app("Claude", callback)
@@ -134,9 +138,9 @@ async def consent_address(organizer: SheetOrganizer, place: Demonstration) -> st
         "code_challenge_method": "S256",
         "scope": "read_events write_events",
         "state": "xyz",
-        "resource": f"{place.events}/mcp",
+        "resource": f"{demonstration.events}/mcp",
     }
-    return f"{place.events}/oauth/authorize?{urlencode(query)}"
+    return f"{demonstration.events}/oauth/authorize?{urlencode(query)}"
 
 
 def scan(codes: Iterator[str]) -> Callable[[Page], Awaitable[None]]:

@@ -23,7 +23,7 @@ depend on the scheme and the language."""
 SOAK = "HOLDFAST_SOAK" in os.environ
 
 
-def looks(test: Test) -> Test:
+def parametrize_looks(test: Test) -> Test:
     """For a test that looks at pages with `violations` and `too_wide`: in both ways in `make soak`, else in one."""
     ways = LOOKS if SOAK else [LOOKS[crc32(test.__name__.encode()) % len(LOOKS)]]
     return pytest.mark.parametrize(("scheme", "width", "language"), ways)(test)

@@ -49,11 +49,13 @@ KINDS = (
 )
 
 
-async def mail_shots(chromium: Browser, organizer: SheetOrganizer, place: Demonstration, directory: Path) -> list[Shot]:
+async def mail_shots(
+    chromium: Browser, organizer: SheetOrganizer, demonstration: Demonstration, directory: Path
+) -> list[Shot]:
     """A mail of each kind, stored as a page."""
     await cause_mails(chromium, organizer)
     for language in LANGUAGES:
-        await ask_for_links(chromium, organizer, place, language)
+        await ask_for_links(chromium, organizer, demonstration, language)
     shots: list[Shot] = []
     for kind in KINDS:
         pages: list[str] = []
@@ -62,10 +64,10 @@ async def mail_shots(chromium: Browser, organizer: SheetOrganizer, place: Demons
             name = f"{kind.name.replace(',', '').replace(' ', '-')}-{language}"
             pages.append(await asyncio.to_thread(store_mail, mail, directory / "mails", name))
         shots.append(Shot(f"mail, {kind.name}", per_look(pages)))
-    return [*shots, await asyncio.to_thread(webhook_shot, place, directory)]
+    return [*shots, await asyncio.to_thread(webhook_shot, demonstration, directory)]
 
 
-def webhook_shot(place: Demonstration, directory: Path) -> Shot:
+def webhook_shot(demonstration: Demonstration, directory: Path) -> Shot:
     """The mail about a program that was not reached for days."""
     pages: list[str] = []
     for language in LANGUAGES:
@@ -74,11 +76,11 @@ def webhook_shot(place: Demonstration, directory: Path) -> Shot:
             "webhook@example.com",
             datetime.now(UTC),
             language,
-            f"{place.events}/console/webhooks/1",
-            f"{place.events}/mails/0",
+            f"{demonstration.events}/console/webhooks/1",
+            f"{demonstration.events}/mails/0",
             host="crm.example.com",
         )
-        [content] = write(MailBatch(place.events, "holdfast@example.com", "", [mail]))
+        [content] = write(MailBatch(demonstration.events, "holdfast@example.com", "", [mail]))
         written = message_from_bytes(content, policy=default)
         pages.append(store_mail(written, directory / "mails", f"webhooks-stopped-{language}"))
     return Shot("mail, webhooks stopped", per_look(pages))
@@ -134,11 +136,13 @@ async def payment_of(page: Page) -> str:
     return await link.get_attribute("href") or ""
 
 
-async def ask_for_links(chromium: Browser, organizer: SheetOrganizer, place: Demonstration, language: str) -> None:
+async def ask_for_links(
+    chromium: Browser, organizer: SheetOrganizer, demonstration: Demonstration, language: str
+) -> None:
     """Ask for links to sign in, and to one's own data."""
     async with await chromium.new_context(locale=LOCALES[language]) as context:
         page = await context.new_page()
-        for origin, person in ((place.events, "organizer"), (place.inventory, "merchant")):
+        for origin, person in ((demonstration.events, "organizer"), (demonstration.inventory, "merchant")):
             await page.goto(f"{origin}/sign-in")
             await page.locator("#email").fill(f"{person}-{language}@example.org")
             await page.locator("#email").press("Enter")

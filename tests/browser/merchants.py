@@ -11,8 +11,8 @@ from holdfast_demo.shopify.site import BRIDGE
 from tests.browser.looking import submit
 from tests.helpers.databases import scratch_database
 from tests.helpers.inventory_service import unlimited
-from tests.helpers.platform_shop import PlatformScene, beside_the_platform
-from tests.helpers.serving import listener, running_already, serving
+from tests.helpers.platform_shop import PlatformScene, open_platform_scene
+from tests.helpers.serving import bind_port, running_already, serve_app
 from tests.inventory.console.signing_in import Owner
 
 
@@ -24,13 +24,13 @@ class MerchantStage(NamedTuple):
 @contextlib.asynccontextmanager
 async def serve_merchant_console(template: str, tmp_path: Path) -> AsyncGenerator[MerchantStage]:
     """The service at an address, and the platform beside it."""
-    here = listener()
-    base_url = here.url
+    port = bind_port()
+    base_url = port.url
     with scratch_database(template, "console") as url:
-        async with beside_the_platform(unlimited(url, tmp_path), base_url) as scene:
+        async with open_platform_scene(unlimited(url, tmp_path), base_url) as scene:
             # The service reads this setting with every page.
             object.__setattr__(scene.inventory.settings, "app_bridge", f"{scene.platform.address}{BRIDGE}")
-            async with serving(running_already(scene.inventory.app), here):
+            async with serve_app(running_already(scene.inventory.app), port):
                 yield MerchantStage(scene, base_url)
 
 

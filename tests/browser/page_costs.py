@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from playwright.async_api import Browser, BrowserContext
 
 from tests.browser.conftest import launch_chromium
-from tests.browser.visitors import PHONE, Visitor, signed_in
+from tests.browser.visitors import PHONE, SheetVisitor, signed_in
 
 
 class Measured(NamedTuple):
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 async def print_costs(addresses: list[str]) -> None:
-    visitor = Visitor("anonymous", [])
+    visitor = SheetVisitor("anonymous", [])
     async with launch_chromium() as chromium:
         # The first page of a browser waits for the browser.
         await measure(chromium, visitor, addresses[:1])
@@ -49,7 +49,7 @@ async def print_costs(addresses: list[str]) -> None:
             print(address, Measured(*(median(figures) for figures in zip(*costs, strict=True))), flush=True)
 
 
-async def measure(chromium: Browser, visitor: Visitor, addresses: list[str]) -> list[Measured]:
+async def measure(chromium: Browser, visitor: SheetVisitor, addresses: list[str]) -> list[Measured]:
     """What each page costs, loaded for the first time."""
     measured: list[Measured] = []
     for address in addresses:

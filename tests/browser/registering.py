@@ -15,8 +15,8 @@ from starlette.routing import Route
 
 from holdfast.events.settings import Settings
 from tests.helpers.events_service import Client, Service, eventually
-from tests.helpers.serving import listener, running_at_port, serving
-from tests.helpers.smtp import Server
+from tests.helpers.serving import bind_port, serve_app, serve_events
+from tests.helpers.smtp import MailServer
 
 MOVING_PRICE = {"pricing_mode": "dynamic", "price": 1000, "min_price": 1000, "max_price": 2000, "currency": "EUR"}
 
@@ -25,7 +25,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs/events/embed.md"
 
 
 @dataclass
-class Stage:
+class FormStage:
     """A free event, its form, and the address of a page of another origin around it.
 
     pasted    has the `embed_code` as it is
@@ -47,10 +47,10 @@ class Stage:
 
 
 @asynccontextmanager
-async def serve_stage(settings: Settings, **fields: Any) -> AsyncGenerator[Stage]:
+async def serve_stage(settings: Settings, **fields: Any) -> AsyncGenerator[FormStage]:
     """The service with an event of these fields."""
-    others = listener()
-    async with running_at_port(settings) as service:
+    port = bind_port()
+    async with serve_events(settings) as service:
         ada = await service.organizer()
         event = await ada.create_event(**fields)
         [example] = re.findall(r"```html\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
@@ -67,9 +67,9 @@ async def serve_stage(settings: Settings, **fields: Any) -> AsyncGenerator[Stage
             return HTMLResponse(HEAD + example.replace(address, event["embed_url"]))
 
         site = Starlette(routes=[Route("/pasted", pasted), Route("/alone", alone), Route("/fitted", fitted)])
-        async with serving(site, others):
-            addresses = (f"{others.url}/{name}" for name in ("pasted", "alone", "fitted"))
-            yield Stage(service, ada, event, service.base_url, *addresses)
+        async with serve_app(site, port):
+            addresses = (f"{port.url}/{name}" for name in ("pasted", "alone", "fitted"))
+            yield FormStage(service, ada, event, service.base_url, *addresses)
 
 
 class Watch:
@@ -88,13 +88,13 @@ def with_payments(settings: Settings) -> Settings:
     return settings.model_copy(update={"stripe_key": "sk_test_1", "stripe_webhook_secret": "whsec_1"})
 
 
-async def prove_organizers(stage: Stage) -> None:
+async def prove_organizers(stage: FormStage) -> None:
     """The organizer has confirmed its address, and is paid out."""
     await stage.service.run_sql("update users set proved_at = now(), payouts_ready = true")
     await stage.service.wait_for_notices()
 
 
-async def register_in_frame(page: Page, stage: Stage, email: str) -> FrameLocator:
+async def register_in_frame(page: Page, stage: FormStage, email: str) -> FrameLocator:
     """Register on the form in the other site. Returns the frame."""
     await page.goto(stage.fitted)
     frame = page.frame_locator("iframe")
@@ -103,7 +103,7 @@ async def register_in_frame(page: Page, stage: Stage, email: str) -> FrameLocato
     return frame
 
 
-async def wait_for_mail(server: Server, email: str, subject: str) -> str:
+async def wait_for_mail(server: MailServer, email: str, subject: str) -> str:
     """The text of a mail, once it has arrived."""
 
     def texts() -> list[str]:

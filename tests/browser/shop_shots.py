@@ -17,7 +17,7 @@ from holdfast.kit.webhooks import LISTEN_PORT
 from tests.browser.demonstration import Demonstration, SentMails
 from tests.browser.looking import LOCALES, open_boxes, submit
 from tests.browser.sheet_people import LANGUAGES, per_look, store_mail, subject_has
-from tests.browser.visitors import DESKTOP, Shot, Visitor, signed_in
+from tests.browser.visitors import DESKTOP, SheetVisitor, Shot, signed_in
 from tests.helpers.command_line import run_holdfast
 from tests.helpers.events_service import eventually
 
@@ -38,62 +38,62 @@ STOCK = (
 """Pools of the merchant who has sold for a while: name, unit, quantity, and the limit below which it is low."""
 
 
-async def shops(chromium: Browser, place: Demonstration, directory: Path) -> list[Visitor]:
+async def shops(chromium: Browser, demonstration: Demonstration, directory: Path) -> list[SheetVisitor]:
     """The merchants, and a customer of the shop of one of them."""
     new, demo, busy, calm = "bees.myshopify.com", "demo.myshopify.com", "hives.myshopify.com", "meadow.myshopify.com"
     for domain in (new, busy, calm):
-        await open_shop(chromium, place, domain)
+        await open_shop(chromium, demonstration, domain)
     for domain in (new, demo, busy, calm):
-        await install(chromium, place, domain)
+        await install(chromium, demonstration, domain)
     return [
-        await new_merchant(place, new),
-        await trying_merchant(chromium, place, demo),
-        await busy_merchant(chromium, place, busy, directory),
-        await customer(chromium, place, calm),
+        await new_merchant(demonstration, new),
+        await trying_merchant(chromium, demonstration, demo),
+        await busy_merchant(chromium, demonstration, busy, directory),
+        await customer(chromium, demonstration, calm),
     ]
 
 
-async def open_shop(chromium: Browser, place: Demonstration, domain: str) -> None:
+async def open_shop(chromium: Browser, demonstration: Demonstration, domain: str) -> None:
     """Open a shop at the platform."""
     async with await chromium.new_context() as context:
         page = await context.new_page()
-        await page.goto(place.shops)
+        await page.goto(demonstration.shops)
         await open_boxes(page)
         await page.locator("#domain").fill(domain)
         await submit(page.locator("form:has(#domain) button"))
 
 
-async def install(chromium: Browser, place: Demonstration, domain: str) -> None:
+async def install(chromium: Browser, demonstration: Demonstration, domain: str) -> None:
     """Install the app in a shop."""
     async with await chromium.new_context() as context:
         page = await context.new_page()
-        await page.goto(f"{place.shops}/{domain}/admin/apps/holdfast")
+        await page.goto(f"{demonstration.shops}/{domain}/admin/apps/holdfast")
         await page.get_by_role("button", name="Install").click()
         await page.frame_locator("iframe").locator("h1").wait_for()
 
 
-async def merchant_of(place: Demonstration, domain: str, name: str) -> Visitor:
+async def merchant_of(demonstration: Demonstration, domain: str, name: str) -> SheetVisitor:
     """The owner of a shop, whom the operator has named."""
-    await run(place, "shop", "owner", domain, f"{name.partition(' ')[0]}@example.com")
-    [link] = re.findall(r"http://\S+/sign-in/\S+", await run(place, "console-link", domain))
-    return Visitor(name, [], links=(link,))
+    await run(demonstration, "shop", "owner", domain, f"{name.partition(' ')[0]}@example.com")
+    [link] = re.findall(r"http://\S+/sign-in/\S+", await run(demonstration, "console-link", domain))
+    return SheetVisitor(name, [], links=(link,))
 
 
-async def run(place: Demonstration, *words: str) -> str:
+async def run(demonstration: Demonstration, *words: str) -> str:
     """What a command of the inventory service says."""
-    done = await asyncio.to_thread(run_holdfast, "inventory", *words, HOLDFAST_DATA_DIR=str(place.data_dir))
+    done = await asyncio.to_thread(run_holdfast, "inventory", *words, HOLDFAST_DATA_DIR=str(demonstration.data_dir))
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 @asynccontextmanager
-async def agent_of(place: Demonstration, domain: str) -> AsyncGenerator[Call]:
+async def agent_of(demonstration: Demonstration, domain: str) -> AsyncGenerator[Call]:
     """An agent that has the key of a shop."""
-    [key] = re.findall(r"hf_\S+", await run(place, "shop", "key", domain))
+    [key] = re.findall(r"hf_\S+", await run(demonstration, "shop", "key", domain))
     async with (
         httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, trust_env=False) as http,
         Client(
-            streamable_http_client(f"{place.inventory}/mcp", http_client=http),
+            streamable_http_client(f"{demonstration.inventory}/mcp", http_client=http),
             client_info=Implementation(name="Claude", version="1"),
         ) as client,
     ):
@@ -123,11 +123,11 @@ async def honey_packs(call: Call) -> list[dict[str, Any]]:
     ]
 
 
-async def new_merchant(place: Demonstration, domain: str) -> Visitor:
+async def new_merchant(demonstration: Demonstration, domain: str) -> SheetVisitor:
     """A merchant whose shop has just installed the app."""
-    merchant = await merchant_of(place, domain, "new merchant")
-    console = f"{place.inventory}/console"
-    async with agent_of(place, domain) as call:
+    merchant = await merchant_of(demonstration, domain, "new merchant")
+    console = f"{demonstration.inventory}/console"
+    async with agent_of(demonstration, domain) as call:
         await import_products(call)
     return merchant._replace(
         shots=(
@@ -139,11 +139,11 @@ async def new_merchant(place: Demonstration, domain: str) -> Visitor:
     )
 
 
-async def trying_merchant(chromium: Browser, place: Demonstration, domain: str) -> Visitor:
+async def trying_merchant(chromium: Browser, demonstration: Demonstration, domain: str) -> SheetVisitor:
     """A merchant who sees what the last 30 days would have been."""
-    merchant = await merchant_of(place, domain, "trying merchant")
-    console = f"{place.inventory}/console"
-    async with agent_of(place, domain) as call:
+    merchant = await merchant_of(demonstration, domain, "trying merchant")
+    console = f"{demonstration.inventory}/console"
+    async with agent_of(demonstration, domain) as call:
         await import_products(call)
     async with await signed_in(chromium, merchant, "light", DESKTOP, "en") as context:
         page = await context.new_page()
@@ -160,11 +160,11 @@ async def trying_merchant(chromium: Browser, place: Demonstration, domain: str) 
     )
 
 
-async def busy_merchant(chromium: Browser, place: Demonstration, domain: str, directory: Path) -> Visitor:
+async def busy_merchant(chromium: Browser, demonstration: Demonstration, domain: str, directory: Path) -> SheetVisitor:
     """A merchant with pools, sales, holds, differences, an agent that asks, and a webhook that fails."""
-    merchant = await merchant_of(place, domain, "busy merchant")
-    console = f"{place.inventory}/console"
-    async with agent_of(place, domain) as call:
+    merchant = await merchant_of(demonstration, domain, "busy merchant")
+    console = f"{demonstration.inventory}/console"
+    async with agent_of(demonstration, domain) as call:
         await import_products(call)
         members = await honey_packs(call)
         honey = (await call("create_pool", name="Honey jars", quantity=96, low_stock_at=24, members=members))["pool"][
@@ -178,20 +178,20 @@ async def busy_merchant(chromium: Browser, place: Demonstration, domain: str, di
         await call("update_pool", pool_id=honey, policy="flag")
         for number in (2, 6, 1):
             await call("hold_quantity", pool_id=honey, quantity=number, reference=f"Cart {number}07")
-    await sign_in_partner(chromium, place, domain)
+    await sign_in_partner(chromium, demonstration, domain)
     async with await signed_in(chromium, merchant, "light", DESKTOP, "en") as context:
         page = await context.new_page()
         webhook = await add_webhook(page, console)
-        await sell_and_count(page, place, domain)
+        await sell_and_count(page, demonstration, domain)
         # Only a merchant who has signed in gets mails.
-        async with agent_of(place, domain) as call:
+        async with agent_of(demonstration, domain) as call:
             soap = pool_ids["Rose soap"]
             await call("adjust_pool_quantity", pool_id=soap, delta=-31, reason="Sold at the market")
         await let_it_ask_first(page, console)
-    async with agent_of(place, domain) as call:
+    async with agent_of(demonstration, domain) as call:
         await call("adjust_pool_quantity", pool_id=honey, delta=-12, reason="Moved to the market stall")
         await call("create_pool", name="Apple rings", quantity=40)
-    mails = [await shop_mail(place, directory / "mails", name, subjects) for name, subjects in MAILS.items()]
+    mails = [await shop_mail(demonstration, directory / "mails", name, subjects) for name, subjects in MAILS.items()]
     return merchant._replace(
         shots=(
             Shot("pools", (console,)),
@@ -211,16 +211,16 @@ async def busy_merchant(chromium: Browser, place: Demonstration, domain: str, di
     )
 
 
-async def sign_in_partner(chromium: Browser, place: Demonstration, domain: str) -> None:
+async def sign_in_partner(chromium: Browser, demonstration: Demonstration, domain: str) -> None:
     """Have another person of the shop, who reads German, sign in by a link."""
-    await run(place, "shop", "owner", domain, "partner@example.com")
+    await run(demonstration, "shop", "owner", domain, "partner@example.com")
     async with await chromium.new_context(locale=LOCALES["de"]) as context:
         page = await context.new_page()
-        await page.goto(f"{place.inventory}/sign-in")
+        await page.goto(f"{demonstration.inventory}/sign-in")
         await page.locator("#email").fill("partner@example.com")
         await page.locator("#email").press("Enter")
         await page.wait_for_url("**/sign-in/sent")
-        await page.goto(await SentMails(place.mails).find_sign_in_link("partner@example.com"))
+        await page.goto(await SentMails(demonstration.mails).find_sign_in_link("partner@example.com"))
         await submit(page.locator("main form button").first)
 
 
@@ -231,11 +231,11 @@ MAILS = {
 """The mails to the merchant and to the partner, who reads German, by their names, with how their subjects begin."""
 
 
-async def shop_mail(place: Demonstration, directory: Path, name: str, subjects: tuple[str, str]) -> Shot:
+async def shop_mail(demonstration: Demonstration, directory: Path, name: str, subjects: tuple[str, str]) -> Shot:
     """A mail to the people of the shop, in both languages."""
     pages: list[str] = []
     for language, person, subject in zip(LANGUAGES, ("busy", "partner"), subjects, strict=True):
-        mail = await SentMails(place.mails).find(f"{person}@example.com", subject_has(subject))
+        mail = await SentMails(demonstration.mails).find(f"{person}@example.com", subject_has(subject))
         file = f"{name.replace(' ', '-').replace(chr(39), '')}-{language}"
         pages.append(await asyncio.to_thread(store_mail, mail, directory, file))
     return Shot(f"mail, {name}", per_look(pages))
@@ -253,13 +253,13 @@ async def add_webhook(page: Page, console: str) -> str:
     return f"{console.removesuffix('/console')}{path}"
 
 
-async def sell_and_count(page: Page, place: Demonstration, domain: str) -> None:
+async def sell_and_count(page: Page, demonstration: Demonstration, domain: str) -> None:
     """Sell packs in the shop, and change a number there without the app."""
     for _ in range(3):
-        await page.goto(f"{place.shops}/{domain}")
+        await page.goto(f"{demonstration.shops}/{domain}")
         await submit(page.locator("form[action$='/sell'] button").nth(1))
     path = await page.locator("a[href*='/variants/']").first.get_attribute("href")
-    await page.goto(f"{place.shops}{path}")
+    await page.goto(f"{demonstration.shops}{path}")
     await page.locator("input[name=available]").first.fill("70")
     await submit(page.locator("form:has(input[name=available]) button").first)
 
@@ -282,17 +282,17 @@ async def send_sheet(page: Page) -> None:
     await page.wait_for_load_state()
 
 
-async def customer(chromium: Browser, place: Demonstration, domain: str) -> Visitor:
+async def customer(chromium: Browser, demonstration: Demonstration, domain: str) -> SheetVisitor:
     """A merchant at the platform: the admin with the app in its frame, and the shop after sales."""
-    shop = f"{place.shops}/{domain}"
-    async with agent_of(place, domain) as call:
+    shop = f"{demonstration.shops}/{domain}"
+    async with agent_of(demonstration, domain) as call:
         await import_products(call)
         await call("create_pool", name="Honey jars", quantity=50, low_stock_at=12, members=await honey_packs(call))
     async with await chromium.new_context(locale=LOCALES["en"]) as context:
         page = await context.new_page()
         await page.goto(shop)
         await submit(page.locator("form[action$='/sell'] button").nth(1))
-    return Visitor(
+    return SheetVisitor(
         "customer",
         [],
         shots=(
@@ -301,7 +301,7 @@ async def customer(chromium: Browser, place: Demonstration, domain: str) -> Visi
             Shot("product after sales", (f"{shop}/products/honey-jars",)),
             Shot("side by side, installed", (f"{shop}/side-by-side",), wait_for_frame),
             Shot("cart after paying", (f"{shop}/cart",), pay_cart),
-            Shot("inventory, sign in, signed out", (f"{place.inventory}/sign-in",)),
+            Shot("inventory, sign in, signed out", (f"{demonstration.inventory}/sign-in",)),
         ),
     )
 

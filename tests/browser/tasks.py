@@ -19,7 +19,7 @@ from tests.browser.conftest import launch_chromium
 from tests.browser.demonstration import Demonstration, SentMails, run_demonstration
 from tests.browser.person import Person
 from tests.browser.sheet_people import SheetOrganizer
-from tests.browser.visitors import DESKTOP, PHONE, Visitor, signed_in
+from tests.browser.visitors import DESKTOP, PHONE, SheetVisitor, signed_in
 from tests.helpers.outside_servers import outside_server, raw_answer
 from tests.helpers.pictures import picture
 
@@ -40,26 +40,30 @@ class TaskScene(NamedTuple):
     """The browser, and the demonstration with its organizer."""
 
     chromium: Browser
-    place: Demonstration
+    demonstration: Demonstration
     demo: SheetOrganizer
 
     async def organizer(self, width: int = DESKTOP) -> BrowserContext:
         """The browser of the demo's organizer."""
         return await signed_in(
-            self.chromium, Visitor("demo", [], links=(self.place.links["organizer"],)), "light", width, "en"
+            self.chromium,
+            SheetVisitor("demo", [], links=(self.demonstration.links["organizer"],)),
+            "light",
+            width,
+            "en",
         )
 
     async def newcomer(self, name: str) -> BrowserContext:
         """The browser of an organizer who has just come, and has nothing yet."""
-        mailed = (f"{self.place.events}/sign-in", self.place.mails, f"{name}@example.com")
+        mailed = (f"{self.demonstration.events}/sign-in", self.demonstration.mails, f"{name}@example.com")
         return await signed_in(
-            self.chromium, Visitor(name, [f"{self.place.events}/account"], mailed), "light", DESKTOP, "en"
+            self.chromium, SheetVisitor(name, [f"{self.demonstration.events}/account"], mailed), "light", DESKTOP, "en"
         )
 
     async def home(self, context: BrowserContext) -> Page:
         page = await context.new_page()
         page.set_default_timeout(15_000)
-        await page.goto(f"{self.place.events}/console")
+        await page.goto(f"{self.demonstration.events}/console")
         return page
 
 
@@ -183,7 +187,7 @@ async def connect_agent(scene: TaskScene, person: Person) -> None:
     )
     async with outside_server(back) as program:
         # The agent opens its pages beside the page that the person reads.
-        agent = Agent(await context.new_page(), address, f"http://localhost:{program.port}/callback")
+        agent = TaskAgent(await context.new_page(), address, f"http://localhost:{program.port}/callback")
         agent.person = person
         await agent.call("list_events", {})
     await person.click(page.get_by_role("link", name="Check again"))
@@ -191,7 +195,7 @@ async def connect_agent(scene: TaskScene, person: Person) -> None:
     await person.see(page)
 
 
-class Agent(AgentProgram):
+class TaskAgent(AgentProgram):
     """The official client, for which a person allows what it asks for."""
 
     person: Person
@@ -229,7 +233,7 @@ async def find_sale(scene: TaskScene, person: Person) -> None:
     """Find out who took the last six jars"""
     shop = await scene.chromium.new_context(locale="en-US")
     storefront = await shop.new_page()
-    await storefront.goto(scene.place.links["demo shop"])
+    await storefront.goto(scene.demonstration.links["demo shop"])
     await storefront.get_by_role("button", name="Sell one 6-pack").first.click()
     page = await in_shop(scene)
     frame = page.frame_locator("iframe")
@@ -244,7 +248,7 @@ async def in_shop(scene: TaskScene) -> Page:
         locale="en-US", viewport={"width": DESKTOP, "height": 900}, reduced_motion="reduce"
     )
     page = await context.new_page()
-    await page.goto(scene.place.links["merchant"])
+    await page.goto(scene.demonstration.links["merchant"])
     return page
 
 
@@ -283,21 +287,21 @@ def main() -> None:
     parser.add_argument("directory", nargs="?", type=Path, default=Path("tasks"), help="where the pictures are written")
     parser.add_argument("--only", default="", help="do only the tasks whose name has this text")
     arguments = parser.parse_args()
-    with run_demonstration() as place:
-        outcomes = asyncio.run(do_tasks(place, arguments.directory, arguments.only))
+    with run_demonstration() as demonstration:
+        outcomes = asyncio.run(do_tasks(demonstration, arguments.directory, arguments.only))
     print(HEAD, "|---|---|---|---|", *outcomes, sep="\n")
     faults = [f"{outcome.task.__name__}: {outcome.fault}" for outcome in outcomes if outcome.fault]
     sys.exit("\n".join(faults))
 
 
-async def do_tasks(place: Demonstration, directory: Path, only: str = "") -> list[Outcome]:
+async def do_tasks(demonstration: Demonstration, directory: Path, only: str = "") -> list[Outcome]:
     """Do the tasks with what `holdfast up` has started. The last page of one that stops is in `stopped.png`."""
-    headers = {"X-API-Key": place.organizer_key}
+    headers = {"X-API-Key": demonstration.organizer_key}
     async with (
-        httpx2.AsyncClient(base_url=place.events, headers=headers, timeout=60, trust_env=False) as http,
+        httpx2.AsyncClient(base_url=demonstration.events, headers=headers, timeout=60, trust_env=False) as http,
         launch_chromium() as chromium,
     ):
-        scene = TaskScene(chromium, place, SheetOrganizer(http, SentMails(place.mails)))
+        scene = TaskScene(chromium, demonstration, SheetOrganizer(http, SentMails(demonstration.mails)))
         chosen = [task for task in MAX_CLICKS if only in task.__name__]
         return [await do_task(scene, task, directory / task.__name__) for task in chosen]
 

@@ -12,41 +12,41 @@ from holdfast.events.keys.operations import KEY_LIMITS
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import system
 from tests.browser.looking import (
-    looks,
     open_context,
+    parametrize_looks,
     session_cookie,
     submit,
     too_wide,
     violations,
     with_and_without_scripts,
 )
-from tests.browser.registering import Stage, serve_stage
+from tests.browser.registering import FormStage, serve_stage
 from tests.helpers.events_service import event_fields
 
 LONG = "W" * 60 + " \u0627\u0644\u062a\u0637\u0628\u064a\u0642"
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def stage(settings: Settings) -> AsyncIterator[Stage]:
+async def stage(settings: Settings) -> AsyncIterator[FormStage]:
     async with serve_stage(settings) as stage:
         yield stage
 
 
-async def address_of_limit(stage: Stage) -> str:
+async def address_of_limit(stage: FormStage) -> str:
     """The address of the page of a new key with a long name."""
     made = await stage.ada.post("/api/keys", {"api_key": {"name": LONG}})
     return f"{stage.base_url}/console/agents/limit?key={made.json()['data']['id']}"
 
 
-async def cookie(stage: Stage) -> Any:
+async def cookie(stage: FormStage) -> Any:
     """The cookie of a session of the organizer."""
     secret = await stage.service.database.transact(lambda tx: sessions.begin(tx, stage.ada.id, "password", "a test"))
     return session_cookie(stage.base_url, secret)
 
 
-@looks
+@parametrize_looks
 async def test_the_page_of_the_agent_limit_and_its_refusal_are_accessible_and_fit(
-    chromium: Browser, stage: Stage, scheme: Any, width: int, language: str
+    chromium: Browser, stage: FormStage, scheme: Any, width: int, language: str
 ) -> None:
     context = await open_context(chromium, scheme, width, language)
     await context.add_cookies([await cookie(stage)])
@@ -64,7 +64,7 @@ async def test_the_page_of_the_agent_limit_and_its_refusal_are_accessible_and_fi
 
 
 @with_and_without_scripts
-async def test_an_organizer_sets_a_limit(chromium: Browser, stage: Stage, scripts: bool) -> None:
+async def test_an_organizer_sets_a_limit(chromium: Browser, stage: FormStage, scripts: bool) -> None:
     context = await chromium.new_context(java_script_enabled=scripts)
     await context.add_cookies([await cookie(stage)])
     page = await context.new_page()
@@ -79,9 +79,9 @@ async def test_an_organizer_sets_a_limit(chromium: Browser, stage: Stage, script
     assert await page.get_by_label("People a day").input_value() == "1000"
 
 
-@looks
+@parametrize_looks
 async def test_the_page_of_a_request_of_an_agent_is_accessible_and_fits(
-    chromium: Browser, stage: Stage, scheme: Any, width: int, language: str
+    chromium: Browser, stage: FormStage, scheme: Any, width: int, language: str
 ) -> None:
     made = (await stage.ada.post("/api/keys", {"api_key": {"name": LONG}})).json()["data"]
     command = SetLimit(key_id=made["id"], asks_first=True)

@@ -12,20 +12,20 @@ from holdfast.events.registrations.entrance_code import parse_short_code, short_
 from holdfast.events.registrations.links import OWN_PAGE, Link
 from holdfast.events.settings import Settings
 from tests.browser.entrance import has_sent_all, open_scanner, register_organizer, sign_in, stored_scans, type_code
-from tests.browser.looking import looks, open_context, too_wide, violations
-from tests.browser.registering import Stage, Watch, serve_stage
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
+from tests.browser.registering import FormStage, Watch, serve_stage
 from tests.events.check_in.check_in_scene import code_of
 from tests.helpers.events_service import eventually
 from tests.helpers.people import sign_up
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def stage(settings: Settings) -> AsyncIterator[Stage]:
+async def stage(settings: Settings) -> AsyncIterator[FormStage]:
     async with serve_stage(settings) as stage:
         yield stage
 
 
-async def test_on_a_phone_a_code_is_typed_and_sent_on_the_first_screen(chromium: Browser, stage: Stage) -> None:
+async def test_on_a_phone_a_code_is_typed_and_sent_on_the_first_screen(chromium: Browser, stage: FormStage) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event()
     context = await chromium.new_context(viewport={"width": 390, "height": 780})
@@ -39,7 +39,7 @@ async def test_on_a_phone_a_code_is_typed_and_sent_on_the_first_screen(chromium:
     await context.close()
 
 
-async def test_scanners_that_were_offline_agree_afterwards(chromium: Browser, stage: Stage) -> None:
+async def test_scanners_that_were_offline_agree_afterwards(chromium: Browser, stage: FormStage) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann", "bob", "cleo")
@@ -79,7 +79,7 @@ async def test_scanners_that_were_offline_agree_afterwards(chromium: Browser, st
     assert {host for watch in watches for host in watch.hosts} == {stage.base_url.split("/")[2]}
 
 
-async def test_a_new_phone_checks_in_at_once_and_names_itself_once(chromium: Browser, stage: Stage) -> None:
+async def test_a_new_phone_checks_in_at_once_and_names_itself_once(chromium: Browser, stage: FormStage) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann", "bob")
@@ -105,7 +105,7 @@ async def test_a_new_phone_checks_in_at_once_and_names_itself_once(chromium: Bro
     assert await violations(page) == []
 
 
-async def test_scanners_and_the_server_read_codes_alike(chromium: Browser, stage: Stage) -> None:
+async def test_scanners_and_the_server_read_codes_alike(chromium: Browser, stage: FormStage) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event()
     page = await open_scanner(stage, await chromium.new_context(), event["id"], "Door 1")
@@ -137,7 +137,7 @@ async def test_scanners_and_the_server_read_codes_alike(chromium: Browser, stage
     assert [parse_short_code(text) for text in others] == [None] * len(others)
 
 
-async def test_the_form_of_check_in_works_without_scripts(chromium: Browser, stage: Stage) -> None:
+async def test_the_form_of_check_in_works_without_scripts(chromium: Browser, stage: FormStage) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann")
@@ -153,9 +153,9 @@ async def test_the_form_of_check_in_works_without_scripts(chromium: Browser, sta
     assert await stored_scans(stage) == [("ann", "By name", True)]
 
 
-@looks
+@parametrize_looks
 async def test_the_check_in_page_is_accessible_and_fits(
-    chromium: Browser, stage: Stage, scheme: Any, width: int, language: str
+    chromium: Browser, stage: FormStage, scheme: Any, width: int, language: str
 ) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event(title="Life drawing " + "W" * 60, capacity=2, waitinglist_capacity=5)
@@ -193,7 +193,7 @@ RECORD = """
 """
 
 
-async def test_verdicts_differ_in_colour_sound_and_vibration(chromium: Browser, stage: Stage) -> None:
+async def test_verdicts_differ_in_colour_sound_and_vibration(chromium: Browser, stage: FormStage) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann", "bob")

@@ -19,20 +19,20 @@ from holdfast.kit.mail import sender
 from tests.browser.camera_film import write_film
 from tests.browser.conftest import launch_chromium
 from tests.browser.entrance import open_scanner, register_organizer
-from tests.browser.registering import Stage, Watch, serve_stage
+from tests.browser.registering import FormStage, Watch, serve_stage
 from tests.events.log.log_scene import seal_logs
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import eventually
 from tests.helpers.people import sign_up
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def stage(settings: Settings) -> AsyncIterator[Stage]:
+async def stage(settings: Settings) -> AsyncIterator[FormStage]:
     async with serve_stage(settings) as stage:
         yield stage
 
 
-async def picture(stage: Stage, folder: Path) -> Image.Image:
+async def picture(stage: FormStage, folder: Path) -> Image.Image:
     """The picture in the mail that the only person has got."""
 
     async def writer(batch: MailBatch) -> list[bytes]:
@@ -42,12 +42,12 @@ async def picture(stage: Stage, folder: Path) -> Image.Image:
         return not await stage.service.run_sql("select from mails where ended_at is null")
 
     await seal_logs(stage.service)
-    async with at_work(sender.run(stage.service.database, partial(sending.render, writer))):
+    async with run_in_background(sender.run(stage.service.database, partial(sending.render, writer))):
         await eventually(is_sent)
-    return attached(folder)
+    return attached_picture(folder)
 
 
-def attached(folder: Path) -> Image.Image:
+def attached_picture(folder: Path) -> Image.Image:
     """The picture in the only mail of a folder. Without a mail server, mails become files."""
     [file] = folder.rglob("*.eml")
     mail = BytesParser(policy=policy.default).parsebytes(file.read_bytes())
@@ -55,7 +55,7 @@ def attached(folder: Path) -> Image.Image:
     return Image.open(BytesIO(part.get_content())).convert("L")
 
 
-async def test_a_camera_reads_the_code_of_a_mail_without_a_network(stage: Stage, settings: Settings) -> None:
+async def test_a_camera_reads_the_code_of_a_mail_without_a_network(stage: FormStage, settings: Settings) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann")

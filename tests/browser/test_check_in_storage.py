@@ -8,7 +8,7 @@ from playwright.async_api import Browser, Page, expect
 
 from holdfast.events.settings import Settings
 from tests.browser.entrance import has_sent_all, open_scanner, register_organizer, stored_scans, type_code
-from tests.browser.registering import Stage, serve_stage
+from tests.browser.registering import FormStage, serve_stage
 from tests.events.check_in.check_in_scene import code_of
 from tests.helpers.events_service import eventually
 from tests.helpers.people import sign_up
@@ -35,12 +35,14 @@ async def stored_text(page: Page) -> str:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def stage(settings: Settings) -> AsyncIterator[Stage]:
+async def stage(settings: Settings) -> AsyncIterator[FormStage]:
     async with serve_stage(settings) as stage:
         yield stage
 
 
-async def test_the_check_in_page_is_closed_and_opened_again_without_a_network(chromium: Browser, stage: Stage) -> None:
+async def test_the_check_in_page_is_closed_and_opened_again_without_a_network(
+    chromium: Browser, stage: FormStage
+) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann", "bob")
@@ -64,7 +66,7 @@ async def test_the_check_in_page_is_closed_and_opened_again_without_a_network(ch
     assert [row for row in await stored_scans(stage) if row[2]] == [("ann", "Door 1", True), ("bob", "Door 1", True)]
 
 
-async def test_signing_out_deletes_the_list_and_keeps_the_scans(chromium: Browser, stage: Stage) -> None:
+async def test_signing_out_deletes_the_list_and_keeps_the_scans(chromium: Browser, stage: FormStage) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann", "bob")
@@ -89,7 +91,7 @@ async def test_signing_out_deletes_the_list_and_keeps_the_scans(chromium: Browse
 
 
 async def test_a_session_that_ends_elsewhere_deletes_the_list_and_keeps_the_scans(
-    chromium: Browser, stage: Stage
+    chromium: Browser, stage: FormStage
 ) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event()
@@ -111,7 +113,7 @@ async def test_a_session_that_ends_elsewhere_deletes_the_list_and_keeps_the_scan
 
 
 async def test_the_list_of_an_event_that_is_over_is_deleted_by_any_page_of_the_console(
-    chromium: Browser, stage: Stage
+    chromium: Browser, stage: FormStage
 ) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event()
@@ -128,7 +130,7 @@ async def test_the_list_of_an_event_that_is_over_is_deleted_by_any_page_of_the_c
     await eventually(is_deleted, 20)
 
 
-async def test_a_service_worker_sends_scans_after_the_page_was_closed(chromium: Browser, stage: Stage) -> None:
+async def test_a_service_worker_sends_scans_after_the_page_was_closed(chromium: Browser, stage: FormStage) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann")

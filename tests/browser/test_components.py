@@ -4,11 +4,11 @@ from typing import Any
 
 from playwright.async_api import Browser, expect
 
-from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
 from tests.demo.stripe.processor import run_processor
 
 
-@looks
+@parametrize_looks
 async def test_every_component_is_accessible_and_fits_small_screens(
     chromium: Browser, scheme: Any, width: int, language: str
 ) -> None:

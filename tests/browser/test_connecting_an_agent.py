@@ -17,11 +17,11 @@ from tests.browser.looking import session_cookie
 from tests.helpers.events_service import Client as Organizer
 from tests.helpers.events_service import Service
 from tests.helpers.outside_servers import outside_server, raw_answer
-from tests.helpers.serving import running_at_port
+from tests.helpers.serving import serve_events
 
 
 @dataclass
-class AgentScene:
+class ConnectionScene:
     """The service behind a port, with an organizer who has an event.
 
     callback    where the client waits for the browser
@@ -35,18 +35,18 @@ class AgentScene:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def scene(settings: Settings) -> AsyncIterator[AgentScene]:
+async def scene(settings: Settings) -> AsyncIterator[ConnectionScene]:
     back = raw_answer(
         "200 OK\r\nContent-Type: text/html\r\nContent-Length: 35", b"<!doctype html><title>Done</title>\n"
     )
-    async with running_at_port(settings, oauth_builtin=True) as service, outside_server(back) as program:
+    async with serve_events(settings, oauth_builtin=True) as service, outside_server(back) as program:
         ada = await service.organizer()
         event = await ada.create_event(title="Jazz night")
-        yield AgentScene(service, service.base_url, ada, event["id"], f"http://localhost:{program.port}/callback")
+        yield ConnectionScene(service, service.base_url, ada, event["id"], f"http://localhost:{program.port}/callback")
 
 
 async def test_an_agent_is_connected_from_nothing_and_what_it_did_is_undone(
-    chromium: Browser, scene: AgentScene
+    chromium: Browser, scene: ConnectionScene
 ) -> None:
     context = await chromium.new_context()
     secret = await scene.service.database.transact(lambda tx: sessions.begin(tx, scene.ada.id, "link", "a test"))
@@ -79,7 +79,7 @@ async def test_an_agent_is_connected_from_nothing_and_what_it_did_is_undone(
     await expect(page.get_by_role("heading", name="Mira")).to_have_count(0)
 
 
-async def test_steps_can_be_read_without_scripts(chromium: Browser, scene: AgentScene) -> None:
+async def test_steps_can_be_read_without_scripts(chromium: Browser, scene: ConnectionScene) -> None:
     context = await chromium.new_context(java_script_enabled=False)
     page = await context.new_page()
 

@@ -12,15 +12,15 @@ from playwright.async_api import Browser, expect
 
 from holdfast.accounts.signin import links
 from holdfast.events.settings import Settings
-from tests.browser.looking import looks, open_context, session_cookie, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, session_cookie, too_wide, violations
 from tests.browser.registering import Watch
 from tests.events.oauth_server.oauth_server_scene import App, issued_tokens, register_client, sign_in_person
 from tests.helpers.agents import Agent
 from tests.helpers.certificates import Authority
 from tests.helpers.events_service import Service
 from tests.helpers.form_browser import session_cookie_name
-from tests.helpers.outside_servers import Server, outside_server, raw_answer, redirecting_script
-from tests.helpers.serving import running_at_port
+from tests.helpers.outside_servers import OutsideServer, outside_server, raw_answer, redirecting_script
+from tests.helpers.serving import serve_events
 
 
 @dataclass
@@ -32,8 +32,8 @@ class AppScene:
 
     service: Service
     base_url: str
-    program: Server
-    web: Server
+    program: OutsideServer
+    web: OutsideServer
 
     async def app(self, address: str, **metadata: Any) -> App:
         """The app, with this redirect address."""
@@ -50,7 +50,7 @@ async def scene(settings: Settings, tmp_path: Path) -> AsyncIterator[AppScene]:
         "200 OK\r\nContent-Type: text/html\r\nContent-Length: 44", b"<!doctype html><title>Done</title><h1>Done\n  "
     )
     async with (
-        running_at_port(settings, oauth_builtin=True) as service,
+        serve_events(settings, oauth_builtin=True) as service,
         outside_server(done, Authority(tmp_path).issue("localhost")) as web,
         outside_server(redirecting_script(f"https://localhost:{web.port}/finished")) as program,
     ):
@@ -107,7 +107,7 @@ async def test_an_app_on_the_web_gets_the_decision_of_the_person(
     assert [failure for failure in watch.failures if "favicon" not in failure] == []
 
 
-@looks
+@parametrize_looks
 async def test_the_pages_that_connect_an_app_are_accessible_and_fit_small_screens(
     chromium: Browser, scene: AppScene, scheme: Any, width: int, language: str
 ) -> None:

@@ -9,21 +9,28 @@ from playwright.async_api import Browser, expect
 
 from holdfast.events.settings import Settings
 from tests.browser.console import EMAIL, PASSWORD, sign_in
-from tests.browser.looking import looks, open_context, submit, too_wide, violations, with_and_without_scripts
-from tests.browser.registering import Stage, Watch, serve_stage
+from tests.browser.looking import (
+    open_context,
+    parametrize_looks,
+    submit,
+    too_wide,
+    violations,
+    with_and_without_scripts,
+)
+from tests.browser.registering import FormStage, Watch, serve_stage
 from tests.helpers.photos import accept_photos, key_of
 from tests.helpers.pictures import picture
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def stage(settings: Settings) -> AsyncIterator[Stage]:
+async def stage(settings: Settings) -> AsyncIterator[FormStage]:
     async with serve_stage(settings) as stage:
         stage.ada = await stage.service.organizer(email=EMAIL, password=PASSWORD)
         yield stage
 
 
 @with_and_without_scripts
-async def test_an_event_is_created_edited_and_cancelled(chromium: Browser, stage: Stage, scripts: bool) -> None:
+async def test_an_event_is_created_edited_and_cancelled(chromium: Browser, stage: FormStage, scripts: bool) -> None:
     context = await chromium.new_context(java_script_enabled=scripts)
     watch = Watch(context)
     page = await sign_in(context, stage)
@@ -55,7 +62,7 @@ async def test_an_event_is_created_edited_and_cancelled(chromium: Browser, stage
     assert watch.hosts == {stage.base_url.split("/")[2]}
 
 
-async def test_a_mail_is_previewed_in_the_console_and_then_saved(chromium: Browser, stage: Stage) -> None:
+async def test_a_mail_is_previewed_in_the_console_and_then_saved(chromium: Browser, stage: FormStage) -> None:
     event = await stage.ada.create_event()
     context = await chromium.new_context(java_script_enabled=False)
     watch = Watch(context)
@@ -84,9 +91,9 @@ async def test_a_mail_is_previewed_in_the_console_and_then_saved(chromium: Brows
     assert watch.hosts == {stage.base_url.split("/")[2]}
 
 
-@looks
+@parametrize_looks
 async def test_pages_of_events_in_the_console_are_accessible_and_fit(
-    chromium: Browser, stage: Stage, scheme: Any, width: int, language: str
+    chromium: Browser, stage: FormStage, scheme: Any, width: int, language: str
 ) -> None:
     keys = [key_of(stage.ada.id, letter) for letter in "ab"]
     await accept_photos(stage.service, *keys)

@@ -9,19 +9,27 @@ from playwright.async_api import Browser, BrowserContext, expect
 
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
-from tests.browser.looking import looks, open_boxes, open_context, session_cookie, submit, too_wide, violations
+from tests.browser.looking import (
+    open_boxes,
+    open_context,
+    parametrize_looks,
+    session_cookie,
+    submit,
+    too_wide,
+    violations,
+)
 from tests.browser.page_costs import measure_page
 from tests.browser.registering import Watch
 from tests.browser.visitors import PHONE
 from tests.events.oauth_server.oauth_server_scene import VERIFIER, register_client, sign_in_person
 from tests.helpers.events_service import Client, Service
-from tests.helpers.serving import running_at_port
+from tests.helpers.serving import serve_events
 
 LONG = "W" * 60 + " \u0627\u0644\u062a\u0637\u0628\u064a\u0642"
 
 
 @dataclass
-class Office:
+class ConsoleScene:
     """The service behind a port, and an organizer with a key, an app, queues and mails."""
 
     service: Service
@@ -38,8 +46,8 @@ class Office:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def office(settings: Settings) -> AsyncIterator[Office]:
-    async with running_at_port(settings, oauth_builtin=True, stripe_key="sk_test") as service:
+async def office(settings: Settings) -> AsyncIterator[ConsoleScene]:
+    async with serve_events(settings, oauth_builtin=True, stripe_key="sk_test") as service:
         ada = await service.organizer()
         person = await sign_in_person(service, ada.id)
         app = await register_client(service, client_name=LONG)
@@ -70,7 +78,7 @@ async def office(settings: Settings) -> AsyncIterator[Office]:
             """,
             id=queue["id"],
         )
-        yield Office(service, service.base_url, ada, queue["id"], app.id)
+        yield ConsoleScene(service, service.base_url, ada, queue["id"], app.id)
 
 
 PAID = """
@@ -90,9 +98,9 @@ PAID = """
 """
 
 
-@looks
+@parametrize_looks
 async def test_the_question_whose_an_organizer_is_is_accessible_and_fits(
-    chromium: Browser, office: Office, scheme: Any, width: int, language: str
+    chromium: Browser, office: ConsoleScene, scheme: Any, width: int, language: str
 ) -> None:
     await office.service.run_sql("update users set proved_at = null where id = %(id)s", id=office.ada.id)
     context = await open_context(chromium, scheme, width, language)
@@ -106,9 +114,9 @@ async def test_the_question_whose_an_organizer_is_is_accessible_and_fits(
     assert await violations(page) == []
 
 
-@looks
+@parametrize_looks
 async def test_pages_of_keys_apps_queues_and_mails_are_accessible_and_fit(
-    chromium: Browser, office: Office, scheme: Any, width: int, language: str
+    chromium: Browser, office: ConsoleScene, scheme: Any, width: int, language: str
 ) -> None:
     context = await open_context(chromium, scheme, width, language)
     await office.enter(context)
@@ -176,7 +184,7 @@ async def test_pages_of_keys_apps_queues_and_mails_are_accessible_and_fit(
     assert watch.hosts == {office.base_url.partition("://")[2]}
 
 
-async def test_keys_and_queues_are_managed_without_scripts(chromium: Browser, office: Office) -> None:
+async def test_keys_and_queues_are_managed_without_scripts(chromium: Browser, office: ConsoleScene) -> None:
     context = await chromium.new_context(java_script_enabled=False, locale="en-US")
     await office.enter(context)
     watch = Watch(context)
@@ -216,7 +224,9 @@ async def test_keys_and_queues_are_managed_without_scripts(chromium: Browser, of
     assert watch.failures == []
 
 
-async def test_the_chart_of_a_queue_follows_visitors_who_join_and_leave(chromium: Browser, office: Office) -> None:
+async def test_the_chart_of_a_queue_follows_visitors_who_join_and_leave(
+    chromium: Browser, office: ConsoleScene
+) -> None:
     context = await chromium.new_context(locale="en-US")
     await office.enter(context)
     watch = Watch(context)
@@ -235,7 +245,7 @@ async def test_the_chart_of_a_queue_follows_visitors_who_join_and_leave(chromium
 
 
 async def test_pages_of_the_console_move_little_while_they_load_on_a_slow_phone(
-    chromium: Browser, office: Office
+    chromium: Browser, office: ConsoleScene
 ) -> None:
     context = await chromium.new_context(viewport={"width": PHONE, "height": 900})
     await office.enter(context)

@@ -10,19 +10,19 @@ from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
 from tests.browser.console import drop_files, fill_event_form
 from tests.browser.looking import session_cookie
-from tests.browser.registering import Stage, Watch, serve_stage
+from tests.browser.registering import FormStage, Watch, serve_stage
 from tests.helpers.pictures import picture
 
 REFUSED = "Failed to load resource: the server responded with a status of 422 (Unprocessable Entity)"
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def stage(settings: Settings) -> AsyncIterator[Stage]:
+async def stage(settings: Settings) -> AsyncIterator[FormStage]:
     async with serve_stage(settings) as stage:
         yield stage
 
 
-async def entered(context: BrowserContext, stage: Stage, path: str) -> Page:
+async def open_as_organizer(context: BrowserContext, stage: FormStage, path: str) -> Page:
     """A page of the console, which the organizer of the event opens."""
     secret = await stage.service.database.transact(lambda tx: sessions.begin(tx, stage.ada.id, "password", "Chromium"))
     await context.add_cookies([session_cookie(stage.base_url, secret)])
@@ -35,14 +35,14 @@ def file(name: str, content: bytes) -> FilePayload:
     return {"name": name, "mimeType": "image/jpeg", "buffer": content}
 
 
-async def image_urls(stage: Stage) -> list[str]:
+async def image_urls(stage: FormStage) -> list[str]:
     return (await stage.ada.get(f"/api/events/{stage.event['id']}")).json()["data"]["image_urls"]
 
 
-async def test_photos_are_dropped_onto_the_page_and_a_refused_one_says_why(chromium: Browser, stage: Stage) -> None:
+async def test_photos_are_dropped_onto_the_page_and_a_refused_one_says_why(chromium: Browser, stage: FormStage) -> None:
     context = await chromium.new_context(locale="en-US")
     watch = Watch(context)
-    page = await entered(context, stage, f"{stage.event['id']}/photos")
+    page = await open_as_organizer(context, stage, f"{stage.event['id']}/photos")
     await expect(page.locator("[data-plain]")).to_be_hidden()
     assert await page.locator("[data-plain]").count() == 1
 
@@ -59,10 +59,10 @@ async def test_photos_are_dropped_onto_the_page_and_a_refused_one_says_why(chrom
     assert watch.hosts == {stage.base_url.split("/")[2]}
 
 
-async def test_a_new_event_is_created_with_the_photos_that_stayed_chosen(chromium: Browser, stage: Stage) -> None:
+async def test_a_new_event_is_created_with_the_photos_that_stayed_chosen(chromium: Browser, stage: FormStage) -> None:
     context = await chromium.new_context(locale="en-US")
     watch = Watch(context)
-    page = await entered(context, stage, "new")
+    page = await open_as_organizer(context, stage, "new")
     await fill_event_form(page)
 
     await drop_files(page, one=picture(), two=picture("image/jpeg", 41))
@@ -75,9 +75,9 @@ async def test_a_new_event_is_created_with_the_photos_that_stayed_chosen(chromiu
     assert watch.failures == []
 
 
-async def test_photos_are_chosen_without_scripts(chromium: Browser, stage: Stage) -> None:
+async def test_photos_are_chosen_without_scripts(chromium: Browser, stage: FormStage) -> None:
     context = await chromium.new_context(java_script_enabled=False, locale="en-US")
-    page = await entered(context, stage, f"{stage.event['id']}/photos")
+    page = await open_as_organizer(context, stage, f"{stage.event['id']}/photos")
     field: Any = page.get_by_label("Add photos")
 
     await field.set_input_files([file("one.jpg", picture()), file("note.jpg", b"no picture")])

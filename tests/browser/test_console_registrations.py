@@ -9,8 +9,15 @@ from playwright.async_api import Browser, BrowserContext, expect
 
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
-from tests.browser.looking import LOCALES, looks, open_context, too_wide, violations, with_and_without_scripts
-from tests.browser.registering import Stage, Watch, serve_stage
+from tests.browser.looking import (
+    LOCALES,
+    open_context,
+    parametrize_looks,
+    too_wide,
+    violations,
+    with_and_without_scripts,
+)
+from tests.browser.registering import FormStage, Watch, serve_stage
 from tests.events.console.organizing import sign_in_organizer
 from tests.helpers.events_service import Client
 from tests.helpers.people import sign_up
@@ -22,12 +29,12 @@ LONG = "Life drawing with a live model " + "W" * 60
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def stage(settings: Settings) -> AsyncIterator[Stage]:
+async def stage(settings: Settings) -> AsyncIterator[FormStage]:
     async with serve_stage(settings) as stage:
         yield stage
 
 
-async def entered(stage: Stage, context: BrowserContext) -> Client:
+async def sign_in(stage: FormStage, context: BrowserContext) -> Client:
     """An organizer who is signed in in a browser."""
     ada, browser = await sign_in_organizer(stage.service)
     for name, value in browser.http.cookies.items():
@@ -35,10 +42,10 @@ async def entered(stage: Stage, context: BrowserContext) -> Client:
     return ada
 
 
-async def test_registrations_from_elsewhere_appear_without_a_reload(chromium: Browser, stage: Stage) -> None:
+async def test_registrations_from_elsewhere_appear_without_a_reload(chromium: Browser, stage: FormStage) -> None:
     context = await chromium.new_context()
     watch = Watch(context)
-    ada = await entered(stage, context)
+    ada = await sign_in(stage, context)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(stage.service, event, "ann")
     page = await context.new_page()
@@ -61,10 +68,10 @@ async def test_registrations_from_elsewhere_appear_without_a_reload(chromium: Br
 
 
 async def test_the_list_of_registrations_on_a_phone_shows_name_and_status_of_a_person_at_once(
-    chromium: Browser, stage: Stage
+    chromium: Browser, stage: FormStage
 ) -> None:
     context = await chromium.new_context(viewport={"width": 390, "height": 844})
-    ada = await entered(stage, context)
+    ada = await sign_in(stage, context)
     event = await ada.create_event(capacity=1, waitinglist_capacity=1, pricing_mode="fixed", price=1250, currency="EUR")
     for name in ("ann", "l" * 50):
         await ada.register(event["id"], email=f"{name}@example.com")
@@ -92,10 +99,10 @@ async def test_the_list_of_registrations_on_a_phone_shows_name_and_status_of_a_p
 
 @pytest.mark.parametrize("locale", LOCALES.values())
 async def test_the_list_of_registrations_on_a_phone_has_the_first_person_on_the_first_screen(
-    chromium: Browser, stage: Stage, locale: str
+    chromium: Browser, stage: FormStage, locale: str
 ) -> None:
     context = await chromium.new_context(viewport={"width": 390, "height": 844}, locale=locale)
-    ada = await entered(stage, context)
+    ada = await sign_in(stage, context)
     event = await ada.create_event(title=LONG, capacity=12, waitinglist_capacity=6)
     await sign_up(stage.service, event, "ann")
     page = await context.new_page()
@@ -107,10 +114,12 @@ async def test_the_list_of_registrations_on_a_phone_has_the_first_person_on_the_
     assert box["y"] < MAX_FIRST_ROW_PIXELS
 
 
-async def test_a_person_opens_beside_the_list_on_a_desktop_and_follows_changes(chromium: Browser, stage: Stage) -> None:
+async def test_a_person_opens_beside_the_list_on_a_desktop_and_follows_changes(
+    chromium: Browser, stage: FormStage
+) -> None:
     context = await chromium.new_context(viewport={"width": 1280, "height": 800})
     watch = Watch(context)
-    ada = await entered(stage, context)
+    ada = await sign_in(stage, context)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(stage.service, event, "ann", "bob")
     page = await context.new_page()
@@ -137,9 +146,9 @@ async def test_a_person_opens_beside_the_list_on_a_desktop_and_follows_changes(c
     assert watch.failures == []
 
 
-async def test_a_list_that_cannot_be_updated_says_so(chromium: Browser, stage: Stage) -> None:
+async def test_a_list_that_cannot_be_updated_says_so(chromium: Browser, stage: FormStage) -> None:
     context = await chromium.new_context()
-    ada = await entered(stage, context)
+    ada = await sign_in(stage, context)
     event = await ada.create_event()
     page = await context.new_page()
     await page.goto(f"{stage.base_url}/console/events/{event['id']}/registrations")
@@ -158,10 +167,10 @@ async def test_a_list_that_cannot_be_updated_says_so(chromium: Browser, stage: S
 
 
 async def test_a_live_page_leads_to_sign_in_after_the_organizer_is_signed_out_elsewhere(
-    chromium: Browser, stage: Stage
+    chromium: Browser, stage: FormStage
 ) -> None:
     context = await chromium.new_context()
-    ada = await entered(stage, context)
+    ada = await sign_in(stage, context)
     event = await ada.create_event()
     page = await context.new_page()
     await page.goto(f"{stage.base_url}/console/events/{event['id']}/registrations")
@@ -172,10 +181,10 @@ async def test_a_live_page_leads_to_sign_in_after_the_organizer_is_signed_out_el
 
 
 @with_and_without_scripts
-async def test_people_are_added_moved_and_removed(chromium: Browser, stage: Stage, scripts: bool) -> None:
+async def test_people_are_added_moved_and_removed(chromium: Browser, stage: FormStage, scripts: bool) -> None:
     context = await chromium.new_context(java_script_enabled=scripts)
     watch = Watch(context)
-    ada = await entered(stage, context)
+    ada = await sign_in(stage, context)
     event = await ada.create_event(capacity=2, waitinglist_capacity=5)
     page = await context.new_page()
     await page.goto(f"{stage.base_url}/console")
@@ -217,12 +226,12 @@ async def test_people_are_added_moved_and_removed(chromium: Browser, stage: Stag
     assert watch.failures == []
 
 
-@looks
+@parametrize_looks
 async def test_pages_of_registrations_are_accessible_and_fit(
-    chromium: Browser, stage: Stage, scheme: Any, width: int, language: str
+    chromium: Browser, stage: FormStage, scheme: Any, width: int, language: str
 ) -> None:
     context = await open_context(chromium, scheme, width, language)
-    ada = await entered(stage, context)
+    ada = await sign_in(stage, context)
     event = await ada.create_event(
         title=LONG, capacity=2, waitinglist_capacity=1, pricing_mode="fixed", price=1250, currency="EUR"
     )

@@ -10,24 +10,24 @@ from holdfast.events.settings import Settings
 from tests.browser.entrance import register_organizer, sign_in, stored_scans
 from tests.browser.looking import session_cookie
 from tests.browser.person import at_task
-from tests.browser.registering import Stage, serve_stage
+from tests.browser.registering import FormStage, serve_stage
 from tests.helpers.people import sign_up
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def stage(settings: Settings) -> AsyncIterator[Stage]:
+async def stage(settings: Settings) -> AsyncIterator[FormStage]:
     async with serve_stage(settings) as stage:
         yield stage
 
 
-async def at_home(context: BrowserContext, stage: Stage) -> Page:
+async def at_home(context: BrowserContext, stage: FormStage) -> Page:
     await sign_in(stage, context)
     page = await context.new_page()
     await page.goto(f"{stage.base_url}/console")
     return page
 
 
-async def test_an_organizer_finds_the_people_who_have_not_paid(chromium: Browser, stage: Stage) -> None:
+async def test_an_organizer_finds_the_people_who_have_not_paid(chromium: Browser, stage: FormStage) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event(title="Wine tasting", pricing_mode="fixed", price=2500, currency="EUR", capacity=50)
     for name, amount in (("ann", 2500), ("bob", 0), ("cleo", 2500)):
@@ -46,7 +46,7 @@ async def test_an_organizer_finds_the_people_who_have_not_paid(chromium: Browser
     assert person.clicks == 3
 
 
-async def test_an_organizer_lets_in_a_person_without_a_code(chromium: Browser, stage: Stage) -> None:
+async def test_an_organizer_lets_in_a_person_without_a_code(chromium: Browser, stage: FormStage) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event(title="Wine tasting", capacity=50)
     await sign_up(stage.service, event, "ann", "bob")
@@ -65,7 +65,9 @@ async def test_an_organizer_lets_in_a_person_without_a_code(chromium: Browser, s
     assert await stored_scans(stage) == [("bob", "Door 1", True)]
 
 
-async def test_the_form_of_an_event_is_embedded_in_the_site_of_an_organizer(chromium: Browser, stage: Stage) -> None:
+async def test_the_form_of_an_event_is_embedded_in_the_site_of_an_organizer(
+    chromium: Browser, stage: FormStage
+) -> None:
     context = await chromium.new_context()
     await context.grant_permissions(["clipboard-read", "clipboard-write"])
     service = stage.service

@@ -6,21 +6,21 @@ from typing import Any
 from playwright.async_api import Browser, expect
 
 from holdfast_demo.mails.viewer import SCRIPTS, SITE, with_viewer
-from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
 from tests.browser.registering import Watch
 from tests.demo.mails.writing import write
-from tests.helpers.serving import application, listener, serving
+from tests.helpers.serving import application, bind_port, serve_app
 
 
-@looks
+@parametrize_looks
 async def test_the_list_of_demo_mails_and_a_mail_are_accessible_and_fit(
     chromium: Browser, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
-    here = listener()
-    address = here.url
+    port = bind_port()
+    address = port.url
     write(tmp_path / "mail", "one", "W" * 90)
     service = application(*SITE.assets("icon.svg", *SCRIPTS))
-    async with serving(with_viewer(service, tmp_path / "mail", address), here):
+    async with serve_app(with_viewer(service, tmp_path / "mail", address), port):
         context = await open_context(chromium, scheme, width, language)
         watch = Watch(context)
         page = await context.new_page()

@@ -4,7 +4,7 @@ from typing import Any
 
 from playwright.async_api import Browser, expect
 
-from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
 from tests.demo.stripe.processor import run_processor
 
 PAYMENTS = {"en": "Payments", "de": "Zahlungen"}
@@ -13,7 +13,7 @@ FEE = {"en": "€2.50 is the fee", "de": "davon 2,50\N{NO-BREAK SPACE}€ Gebüh
 PAID = {"en": "This is paid.", "de": "Das ist bezahlt."}
 
 
-@looks
+@parametrize_looks
 async def test_an_account_is_finished_and_a_session_is_paid_by_keyboard(
     chromium: Browser, scheme: Any, width: int, language: str
 ) -> None:

@@ -10,9 +10,9 @@ from playwright.async_api import Browser, Page, expect
 
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.platform_state import App
-from tests.browser.looking import SMALL, looks, open_context, submit, too_wide, violations
+from tests.browser.looking import SMALL, open_context, parametrize_looks, submit, too_wide, violations
 from tests.demo.shopify.stage import CLIENT, DOMAIN, SCOPES, SECRET
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import bind_port, serve_app
 
 SOON = 30_000
 """Milliseconds for what a page asks for now and then: less often where answers take long."""
@@ -26,18 +26,18 @@ FLIGHTS = """
 """Counts the units that leave the shelf before the eyes of a visitor."""
 
 
-@looks
+@parametrize_looks
 async def test_a_merchant_installs_the_app_in_a_demo_shop_and_sells_a_pack(
     chromium: Browser, scheme: Any, width: int, language: str
 ) -> None:
-    here = listener()
-    address = here.url
+    port = bind_port()
+    address = port.url
     # Nobody needs the app itself here: people come back to the list of shops.
     double = ShopifyDouble(address, App(CLIENT, SECRET, address, redirects=(f"{address}/",)))
     double.begin(DOMAIN)
     parameters = {"client_id": CLIENT, "scope": SCOPES, "state": "state", "redirect_uri": f"{address}/"}
     with contextlib.closing(double):
-        async with serving(double.app, here):
+        async with serve_app(double.app, port):
             context = await open_context(chromium, scheme, width, "en")
             page = await context.new_page()
             faults: list[str] = []
@@ -83,7 +83,7 @@ async def test_a_merchant_installs_the_app_in_a_demo_shop_and_sells_a_pack(
             await context.close()
 
 
-@looks
+@parametrize_looks
 async def test_a_cart_counts_and_sums_what_is_chosen(chromium: Browser, scheme: Any, width: int, language: str) -> None:
     async with stage_page(chromium, scheme, width) as page:
         await page.goto(page.url.replace("side-by-side", "cart"))
@@ -128,7 +128,7 @@ async def test_a_cart_counts_and_sums_what_is_chosen(chromium: Browser, scheme: 
         assert await too_wide(page) == []
 
 
-@looks
+@parametrize_looks
 async def test_a_shop_promises_more_than_there_is_until_the_app_is_installed(
     chromium: Browser, scheme: Any, width: int, language: str
 ) -> None:
@@ -160,7 +160,7 @@ async def test_a_shop_promises_more_than_there_is_until_the_app_is_installed(
         assert await violations(page) == []
 
 
-@looks
+@parametrize_looks
 async def test_a_pack_bought_beside_the_shop_leaves_the_shelf_and_moves_a_number_in_each_frame(
     chromium: Browser, scheme: Any, width: int, language: str
 ) -> None:
@@ -229,12 +229,12 @@ async def stage_page(
     chromium: Browser, scheme: Any, width: int, language: str = "en", *, moves: bool = False
 ) -> AsyncGenerator[Page]:
     """The stock of a new demo shop above its pages, without the app. `moves`: for a person who likes things to move."""
-    here = listener()
-    address = here.url
+    port = bind_port()
+    address = port.url
     double = ShopifyDouble(address, App(CLIENT, SECRET, address, redirects=(f"{address}/",)))
     double.begin(DOMAIN, with_more=True)
     with contextlib.closing(double):
-        async with serving(double.app, here):
+        async with serve_app(double.app, port):
             context = await open_context(chromium, scheme, width, language)
             page = await context.new_page()
             if moves:

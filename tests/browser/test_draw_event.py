@@ -7,17 +7,17 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
 from tests.events.draws.event_scene import opening_event
-from tests.helpers.serving import running_at_port
+from tests.helpers.serving import serve_events
 
 
-@looks
+@parametrize_looks
 async def test_a_visitor_enters_the_draw_of_an_event_and_computes_its_order_again(
     chromium: Browser, settings: Settings, monkeypatch: pytest.MonkeyPatch, scheme: Any, width: int, language: str
 ) -> None:
     async with (
-        running_at_port(settings) as service,
+        serve_events(settings) as service,
         opening_event(service, monkeypatch, capacity=2, waitinglist_capacity=5) as draw,
     ):
         await draw.enter("ann", "bob", "cyd")
@@ -35,9 +35,9 @@ async def test_a_visitor_enters_the_draw_of_an_event_and_computes_its_order_agai
         assert await too_wide(page) == []
         assert await violations(page) == []
 
-        await draw.frozen()
+        await draw.freeze_in_log()
         await draw.draw()
-        await draw.place()
+        await draw.give_places()
         await service.wait_for_notices()
         order = await draw.order()
         # The stream of the event tells the page of the outcome.

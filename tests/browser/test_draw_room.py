@@ -8,20 +8,20 @@ from playwright.async_api import Browser, expect
 
 from holdfast.events.settings import Settings
 from holdfast_verify.formats.drawn_order import draw_order
-from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
 from tests.events.queues.draw_scene import drawing_queue
 from tests.helpers.events_service import eventually
-from tests.helpers.serving import running_at_port
+from tests.helpers.serving import serve_events
 
 REFRESH = "document.dispatchEvent(new Event('visibilitychange'))"
 
 
-@looks
+@parametrize_looks
 async def test_the_page_of_a_draw_shows_the_drawn_place_and_computes_the_order_again(
     chromium: Browser, settings: Settings, monkeypatch: pytest.MonkeyPatch, scheme: Any, width: int, language: str
 ) -> None:
     async with (
-        running_at_port(settings) as service,
+        serve_events(settings) as service,
         drawing_queue(service, monkeypatch) as draw,
     ):
         await draw.queue.join("ann", "bob", "cyd")

@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Browser, Frame, Page, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
 from tests.browser.registering import MOVING_PRICE, Watch, prove_organizers, serve_stage, with_payments
 
 FREE: dict[str, Any] = {}
@@ -26,7 +26,7 @@ FITTED = """
 SCROLLS = "document.documentElement.scrollHeight > innerHeight"
 
 
-async def framed(page: Page) -> Frame:
+async def embedded_frame(page: Page) -> Frame:
     """What is in the frame of a page."""
     await expect(page.locator("iframe")).to_be_visible()
     frame = page.frames[1]
@@ -35,7 +35,7 @@ async def framed(page: Page) -> Frame:
     return frame
 
 
-async def fitted(frame: Frame) -> int:
+async def fitted_height(frame: Frame) -> int:
     """The height of a frame, as soon as it is that of its content."""
     return await asyncio.wait_for(frame.evaluate(FITTED), 15)
 
@@ -52,10 +52,10 @@ async def test_the_frame_shows_the_card_and_is_as_high_as_its_content(
             watch = Watch(context)
             page = await context.new_page()
             await page.goto(stage.pasted)
-            frame = await framed(page)
+            frame = await embedded_frame(page)
             main = page.frame_locator("iframe").locator("main")
 
-            await fitted(frame)
+            await fitted_height(frame)
 
             assert not await frame.evaluate(SCROLLS)
             assert await too_wide(page) == []
@@ -73,24 +73,24 @@ async def test_an_error_and_the_outcome_change_the_height(chromium: Browser, set
     async with serve_stage(settings) as stage:
         page = await (await chromium.new_context(viewport={"width": 390, "height": 800})).new_page()
         await page.goto(stage.pasted)
-        frame = await framed(page)
-        empty = await fitted(frame)
+        frame = await embedded_frame(page)
+        empty = await fitted_height(frame)
 
         await frame.get_by_role("button", name="Register").click()
         await expect(frame.locator("#email-error")).to_be_visible()
-        refused = await fitted(frame)
+        refused = await fitted_height(frame)
         await frame.get_by_label("E-mail address").fill("ann@example.com")
         await frame.get_by_role("button", name="Register").click()
         await expect(page.frame_locator("iframe").get_by_role("status")).to_contain_text("We have received")
 
-        assert refused > empty > await fitted(frame)
+        assert refused > empty > await fitted_height(frame)
 
 
 async def test_a_frame_without_our_script_scrolls(chromium: Browser, settings: Settings) -> None:
     async with serve_stage(settings, **PLACE) as stage:
         page = await (await chromium.new_context(viewport={"width": 390, "height": 800})).new_page()
         await page.goto(stage.alone)
-        frame = await framed(page)
+        frame = await embedded_frame(page)
 
         assert await page.locator("iframe").evaluate("frame => frame.clientHeight") == 640
         assert await frame.evaluate(SCROLLS)
@@ -118,8 +118,8 @@ async def test_only_the_frame_itself_can_change_its_height(chromium: Browser, se
     async with serve_stage(settings) as stage:
         page = await (await chromium.new_context()).new_page()
         await page.goto(stage.pasted)
-        frame = await framed(page)
-        high = await fitted(frame)
+        frame = await embedded_frame(page)
+        high = await fitted_height(frame)
 
         await page.evaluate("postMessage({ type: 'holdfast.height', height: 5 }, '*')")
         for height in ("'1px;position:fixed'", "-1", "1e9", "NaN", "null"):
@@ -132,7 +132,7 @@ async def test_only_the_frame_itself_can_change_its_height(chromium: Browser, se
         )
 
 
-@looks
+@parametrize_looks
 async def test_the_card_in_the_frame_is_accessible_and_fits_small_screens(
     chromium: Browser, settings: Settings, scheme: str, width: int, language: str
 ) -> None:

@@ -5,21 +5,21 @@ from typing import Any
 from playwright.async_api import Browser, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.looking import looks, open_context, too_wide, violations
-from tests.helpers.serving import running_at_port
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
+from tests.helpers.serving import serve_events
 
 SAYS = {"en": "There is no such page.", "de": "Diese Seite gibt es nicht."}
 OTHER = {"en": ("Deutsch", SAYS["de"]), "de": ("English", SAYS["en"])}
 """The link to the other language, and what the page says in that."""
 
 
-@looks
+@parametrize_looks
 async def test_the_error_page_is_accessible_and_changes_its_language_by_keyboard(
     chromium: Browser, settings: Settings, scheme: Any, width: int, language: str
 ) -> None:
     other, changed = OTHER[language]
     strangers: list[str] = []
-    async with running_at_port(settings) as service:
+    async with serve_events(settings) as service:
         context = await open_context(chromium, scheme, width, language)
         page = await context.new_page()
         page.on("request", lambda request: None if service.base_url in request.url else strangers.append(request.url))

@@ -10,7 +10,7 @@ from playwright.async_api import Browser, Page
 
 from holdfast.events.settings import Settings
 from tests.browser.conftest import launch_chromium
-from tests.browser.registering import Stage, serve_stage
+from tests.browser.registering import FormStage, serve_stage
 
 SITE = (0, 128, 128)
 """The colour of the site around the form."""
@@ -24,12 +24,12 @@ async def dark_chromium() -> AsyncIterator[Browser]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def stage(settings: Settings) -> AsyncIterator[Stage]:
+async def stage(settings: Settings) -> AsyncIterator[FormStage]:
     async with serve_stage(settings) as stage:
         yield stage
 
 
-async def colours(page: Page, stage: Stage, scheme: str) -> tuple[tuple[int, ...], bool]:
+async def colours(page: Page, stage: FormStage, scheme: str) -> tuple[tuple[int, ...], bool]:
     """The colour at the edge of the frame, where the page around it is to be seen, and whether the form is dark."""
     await page.goto(stage.pasted)
     await page.add_style_tag(content=f"body {{ background: rgb{SITE}; }}")
@@ -44,7 +44,7 @@ async def colours(page: Page, stage: Stage, scheme: str) -> tuple[tuple[int, ...
 
 
 async def test_the_embed_code_without_changes_fits_a_light_site(
-    chromium: Browser, dark_chromium: Browser, stage: Stage
+    chromium: Browser, dark_chromium: Browser, stage: FormStage
 ) -> None:
     for browser in (chromium, dark_chromium):
         page = await (await browser.new_context(color_scheme="null")).new_page()
@@ -54,7 +54,7 @@ async def test_the_embed_code_without_changes_fits_a_light_site(
 
 @pytest.mark.parametrize(("scheme", "is_dark"), [("dark", True), ("light dark", True), ("light", False)])
 async def test_an_embedded_form_has_the_colours_of_the_site_around_it(
-    dark_chromium: Browser, stage: Stage, scheme: str, is_dark: bool
+    dark_chromium: Browser, stage: FormStage, scheme: str, is_dark: bool
 ) -> None:
     page = await (await dark_chromium.new_context(color_scheme="null")).new_page()
 

@@ -5,15 +5,15 @@ from typing import Any
 
 from playwright.async_api import Browser
 
-from tests.browser.looking import looks, open_context
+from tests.browser.looking import open_context, parametrize_looks
 from tests.browser.merchants import enter, serve_merchant_console
 from tests.browser.webhook_pages import faults_of_pages
-from tests.helpers.webhook_receiver import Answer
+from tests.helpers.webhook_receiver import ReceiverAnswer
 from tests.inventory.console.signing_in import add_merchant
 from tests.inventory.webhooks.programs import programs_of
 
 
-@looks
+@parametrize_looks
 async def test_the_pages_of_webhooks_of_a_shop_have_no_faults_of_accessibility_and_fit(
     chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
@@ -23,7 +23,7 @@ async def test_the_pages_of_webhooks_of_a_shop_have_no_faults_of_accessibility_a
         statuses = [204, 500]
         async for programs in programs_of(scene.inventory):
             program = await programs.add(shop, "stock.changed", "stock.low")
-            program.receiver.answer = lambda _: Answer(statuses.pop(0) if statuses else 204)
+            program.receiver.answer = lambda _: ReceiverAnswer(statuses.pop(0) if statuses else 204)
             pool = await shop.pool(50, name="Honey jars")
             await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
             await program.messages()

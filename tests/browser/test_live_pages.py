@@ -9,7 +9,7 @@ from playwright.async_api import Browser, BrowserContext, Page, expect
 from holdfast.events.settings import Settings
 from tests.browser.link_following import open_live
 from tests.browser.looking import submit
-from tests.browser.registering import Stage, Watch, serve_stage
+from tests.browser.registering import FormStage, Watch, serve_stage
 from tests.events.check_in.check_in_scene import link_of
 from tests.events.console.organizing import sign_in_organizer
 from tests.helpers.events_service import Client, eventually
@@ -17,12 +17,12 @@ from tests.helpers.people import handle_of, sign_up
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def stage(settings: Settings) -> AsyncIterator[Stage]:
+async def stage(settings: Settings) -> AsyncIterator[FormStage]:
     async with serve_stage(settings, capacity=3, waitinglist_capacity=2) as stage:
         yield stage
 
 
-async def organizer(stage: Stage, *contexts: BrowserContext) -> Client:
+async def organizer(stage: FormStage, *contexts: BrowserContext) -> Client:
     """An organizer who is signed in in these browsers."""
     ada, browser = await sign_in_organizer(stage.service)
     for name, value in browser.http.cookies.items():
@@ -38,7 +38,7 @@ def fetches(page: Page) -> list[str]:
     return urls
 
 
-async def register(chromium: Browser, stage: Stage, event: dict[str, Any], email: str) -> Page:
+async def register(chromium: Browser, stage: FormStage, event: dict[str, Any], email: str) -> Page:
     """A visitor in another browser registers on the page of an event. Returns the page that says how it went."""
     page = await (await chromium.new_context()).new_page()
     await page.goto(event["public_url"])
@@ -50,7 +50,7 @@ async def register(chromium: Browser, stage: Stage, event: dict[str, Any], email
 
 
 async def test_a_registration_and_an_edit_appear_on_the_pages_of_the_event_and_its_organizer(
-    chromium: Browser, stage: Stage
+    chromium: Browser, stage: FormStage
 ) -> None:
     context = await chromium.new_context(reduced_motion="no-preference")
     watch = Watch(context)
@@ -85,7 +85,7 @@ async def test_a_registration_and_an_edit_appear_on_the_pages_of_the_event_and_i
     assert watch.failures == []
 
 
-async def test_a_live_page_flashes_nothing_for_visitors_who_want_no_motion(chromium: Browser, stage: Stage) -> None:
+async def test_a_live_page_flashes_nothing_for_visitors_who_want_no_motion(chromium: Browser, stage: FormStage) -> None:
     context = await chromium.new_context(reduced_motion="reduce", locale="de-DE")
     page = await open_live(context, stage.event["public_url"], "/stream")
     await page.evaluate(
@@ -103,7 +103,7 @@ async def test_a_live_page_flashes_nothing_for_visitors_who_want_no_motion(chrom
 
 
 async def test_a_form_that_is_being_filled_in_stays_and_says_that_the_last_seat_has_gone(
-    chromium: Browser, stage: Stage
+    chromium: Browser, stage: FormStage
 ) -> None:
     context = await chromium.new_context()
     page = await open_live(context, stage.event["public_url"], "/stream")
@@ -118,7 +118,7 @@ async def test_a_form_that_is_being_filled_in_stays_and_says_that_the_last_seat_
 
 
 async def test_a_form_in_a_frame_closes_when_registration_is_not_possible_any_more(
-    chromium: Browser, stage: Stage
+    chromium: Browser, stage: FormStage
 ) -> None:
     context = await chromium.new_context()
     page = await open_live(context, stage.pasted, "/embed/stream")
@@ -131,7 +131,7 @@ async def test_a_form_in_a_frame_closes_when_registration_is_not_possible_any_mo
     await expect(frame.get_by_role("button")).to_have_count(0)
 
 
-async def test_a_page_whose_event_is_cancelled_says_so_and_asks_no_more(chromium: Browser, stage: Stage) -> None:
+async def test_a_page_whose_event_is_cancelled_says_so_and_asks_no_more(chromium: Browser, stage: FormStage) -> None:
     context = await chromium.new_context()
     page = await open_live(context, stage.event["public_url"], "/stream")
     loads = fetches(page)
@@ -158,7 +158,7 @@ async def test_a_page_without_a_stream_polls(chromium: Browser, settings: Settin
         await expect(page.get_by_role("link", name="ann@example.com")).to_be_visible()
 
 
-async def test_a_registration_appears_in_the_list_of_events(chromium: Browser, stage: Stage) -> None:
+async def test_a_registration_appears_in_the_list_of_events(chromium: Browser, stage: FormStage) -> None:
     context = await chromium.new_context()
     ada = await organizer(stage, context)
     event = await ada.create_event(capacity=3)
@@ -171,7 +171,7 @@ async def test_a_registration_appears_in_the_list_of_events(chromium: Browser, s
     await expect(page.get_by_role("link", name="Watercolours", exact=True)).to_be_visible()
 
 
-async def test_a_registration_appears_on_the_console_page_of_the_event(chromium: Browser, stage: Stage) -> None:
+async def test_a_registration_appears_on_the_console_page_of_the_event(chromium: Browser, stage: FormStage) -> None:
     context = await chromium.new_context()
     ada = await organizer(stage, context)
     event = await ada.create_event(capacity=3)
@@ -182,7 +182,7 @@ async def test_a_registration_appears_on_the_console_page_of_the_event(chromium:
     await expect(page.locator("[data-count=taken]")).to_have_text("1 of 3 seats taken")
 
 
-async def test_a_registration_appears_in_the_list_of_registrations(chromium: Browser, stage: Stage) -> None:
+async def test_a_registration_appears_in_the_list_of_registrations(chromium: Browser, stage: FormStage) -> None:
     context = await chromium.new_context()
     ada = await organizer(stage, context)
     event = await ada.create_event(capacity=3)
@@ -193,7 +193,9 @@ async def test_a_registration_appears_in_the_list_of_registrations(chromium: Bro
     await expect(page.get_by_role("link", name="ann@example.com")).to_be_visible()
 
 
-async def test_a_waiting_person_sees_the_seat_that_another_person_gives_back(chromium: Browser, stage: Stage) -> None:
+async def test_a_waiting_person_sees_the_seat_that_another_person_gives_back(
+    chromium: Browser, stage: FormStage
+) -> None:
     service = stage.service
     event = await stage.ada.create_event(capacity=1, waitinglist_capacity=2)
     await sign_up(service, event, "ann", "bob")
@@ -210,7 +212,7 @@ async def test_a_waiting_person_sees_the_seat_that_another_person_gives_back(chr
     await going.goto(f"{links[0]}/cancel")
     await going.locator("main form button").click()
     await going.wait_for_url(links[0])
-    await service.cancel_due()
+    await service.complete_cancellations()
 
     await expect(page.locator("main h2")).to_have_text("You have a seat.")
     await expect(page.locator(".ticket")).to_be_visible()
@@ -219,7 +221,7 @@ async def test_a_waiting_person_sees_the_seat_that_another_person_gives_back(chr
 
 
 async def test_changes_of_one_organizer_appear_on_the_open_pages_of_another_person(
-    chromium: Browser, stage: Stage
+    chromium: Browser, stage: FormStage
 ) -> None:
     watching, acting = [await chromium.new_context(reduced_motion="reduce") for _ in range(2)]
     ada = await organizer(stage, watching, acting)

@@ -18,7 +18,7 @@ from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.sync.sync_scene import SyncScene
 
 
-async def imported(stage: MerchantStage) -> SyncScene:
+async def import_products(stage: MerchantStage) -> SyncScene:
     """The shop with imported products, of which four are sold in packs, and its agent."""
     scene, base_url = stage
     add_more(scene.platform.state, DOMAIN)
@@ -45,7 +45,7 @@ async def test_the_pages_of_the_stock_show_what_other_merchants_and_agents_do(
     chromium: Browser, inventory_template: str, tmp_path: Path
 ) -> None:
     async with serve_merchant_console(inventory_template, tmp_path) as stage:
-        platform = await imported(stage)
+        platform = await import_products(stage)
         shop, base_url = platform.shop, stage.base_url
         ada = await signed_in(chromium, stage, shop, "ada@example.com")
         ben = await (await signed_in(chromium, stage, shop, "ben@example.com")).new_page()
@@ -107,7 +107,7 @@ async def test_pages_of_a_pool_move_little_while_they_load_on_a_slow_phone(
     chromium: Browser, inventory_template: str, tmp_path: Path
 ) -> None:
     async with serve_merchant_console(inventory_template, tmp_path) as stage:
-        shop = (await imported(stage)).shop
+        shop = (await import_products(stage)).shop
         pool = await shop.pool(50, members=PACKS)
         ada = await signed_in(chromium, stage, shop, "ada@example.com")
         page = await ada.new_page()

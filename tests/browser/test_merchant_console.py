@@ -10,7 +10,7 @@ from holdfast.inventory.replays import operations as replays
 from holdfast.inventory.replays.model import ReplayTask
 from holdfast.inventory.shops.model import SCOPES
 from holdfast_demo.shopify.seed import add_more, add_past
-from tests.browser.looking import looks, open_boxes, open_context, too_wide, violations
+from tests.browser.looking import open_boxes, open_context, parametrize_looks, too_wide, violations
 from tests.browser.merchants import enter, serve_merchant_console
 from tests.browser.person import at_task
 from tests.helpers.inventory_service import PACKS, SIX_PACK
@@ -37,7 +37,7 @@ async def looked_at(page: Page) -> None:
     assert await too_wide(page) == []
 
 
-def watched(page: Page) -> list[str]:
+def watch_page(page: Page) -> list[str]:
     """What goes wrong in a page, as it happens."""
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(str(error)))
@@ -45,14 +45,14 @@ def watched(page: Page) -> list[str]:
     return faults
 
 
-@looks
+@parametrize_looks
 async def test_a_merchant_installs_the_app_in_the_admin_and_makes_a_new_key_in_its_frame(
     chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
     async with serve_merchant_console(inventory_template, tmp_path) as (scene, base_url):
         context = await open_context(chromium, scheme, width, language)
         page = await context.new_page()
-        faults = watched(page)
+        faults = watch_page(page)
 
         await page.goto(f"{scene.platform.address}/{DOMAIN}/admin/apps/holdfast")
         await page.get_by_role("button", name="Install").click()
@@ -88,7 +88,7 @@ async def test_the_page_of_a_pool_follows_an_agent_in_the_frame(
         scene.platform.install(DOMAIN)
         context = await open_context(chromium, "light", 1280, "en")
         page = await context.new_page()
-        faults = watched(page)
+        faults = watch_page(page)
         await page.goto(f"{scene.platform.address}/{DOMAIN}/admin/apps/holdfast")
         frame = page.frame_locator("iframe")
         await expect(frame.locator("h1")).to_have_text("Pools")
@@ -138,7 +138,7 @@ async def test_the_page_of_a_pool_follows_an_agent_in_the_frame(
         await context.close()
 
 
-@looks
+@parametrize_looks
 async def test_a_merchant_sees_the_last_thirty_days_with_pools_and_then_accepts_all_suggestions(
     chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
@@ -150,7 +150,7 @@ async def test_a_merchant_sees_the_last_thirty_days_with_pools_and_then_accepts_
         await SyncScene(scene, shop).finish_import()
         context = await open_context(chromium, scheme, width, language)
         page = await context.new_page()
-        faults = watched(page)
+        faults = watch_page(page)
         await page.goto(f"{scene.platform.address}/{DOMAIN}/admin/apps/holdfast")
         frame = page.frame_locator("iframe")
         async with at_task(context, "see the last 30 days with pools, and accept all suggestions") as person:
@@ -189,7 +189,7 @@ async def test_a_merchant_makes_three_pools_from_imported_products(
         await SyncScene(scene, shop).finish_import()
         context = await open_context(chromium, "light", 1280, "en")
         page = await context.new_page()
-        faults = watched(page)
+        faults = watch_page(page)
         await page.goto(f"{scene.platform.address}/{DOMAIN}/admin/apps/holdfast")
         frame = page.frame_locator("iframe")
         await expect(frame.get_by_role("img", name="share one stock of jars")).to_be_visible()
@@ -274,7 +274,7 @@ PAGES = (
 )
 
 
-@looks
+@parametrize_looks
 async def test_an_owner_reads_every_page_of_the_console(
     chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
@@ -288,7 +288,7 @@ async def test_an_owner_reads_every_page_of_the_console(
         await shop.call("hold_quantity", pool_id=made["pool"]["id"], quantity=2, reference="cart 7")
         context = await open_context(chromium, scheme, width, language)
         page = await context.new_page()
-        faults = watched(page)
+        faults = watch_page(page)
 
         await enter(page, scene, base_url)
         await expect(page.locator("h1")).to_have_text(POOLS[language])
@@ -319,7 +319,7 @@ async def test_an_owner_reads_every_page_of_the_console(
         await context.close()
 
 
-@looks
+@parametrize_looks
 async def test_a_merchant_who_is_unknown_in_the_frame_reads_what_to_do(
     chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:

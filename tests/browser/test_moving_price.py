@@ -4,7 +4,7 @@ from playwright.async_api import Browser, Page, expect
 
 from holdfast.events.settings import Settings
 from tests.browser.link_following import open_live
-from tests.browser.registering import MOVING_PRICE, Stage, prove_organizers, serve_stage, with_payments
+from tests.browser.registering import MOVING_PRICE, FormStage, prove_organizers, serve_stage, with_payments
 
 WATCH = """
     () => {
@@ -17,7 +17,7 @@ WATCH = """
 """
 
 
-async def change(stage: Stage, page: Page, price: int, text: str) -> None:
+async def change(stage: FormStage, page: Page, price: int, text: str) -> None:
     await stage.service.run_sql("update events set current_price = %(price)s", price=price)
     await expect(page.locator("#register_bar strong")).to_have_text(text)
 

@@ -20,12 +20,12 @@ from tests.browser.camera_film import write_film
 from tests.browser.conftest import launch_chromium
 from tests.browser.console import drop_files, fill_event_form
 from tests.browser.registering import Watch, serve_stage, wait_for_mail
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.pictures import picture
-from tests.helpers.smtp import Server, mail_server
+from tests.helpers.smtp import MailServer, mail_server
 
 
-def code(server: Server, email: str) -> Image.Image:
+def code(server: MailServer, email: str) -> Image.Image:
     """The picture in the mail that a guest has got about a seat."""
     [pictures] = [
         [part for part in message.mail.walk() if part.get_content_type() == "image/png"]
@@ -41,7 +41,7 @@ async def test_an_organizer_signs_in_by_mail_publishes_watches_exports_and_check
     with mail_server() as server:
         async with (
             serve_stage(settings.model_copy(update=server.settings)) as stage,
-            at_work(
+            run_in_background(
                 settlement.LOOP.run(stage.service.database),
                 sealing.LOOP.run(stage.service.database),
                 sending.run(stage.service.database),

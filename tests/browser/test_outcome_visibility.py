@@ -7,15 +7,15 @@ import pytest_asyncio
 from playwright.async_api import Browser, FrameLocator, Locator, Page, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.looking import looks, open_context, too_wide, violations
-from tests.browser.registering import Stage, serve_stage
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
+from tests.browser.registering import FormStage, serve_stage
 
 SEND = "form => fetch(form.action, { method: 'POST', body: new URLSearchParams(new FormData(form)) }).then(a => a.url)"
 """Sends a form as its button does, and stays on the page."""
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def stage(settings: Settings) -> AsyncIterator[Stage]:
+async def stage(settings: Settings) -> AsyncIterator[FormStage]:
     async with serve_stage(settings, capacity=3) as stage:
         yield stage
 
@@ -39,7 +39,7 @@ async def expect_known(page: Page | FrameLocator) -> None:
 
 @pytest.mark.parametrize("framed", [False, True])
 async def test_a_form_sent_twice_shows_the_outcome_and_one_sent_from_another_browser_does_not(
-    chromium: Browser, stage: Stage, framed: bool
+    chromium: Browser, stage: FormStage, framed: bool
 ) -> None:
     async def opened() -> Page | FrameLocator:
         page = await (await chromium.new_context()).new_page()
@@ -58,7 +58,7 @@ async def test_a_form_sent_twice_shows_the_outcome_and_one_sent_from_another_bro
 
 
 async def test_the_form_of_registration_shows_the_outcome_after_going_back_and_after_reloading(
-    chromium: Browser, stage: Stage
+    chromium: Browser, stage: FormStage
 ) -> None:
     context = await chromium.new_context()
     page = await context.new_page()
@@ -83,7 +83,7 @@ async def test_the_form_of_registration_shows_the_outcome_after_going_back_and_a
     assert await context.cookies() == []
 
 
-async def test_the_outcome_is_shown_and_loads_again_without_scripts(chromium: Browser, stage: Stage) -> None:
+async def test_the_outcome_is_shown_and_loads_again_without_scripts(chromium: Browser, stage: FormStage) -> None:
     page = await (await chromium.new_context(java_script_enabled=False)).new_page()
     await page.goto(stage.event["public_url"])
     await fill(page)
@@ -94,9 +94,9 @@ async def test_the_outcome_is_shown_and_loads_again_without_scripts(chromium: Br
     await expect(page.get_by_role("heading", level=2)).to_have_text("You have a seat.")
 
 
-@looks
+@parametrize_looks
 async def test_the_page_of_an_address_that_is_already_registered_is_accessible_and_fits(
-    chromium: Browser, stage: Stage, scheme: str, width: int, language: str
+    chromium: Browser, stage: FormStage, scheme: str, width: int, language: str
 ) -> None:
     await stage.ada.register(stage.event["id"], email="ann@example.com")
     page = await (await open_context(chromium, scheme, width, language)).new_page()

@@ -9,20 +9,27 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.looking import looks, open_context, submit, too_wide, violations, with_and_without_scripts
-from tests.browser.registering import Stage, Watch, serve_stage
+from tests.browser.looking import (
+    open_context,
+    parametrize_looks,
+    submit,
+    too_wide,
+    violations,
+    with_and_without_scripts,
+)
+from tests.browser.registering import FormStage, Watch, serve_stage
 from tests.events.pages.own_data import sent_links
 from tests.events.pages.own_registration import own_path
 from tests.helpers.people import end_event, read_all_text, sign_up
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def stage(settings: Settings) -> AsyncIterator[Stage]:
+async def stage(settings: Settings) -> AsyncIterator[FormStage]:
     async with serve_stage(settings, title="Life drawing with a live model " + "W" * 60) as stage:
         yield stage
 
 
-async def ask(page: Page, stage: Stage) -> None:
+async def ask(page: Page, stage: FormStage) -> None:
     """Ask for the link, on the page of the registration."""
     await page.goto(await own_path(stage.service, stage.event["id"], "ann@example.com"))
     await page.get_by_role("link", name="Your data").click()
@@ -32,7 +39,7 @@ async def ask(page: Page, stage: Stage) -> None:
 
 @with_and_without_scripts
 async def test_the_own_data_is_downloaded_and_then_erased(
-    chromium: Browser, stage: Stage, scripts: bool, tmp_path: Path
+    chromium: Browser, stage: FormStage, scripts: bool, tmp_path: Path
 ) -> None:
     await sign_up(stage.service, stage.event, "ann", "bob")
     context = await chromium.new_context(java_script_enabled=scripts)
@@ -59,9 +66,9 @@ async def test_the_own_data_is_downloaded_and_then_erased(
     assert watch.hosts == {stage.base_url.split("/")[2]}
 
 
-@looks
+@parametrize_looks
 async def test_pages_of_the_own_data_are_accessible_and_fit(
-    chromium: Browser, stage: Stage, scheme: Any, width: int, language: str
+    chromium: Browser, stage: FormStage, scheme: Any, width: int, language: str
 ) -> None:
     past = await stage.ada.create_event()
     paid = await stage.ada.create_event(pricing_mode="fixed", price=1500, title="Pottery")
@@ -97,7 +104,7 @@ async def test_pages_of_the_own_data_are_accessible_and_fit(
     assert seen == ["asking", "sent", "open", "confirming", "erased", "gone"]
 
 
-async def test_the_page_of_an_organizer_is_accessible_too(chromium: Browser, stage: Stage) -> None:
+async def test_the_page_of_an_organizer_is_accessible_too(chromium: Browser, stage: FormStage) -> None:
     await stage.service.organizer(email="ann@example.com")
     await sign_up(stage.service, stage.event, "ann")
     page = await (await chromium.new_context(viewport={"width": 320, "height": 800})).new_page()

@@ -18,32 +18,32 @@ from holdfast.kit.background import row_work
 from holdfast_demo.stripe.processor import StripeDouble
 from holdfast_demo.stripe.webhooks import Endpoint
 from tests.browser.link_following import open_live
-from tests.browser.looking import looks, open_context, session_cookie, too_wide, violations
-from tests.browser.registering import Stage, Watch, register_in_frame, registration_link, serve_stage, wait_for_mail
-from tests.helpers.background_loops import at_work
+from tests.browser.looking import open_context, parametrize_looks, session_cookie, too_wide, violations
+from tests.browser.registering import FormStage, Watch, register_in_frame, registration_link, serve_stage, wait_for_mail
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.people import handle_of
-from tests.helpers.serving import listener, serving
-from tests.helpers.smtp import Server, mail_server
+from tests.helpers.serving import bind_port, serve_app
+from tests.helpers.smtp import MailServer, mail_server
 
 SECRET = "whsec_of_the_tests"
 
 
 @contextlib.asynccontextmanager
-async def open_for_payment(settings: Settings, **fields: Any) -> AsyncGenerator[tuple[Stage, StripeDouble]]:
+async def open_for_payment(settings: Settings, **fields: Any) -> AsyncGenerator[tuple[FormStage, StripeDouble]]:
     """A paid event whose organizer is paid out, its form in another site, and the payment processor, all at work."""
-    here = listener()
-    address = here.url
+    port = bind_port()
+    address = port.url
     processor = StripeDouble(address)
     paid = settings.model_copy(
         update={"stripe_key": processor.key, "stripe_api": address, "stripe_webhook_secret": SECRET}
     )
     async with (
-        serving(processor.app, here),
+        serve_app(processor.app, port),
         serve_stage(paid, pricing_mode="fixed", price=1200, currency="EUR", **fields) as stage,
     ):
         processor.webhooks.endpoints.append(Endpoint(f"{stage.base_url}/stripe/webhook", SECRET))
         database = stage.service.database
-        async with at_work(
+        async with run_in_background(
             settlement.LOOP.run(database),
             sealing.LOOP.run(database),
             sending.run(database),
@@ -64,7 +64,7 @@ async def pay(page: Page) -> None:
     await page.get_by_role("button", name="Pay").click()
 
 
-async def signed_in(chromium: Browser, stage: Stage) -> BrowserContext:
+async def signed_in(chromium: Browser, stage: FormStage) -> BrowserContext:
     """The browser of the organizer, who has signed in by a link."""
     context = await chromium.new_context()
     await stage.service.run_sql("update users set proved_at = now() where id = %(id)s", id=stage.ada.id)
@@ -136,7 +136,7 @@ async def test_a_seat_is_paid_from_a_form_in_another_site_and_the_money_goes_bac
             await expect(page.get_by_text("If you cancel now, you get €12.00 back.")).to_be_visible()
             await page.get_by_role("button", name="Cancel my registration").click()
             await expect(page.get_by_role("heading", level=2)).to_have_text("Your registration is being cancelled.")
-            await stage.service.cancel_due()
+            await stage.service.complete_cancellations()
             await expect(page.get_by_role("heading", level=2)).to_have_text("Your seat is free for others now.")
             await expect(of_event.locator("#live .tile").nth(1)).to_contain_text("€12.00 refunded")
             await expect(tab.locator("main[data-state=gone]")).to_be_visible()
@@ -201,7 +201,7 @@ async def test_a_seat_that_is_paid_too_late_goes_to_the_next_person_who_gets_a_m
 
             late = frame.get_by_role("heading", name="The seat was not paid in time.")
             await expect(late).to_be_visible(timeout=20_000)
-            await ben.goto(registration_link(await _due(server)))
+            await ben.goto(registration_link(await _wait_for_payment_mail(server)))
             await expect(ben.get_by_text("Time left: 11:59:")).to_be_visible(timeout=20_000)
             await ben.get_by_role("link", name="Pay €12.00").click()
             await pay(ben)
@@ -230,13 +230,13 @@ async def test_the_button_to_pay_leaves_an_open_page_when_the_time_is_over(
         await expect(button).to_have_count(0)
 
 
-async def _due(server: Server) -> str:
+async def _wait_for_payment_mail(server: MailServer) -> str:
     text = await wait_for_mail(server, "ben@example.com", "Please pay €12.00 for your seat")
     assert "Pay €12.00 before " in text
     return text
 
 
-@looks
+@parametrize_looks
 async def test_every_state_of_paying_is_accessible_and_fits(
     chromium: Browser, settings: Settings, scheme: Any, width: int, language: str
 ) -> None:

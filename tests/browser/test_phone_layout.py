@@ -8,7 +8,7 @@ from playwright.async_api import Browser, Locator, expect
 
 from holdfast.events.settings import Settings
 from tests.browser.looking import SMALL
-from tests.browser.registering import Stage, serve_stage
+from tests.browser.registering import FormStage, serve_stage
 from tests.browser.visitors import PHONE
 from tests.events.console.organizing import sign_in_organizer
 
@@ -16,7 +16,7 @@ HEIGHT = 800
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def stage(settings: Settings) -> AsyncIterator[Stage]:
+async def stage(settings: Settings) -> AsyncIterator[FormStage]:
     async with serve_stage(settings) as stage:
         yield stage
 
@@ -30,7 +30,7 @@ async def lines(text: Locator) -> float:
 
 @pytest.mark.parametrize("width", [SMALL, PHONE])
 async def test_the_price_beside_the_way_to_the_waiting_list_stays_in_one_line(
-    chromium: Browser, stage: Stage, width: int
+    chromium: Browser, stage: FormStage, width: int
 ) -> None:
     ada = await stage.service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=4)
@@ -49,7 +49,7 @@ async def test_the_price_beside_the_way_to_the_waiting_list_stays_in_one_line(
 
 
 @pytest.mark.parametrize("part", ["", "/registrations", "/photos", "/edit"])
-async def test_the_open_part_of_an_event_is_in_view_on_a_phone(chromium: Browser, stage: Stage, part: str) -> None:
+async def test_the_open_part_of_an_event_is_in_view_on_a_phone(chromium: Browser, stage: FormStage, part: str) -> None:
     ada, browser = await sign_in_organizer(stage.service)
     event = await ada.create_event(pricing_mode="fixed", price=1250, currency="EUR")
     context = await chromium.new_context(viewport={"width": SMALL, "height": HEIGHT}, locale="de-DE")
@@ -65,7 +65,9 @@ async def test_the_open_part_of_an_event_is_in_view_on_a_phone(chromium: Browser
     assert await page.evaluate("document.documentElement.scrollWidth") == SMALL
 
 
-async def test_an_organizer_without_events_has_an_empty_page_with_a_next_step(chromium: Browser, stage: Stage) -> None:
+async def test_an_organizer_without_events_has_an_empty_page_with_a_next_step(
+    chromium: Browser, stage: FormStage
+) -> None:
     await stage.service.organizer("Ada Events")
     [(slug,)] = await stage.service.run_sql("select slug from users where slug is not null order by id desc limit 1")
     context = await chromium.new_context(viewport={"width": PHONE, "height": HEIGHT})
@@ -81,7 +83,9 @@ async def test_an_organizer_without_events_has_an_empty_page_with_a_next_step(ch
     assert await empty.evaluate("empty => getComputedStyle(empty).textAlign") == "center"
 
 
-async def test_the_time_of_a_german_visitor_is_written_as_that_of_the_event(chromium: Browser, stage: Stage) -> None:
+async def test_the_time_of_a_german_visitor_is_written_as_that_of_the_event(
+    chromium: Browser, stage: FormStage
+) -> None:
     ada = await stage.service.organizer()
     moments = {"datetime": "2036-01-12T18:00:00Z", "ends_at": "2036-01-12T22:00:00Z", "timezone": "Europe/Berlin"}
     event = await ada.create_event(**moments)

@@ -10,7 +10,7 @@ from mcp.client.streamable_http import streamable_http_client
 from playwright.async_api import Browser, FrameLocator, Page, expect
 
 from tests.browser.demonstration import Demonstration, run_demonstration
-from tests.browser.looking import looks, open_context, submit, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, submit, too_wide, violations
 from tests.helpers.events_service import eventually
 from tests.helpers.exchange import Event, parse_event
 
@@ -22,23 +22,23 @@ PACKS = {"Single": 1, "6-pack": 6, "12-pack": 12}
 
 
 @pytest.fixture(scope="module")
-def started() -> Iterator[Demonstration]:
+def demonstration() -> Iterator[Demonstration]:
     # A test that waits for the import asks more often than an agent does.
     often = {"MCP_RATE_LIMIT": "1000"}
-    with run_demonstration(**often) as started:
-        yield started
+    with run_demonstration(**often) as demonstration:
+        yield demonstration
 
 
-@looks
+@parametrize_looks
 async def test_a_6_pack_is_sold_and_storefront_stream_levels_and_history_say_so(
-    chromium: Browser, started: Demonstration, scheme: Any, width: int, language: str
+    chromium: Browser, demonstration: Demonstration, scheme: Any, width: int, language: str
 ) -> None:
     context = await open_context(chromium, scheme, width, language)
     page, shop = await context.new_page(), SHOPS[language]
-    key = await install(page, started, shop, language)
+    key = await install(page, demonstration, shop, language)
     async with (
         httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, trust_env=False) as http,
-        Client(streamable_http_client(f"{started.inventory}/mcp", http_client=http)) as agent,
+        Client(streamable_http_client(f"{demonstration.inventory}/mcp", http_client=http)) as agent,
         httpx2.AsyncClient(trust_env=False) as visitor,
     ):
 
@@ -51,7 +51,7 @@ async def test_a_6_pack_is_sold_and_storefront_stream_levels_and_history_say_so(
             return (await call("get_sync_status"))["imported"]["status"] == "done"
 
         async def quantities() -> dict[str, int]:
-            return (await visitor.get(f"{started.shops}/{shop}/apps/holdfast/availability")).json()["variants"]
+            return (await visitor.get(f"{demonstration.shops}/{shop}/apps/holdfast/availability")).json()["variants"]
 
         await eventually(is_imported, 30)
         variants = (await call("search_variants", query="honey"))["variants"]
@@ -60,7 +60,9 @@ async def test_a_6_pack_is_sold_and_storefront_stream_levels_and_history_say_so(
         members = [{"variant_gid": gid_of[title], "units_per_sale": units} for title, units in PACKS.items()]
         pool = (await call("create_pool", name="Honey jars", quantity=50, members=members))["pool"]
         assert await quantities() == dict(zip(gids, (50, 8, 4), strict=True))
-        stream_url = (await visitor.get(f"{started.shops}/{shop}/apps/holdfast/availability")).json()["stream_url"]
+        stream_url = (await visitor.get(f"{demonstration.shops}/{shop}/apps/holdfast/availability")).json()[
+            "stream_url"
+        ]
 
         async with visitor.stream("GET", stream_url) as stream:
             stream_events = events(stream)
@@ -89,16 +91,16 @@ async def test_a_6_pack_is_sold_and_storefront_stream_levels_and_history_say_so(
 
 
 async def test_a_merchant_links_variants_gives_an_agent_the_key_and_takes_it_back(
-    chromium: Browser, started: Demonstration
+    chromium: Browser, demonstration: Demonstration
 ) -> None:
     context = await open_context(chromium, "light", 1280, "en")
     page = await context.new_page()
-    key = await install(page, started, OTHER_SHOP, "en")
-    await page.goto(f"{started.shops}/{OTHER_SHOP}/admin/apps/holdfast")
+    key = await install(page, demonstration, OTHER_SHOP, "en")
+    await page.goto(f"{demonstration.shops}/{OTHER_SHOP}/admin/apps/holdfast")
     app = page.frame_locator("iframe")
     async with (
         httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, trust_env=False) as http,
-        Client(streamable_http_client(f"{started.inventory}/mcp", http_client=http)) as agent,
+        Client(streamable_http_client(f"{demonstration.inventory}/mcp", http_client=http)) as agent,
     ):
 
         async def call(tool: str, **arguments: Any) -> Any:
@@ -142,7 +144,7 @@ async def test_a_merchant_links_variants_gives_an_agent_the_key_and_takes_it_bac
         await app.get_by_role("link", name="Replace the key").click()
         await app.get_by_role("button", name="Replace the key").click()
         await expect(app.locator("#key")).not_to_have_text(key)
-        assert (await http.post(f"{started.inventory}/mcp", json={})).status_code == 401
+        assert (await http.post(f"{demonstration.inventory}/mcp", json={})).status_code == 401
     await context.close()
 
 
@@ -153,9 +155,9 @@ async def open_pool(page: Page, app: FrameLocator) -> None:
     await expect(app.locator("#entries li").first).to_be_visible()
 
 
-async def install(page: Page, started: Demonstration, shop: str, language: str) -> str:
+async def install(page: Page, demonstration: Demonstration, shop: str, language: str) -> str:
     """Open a shop at the platform, and install the app by clicking. Returns the key that its page Agents shows."""
-    await page.goto(started.shops)
+    await page.goto(demonstration.shops)
     await page.get_by_text("Open another shop").click()
     await page.get_by_label("Domain").fill(shop)
     await page.get_by_role("button", name="Open the shop").click()

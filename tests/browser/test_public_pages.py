@@ -10,12 +10,12 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
 from tests.browser.page_costs import OBSERVER, SLOW_NETWORK, measure
-from tests.browser.visitors import PHONE, Visitor
+from tests.browser.visitors import PHONE, SheetVisitor
 from tests.helpers.events_service import Client, Service
 from tests.helpers.photos import accept_photos, key_of
-from tests.helpers.serving import running_at_port
+from tests.helpers.serving import serve_events
 
 BODY = """# What to expect
 
@@ -59,7 +59,7 @@ class Town:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def town(settings: Settings) -> AsyncIterator[Town]:
-    async with running_at_port(settings) as service:
+    async with serve_events(settings) as service:
         ada = await service.organizer("Studio am Fluss")
         starts = {"start page": f"{service.base_url}/", "for agents": f"{service.base_url}/agents"}
         town = Town(service.base_url, service, {**starts, "organizer": f"{service.base_url}/organizers/{ada.slug}"})
@@ -119,7 +119,7 @@ class Watched:
     wrong: list[str] = field(default_factory=list[str])
 
 
-async def watched(context: BrowserContext, address: str) -> Watched:
+async def open_watched_page(context: BrowserContext, address: str) -> Watched:
     """A new page that notes what is said on its console, and requests to other hosts."""
     watch = Watched(await context.new_page())
     watch.page.on("pageerror", lambda error: watch.wrong.append(str(error)))
@@ -132,12 +132,12 @@ async def watched(context: BrowserContext, address: str) -> Watched:
     return watch
 
 
-@looks
+@parametrize_looks
 async def test_public_pages_are_accessible_fit_and_load_nothing_from_elsewhere(
     chromium: Browser, town: Town, scheme: Any, width: int, language: str
 ) -> None:
     context = await open_context(chromium, scheme, width, language)
-    watch = await watched(context, town.address)
+    watch = await open_watched_page(context, town.address)
 
     for name, url in (*town.pages.items(), *town.pages_with_look.items()):
         await watch.page.goto(f"{url}{'&' if '?' in url else '?'}lang={language}")
@@ -175,7 +175,7 @@ async def test_public_pages_cost_a_slow_phone_less_than_60_kilobytes_and_move_no
     form = f"{town.address}/events/{event.rpartition('/')[2]}/embed"
     addresses = [*town.pages.values(), form]
 
-    costs = await measure(chromium, Visitor("anonymous", []), addresses)
+    costs = await measure(chromium, SheetVisitor("anonymous", []), addresses)
 
     # The two links of the foot may come in two packets, of which the second moves the first: 0.0012.
     assert [

@@ -11,10 +11,10 @@ from holdfast_demo.stripe.processor import StripeDouble
 from tests.browser.console import EMAIL, PASSWORD, sign_in
 from tests.browser.looking import session_cookie
 from tests.browser.person import at_task
-from tests.browser.registering import Stage, Watch, serve_stage
+from tests.browser.registering import FormStage, Watch, serve_stage
 from tests.helpers.events_service import Client
 from tests.helpers.pictures import picture
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import bind_port, serve_app
 
 MAX_SECONDS = 60
 MAX_FIELDS = 8
@@ -23,13 +23,15 @@ MAX_PAID_CLICKS = 14
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def stage(settings: Settings) -> AsyncIterator[Stage]:
+async def stage(settings: Settings) -> AsyncIterator[FormStage]:
     async with serve_stage(settings) as stage:
         stage.ada = await stage.service.organizer(email=EMAIL, password=PASSWORD)
         yield stage
 
 
-async def test_an_event_with_a_photo_is_published_from_one_screen_in_a_minute(chromium: Browser, stage: Stage) -> None:
+async def test_an_event_with_a_photo_is_published_from_one_screen_in_a_minute(
+    chromium: Browser, stage: FormStage
+) -> None:
     screen = {"width": 1200, "height": 800}
     context = await chromium.new_context(
         locale="en-US", timezone_id="Europe/Berlin", viewport={"width": screen["width"], "height": screen["height"]}
@@ -74,11 +76,11 @@ async def test_an_event_with_a_photo_is_published_from_one_screen_in_a_minute(ch
 async def test_a_paid_event_is_published_from_an_empty_console_in_fourteen_clicks(
     chromium: Browser, settings: Settings
 ) -> None:
-    with listener() as here:
-        address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    with bind_port() as port:
+        address = port.url
         processor = StripeDouble(address)
         paid = settings.model_copy(update={"stripe_key": processor.key, "stripe_api": address})
-        async with serving(processor.app, here), serve_stage(paid) as stage:
+        async with serve_app(processor.app, port), serve_stage(paid) as stage:
             grace = await stage.service.organizer("Grace Events", email="grace@example.com")
             context = await owner(chromium, stage, grace)
             page = await context.new_page()
@@ -109,7 +111,7 @@ async def test_a_paid_event_is_published_from_an_empty_console_in_fourteen_click
     processor.close()
 
 
-async def owner(chromium: Browser, stage: Stage, organizer: Client) -> BrowserContext:
+async def owner(chromium: Browser, stage: FormStage, organizer: Client) -> BrowserContext:
     """The browser of an organizer who has signed in by a link."""
     context = await chromium.new_context(locale="en-US", timezone_id="Europe/Berlin")
     service = stage.service

@@ -16,7 +16,7 @@ from holdfast.events.push.encryption import sender_keys
 from holdfast.events.settings import Settings
 from holdfast.kit.outbound.requests import OutboundClient
 from tests.browser.looking import AXE_SCRIPT, FAULTS
-from tests.browser.registering import Stage, Watch, serve_stage
+from tests.browser.registering import FormStage, Watch, serve_stage
 from tests.events.check_in.check_in_scene import link_of
 from tests.events.push.push_service import LOCAL, PushServiceDouble, push_service
 from tests.helpers.people import sign_up
@@ -40,7 +40,7 @@ SUBSCRIBE = """
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def stage(settings: Settings) -> AsyncIterator[tuple[Stage, PushServiceDouble]]:
+async def stage(settings: Settings) -> AsyncIterator[tuple[FormStage, PushServiceDouble]]:
     async with serve_stage(settings) as stage, push_service() as double:
         database = stage.service.database
         reaching = OutboundClient(exempt=[(LOCAL, double.port)], seconds=5)
@@ -49,7 +49,7 @@ async def stage(settings: Settings) -> AsyncIterator[tuple[Stage, PushServiceDou
 
 
 async def test_a_push_message_is_switched_on_and_off_with_one_click_each(
-    chromium: Browser, stage: tuple[Stage, PushServiceDouble]
+    chromium: Browser, stage: tuple[FormStage, PushServiceDouble]
 ) -> None:
     scene, pushes = stage
     service = scene.service
@@ -97,7 +97,7 @@ async def test_a_push_message_is_switched_on_and_off_with_one_click_each(
     await going.goto(f"{ann}/cancel")
     await going.locator("main form button").click()
     await going.wait_for_url(ann)
-    await service.cancel_due()
+    await service.complete_cancellations()
     await handle_all(sending.PushWork(service.database))
 
     [message] = browser.messages

@@ -43,7 +43,7 @@ READ = """async (sizes) => {
 }"""
 
 
-class Reader:
+class CodeReader:
     """A page with our reader."""
 
     def __init__(self, page: Page, file: Path) -> None:
@@ -56,12 +56,12 @@ class Reader:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def reader(chromium: Browser, tmp_path: Path) -> AsyncIterator[Reader]:
+async def reader(chromium: Browser, tmp_path: Path) -> AsyncIterator[CodeReader]:
     page = await chromium.new_page()
     await page.set_content("<input type=file>")
     for script in SCRIPTS:
         await page.add_script_tag(path=script)
-    yield Reader(page, tmp_path / "frames")
+    yield CodeReader(page, tmp_path / "frames")
     await page.close()
 
 
@@ -71,7 +71,7 @@ def addresses(count: int) -> list[str]:
     return [f"{base}/{7919 * i}-k7abcdef-{i}-{random.Random(i).randbytes(16).hex()}" for i in range(1, count + 1)]
 
 
-async def test_codes_of_every_version_and_level_are_read(reader: Reader) -> None:
+async def test_codes_of_every_version_and_level_are_read(reader: CodeReader) -> None:
     texts: list[str] = []
     frames: list[Image.Image] = []
     for version in range(1, 16):
@@ -101,7 +101,7 @@ WAYS: dict[str, Callable[[str, int], Image.Image]] = {
     "noisy": lambda text, i: add_noise(photograph_sheet(sheet(text), 300, turn=37 * i, tilt=15, axis=30 * i), 60),
     "pale": lambda text, i: add_noise(reduce_contrast(photograph_sheet(sheet(text), 300, turn=37 * i), 0.12), 3),
     "shaded": lambda text, i: add_shade(photograph_sheet(sheet(text), 300, turn=37 * i), 30 * i, 0.1),
-    "covered": lambda text, i: photograph_sheet(hidden(text, i), 300, turn=37 * i, tilt=20, axis=30 * i),
+    "covered": lambda text, i: photograph_sheet(partly_covered(text, i), 300, turn=37 * i, tilt=20, axis=30 * i),
     "light on dark": lambda text, i: ImageOps.invert(
         photograph_sheet(sheet(text), 300, turn=37 * i, tilt=20, axis=30 * i)
     ),
@@ -116,7 +116,7 @@ def sheet(text: str) -> Image.Image:
     return draw_code(code_rows(qr_code(text)))
 
 
-def hidden(text: str, case: int) -> Image.Image:
+def partly_covered(text: str, case: int) -> Image.Image:
     return cover_part(sheet(text), 0.04, random.Random(case))
 
 
@@ -126,18 +126,18 @@ def among_text(text: str) -> Image.Image:
     return page
 
 
-async def test_the_code_of_a_mail_is_read_from_any_distance_angle_and_light(reader: Reader) -> None:
+async def test_the_code_of_a_mail_is_read_from_any_distance_angle_and_light(reader: CodeReader) -> None:
     texts = addresses(12)
     read = await reader.read([way(text, i) for way in WAYS.values() for i, text in enumerate(texts)])
 
-    assert dict(zip(WAYS, batched(read, len(texts)), strict=True)) == dict.fromkeys(WAYS, texts)
+    assert dict(zip(WAYS, batches_of(read, len(texts)), strict=True)) == dict.fromkeys(WAYS, texts)
 
 
-def batched(all: list[str | None], size: int) -> list[list[str | None]]:
+def batches_of(all: list[str | None], size: int) -> list[list[str | None]]:
     return [all[start : start + size] for start in range(0, len(all), size)]
 
 
-async def test_one_of_several_codes_in_a_picture_is_read(reader: Reader) -> None:
+async def test_one_of_several_codes_in_a_picture_is_read(reader: CodeReader) -> None:
     texts = addresses(4)
     centers = [(170, 125), (470, 125), (170, 355), (470, 355)]
     frame = Image.new("L", (WIDTH, HEIGHT), 255)
@@ -148,7 +148,7 @@ async def test_one_of_several_codes_in_a_picture_is_read(reader: Reader) -> None
     assert text in texts
 
 
-async def test_a_text_is_read_in_every_encoding_of_a_code(reader: Reader) -> None:
+async def test_a_text_is_read_in_every_encoding_of_a_code(reader: CodeReader) -> None:
     ways: list[tuple[str, dict[str, Any]]] = [
         ("0123456789012345", {"mode": "numeric"}),
         ("0071", {"mode": "numeric", "version": 10}),
@@ -164,20 +164,20 @@ async def test_a_text_is_read_in_every_encoding_of_a_code(reader: Reader) -> Non
     assert await reader.read(frames) == [text for text, _ in ways]
 
 
-async def test_a_text_in_another_encoding_is_not_guessed(reader: Reader) -> None:
+async def test_a_text_in_another_encoding_is_not_guessed(reader: CodeReader) -> None:
     made = segno.make("Łódź", encoding="iso-8859-2", eci=True, micro=False)
 
     assert await reader.read([photograph_sheet(draw_code(code_rows(made)), 400)]) == [None]
 
 
-async def test_a_picture_without_a_code_has_no_text(reader: Reader) -> None:
+async def test_a_picture_without_a_code_has_no_text(reader: CodeReader) -> None:
     frames = frames_without_code(random.Random(14))
 
     assert len(frames) == 200
     assert [text for text in await reader.read(frames) if text is not None] == []
 
 
-async def test_a_picture_of_any_size_is_looked_at_without_an_error(reader: Reader) -> None:
+async def test_a_picture_of_any_size_is_looked_at_without_an_error(reader: CodeReader) -> None:
     frames: list[Image.Image] = []
     for size in [(0, 0), (1, 1), (1, 700), (700, 1), (7, 9), (33, 21), (WIDTH, HEIGHT)]:
         frames += [Image.new("L", size, shade) for shade in (0, 128, 255)]
@@ -186,7 +186,7 @@ async def test_a_picture_of_any_size_is_looked_at_without_an_error(reader: Reade
     assert await reader.read(frames) == [None] * len(frames)
 
 
-async def test_a_code_with_flipped_modules_is_corrected_or_refused_and_never_misread(reader: Reader) -> None:
+async def test_a_code_with_flipped_modules_is_corrected_or_refused_and_never_misread(reader: CodeReader) -> None:
     chance = random.Random(18004)
     inputs: list[tuple[int, str]] = []
     for case in range(900):
@@ -207,7 +207,7 @@ async def test_a_code_with_flipped_modules_is_corrected_or_refused_and_never_mis
     assert 200 < sum(corrected) < 700
 
 
-async def test_as_many_wrong_words_as_the_level_corrects_are_corrected(reader: Reader) -> None:
+async def test_as_many_wrong_words_as_the_level_corrects_are_corrected(reader: CodeReader) -> None:
     chance = random.Random(2)
     text = "of level M, in one block"
     made = code_rows(segno.make(text, version=2, error="m", boost_error=False, micro=False))
@@ -222,7 +222,7 @@ async def test_as_many_wrong_words_as_the_level_corrects_are_corrected(reader: R
     assert await reader.read(frames) == [text] * 50
 
 
-async def test_a_code_is_read_by_the_second_copy_of_its_format_if_the_first_is_damaged(reader: Reader) -> None:
+async def test_a_code_is_read_by_the_second_copy_of_its_format_if_the_first_is_damaged(reader: CodeReader) -> None:
     made = code_rows(qr_code("https://events.example.com"))
     for i in range(9):
         made[8][i] = made[i][8] = 1

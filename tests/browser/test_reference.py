@@ -7,16 +7,16 @@ from typing import Any
 from playwright.async_api import Browser, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.looking import looks, open_context, too_wide, violations
-from tests.helpers.serving import running_at_port
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
+from tests.helpers.serving import serve_events
 
 
-@looks
+@parametrize_looks
 async def test_the_reference_is_accessible_and_fits_small_screens(
     chromium: Browser, settings: Settings, scheme: Any, width: int, language: str
 ) -> None:
     failures: list[str] = []
-    async with running_at_port(settings) as service:
+    async with serve_events(settings) as service:
         context = await open_context(chromium, scheme, width, language)
         page = await context.new_page()
         page.on("console", lambda message: failures.append(message.text))
@@ -39,7 +39,7 @@ async def test_the_reference_is_accessible_and_fits_small_screens(
 async def test_a_reader_searches_an_operation_and_sends_a_request_with_a_key(
     chromium: Browser, settings: Settings
 ) -> None:
-    async with running_at_port(settings) as service:
+    async with serve_events(settings) as service:
         ada = await service.organizer()
         context = await chromium.new_context()
         page = await context.new_page()

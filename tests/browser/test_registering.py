@@ -11,7 +11,7 @@ from holdfast.events.seats import settlement
 from holdfast.events.settings import Settings
 from tests.browser.looking import SMALL, violations
 from tests.browser.registering import Watch, register_in_frame, registration_link, serve_stage, wait_for_mail
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.smtp import mail_server
 
 
@@ -30,7 +30,9 @@ async def test_a_seat_cancelled_by_the_link_in_a_mail_goes_to_the_next_person_wh
             frame = await register_in_frame(ann, stage, "ann@example.com")
             outcome = frame.get_by_role("status").get_by_role("heading")
             await expect(outcome).to_have_text("We have received your registration.")
-            async with at_work(settlement.LOOP.run(database), sealing.LOOP.run(database), sending.run(database)):
+            async with run_in_background(
+                settlement.LOOP.run(database), sealing.LOOP.run(database), sending.run(database)
+            ):
                 await expect(outcome).to_have_text("You have a seat.", timeout=20_000)
                 assert ann.url == stage.fitted
 
@@ -45,7 +47,7 @@ async def test_a_seat_cancelled_by_the_link_in_a_mail_goes_to_the_next_person_wh
                 await ann.get_by_role("button", name="Pass my seat on").click()
                 await expect(ann.get_by_role("heading", level=2)).to_have_text("You are passing your seat on.")
                 await expect(ann.locator(".left")).to_have_text(re.compile("^0:[0-3][0-9]$"))
-                await stage.service.cancel_due()
+                await stage.service.complete_cancellations()
                 thanks = "Somebody who waited has your seat now. Thank you."
                 await expect(ann.get_by_role("heading", level=2)).to_have_text(thanks)
 

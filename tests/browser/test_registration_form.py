@@ -14,19 +14,19 @@ from holdfast.events.registrations.links import own_url
 from holdfast.events.settings import Settings
 from holdfast.kit.running.admission import MIN_IN_PROGRESS
 from tests.browser.looking import LOOKS, open_context, too_wide, violations, with_and_without_scripts
-from tests.browser.registering import DOCUMENT, Stage, Watch, serve_stage
+from tests.browser.registering import DOCUMENT, FormStage, Watch, serve_stage
 from tests.helpers.events_service import eventually
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def stage(settings: Settings) -> AsyncIterator[Stage]:
+async def stage(settings: Settings) -> AsyncIterator[FormStage]:
     async with serve_stage(settings, capacity=1, waitinglist_capacity=2) as stage:
         yield stage
 
 
 @with_and_without_scripts
 async def test_the_outcome_in_a_frame_of_another_site_changes_from_waiting_to_seated(
-    chromium: Browser, stage: Stage, scripts: bool
+    chromium: Browser, stage: FormStage, scripts: bool
 ) -> None:
     context = await chromium.new_context(java_script_enabled=scripts)
     watch = Watch(context)
@@ -49,7 +49,7 @@ async def test_the_outcome_in_a_frame_of_another_site_changes_from_waiting_to_se
     assert await stage.service.run_sql("select name from registrations") == [("Ann",)]
 
 
-async def framed(page: Page) -> Frame:
+async def embedded_frame(page: Page) -> Frame:
     """What is in the frame of a page."""
     await expect(page.locator("iframe")).to_be_visible()
     frame = page.frames[1]
@@ -59,11 +59,11 @@ async def framed(page: Page) -> Frame:
 
 @pytest.mark.parametrize("width", [320, 900])
 async def test_a_frame_that_follows_its_content_needs_no_scroll_bar(
-    chromium: Browser, stage: Stage, width: int
+    chromium: Browser, stage: FormStage, width: int
 ) -> None:
     page = await (await chromium.new_context(viewport={"width": width, "height": 900})).new_page()
     await page.goto(stage.fitted)
-    frame = await framed(page)
+    frame = await embedded_frame(page)
     fits = "innerHeight === Math.ceil(document.documentElement.getBoundingClientRect().height)"
 
     await eventually(lambda: frame.evaluate(fits))
@@ -77,10 +77,10 @@ async def test_a_frame_that_follows_its_content_needs_no_scroll_bar(
     assert await frame.evaluate("document.activeElement.id") == "email"
 
 
-async def test_the_form_of_registration_can_be_used_by_keyboard_alone(chromium: Browser, stage: Stage) -> None:
+async def test_the_form_of_registration_can_be_used_by_keyboard_alone(chromium: Browser, stage: FormStage) -> None:
     page = await (await chromium.new_context()).new_page()
     await page.goto(stage.pasted)
-    frame = await framed(page)
+    frame = await embedded_frame(page)
 
     async def reach(id: str) -> None:
         for _ in range(6):
@@ -99,7 +99,7 @@ async def test_the_form_of_registration_can_be_used_by_keyboard_alone(chromium: 
     await expect(page.frame_locator("iframe").get_by_role("status")).to_contain_text("We have received")
 
 
-async def test_links_to_the_event_leave_the_frame(chromium: Browser, stage: Stage) -> None:
+async def test_links_to_the_event_leave_the_frame(chromium: Browser, stage: FormStage) -> None:
     page = await (await chromium.new_context()).new_page()
     await page.goto(stage.pasted)
 
@@ -109,7 +109,7 @@ async def test_links_to_the_event_leave_the_frame(chromium: Browser, stage: Stag
 
 
 async def test_the_form_of_registration_on_the_page_of_the_event_leads_to_an_outcome_without_a_frame(
-    chromium: Browser, stage: Stage
+    chromium: Browser, stage: FormStage
 ) -> None:
     context = await chromium.new_context()
     watch = Watch(context)
@@ -129,15 +129,15 @@ async def test_the_form_of_registration_on_the_page_of_the_event_leads_to_an_out
     assert watch.hosts == {stage.base_url.split("/")[2]}
 
 
-class Look:
+class LookingVisitor:
     """A visitor who looks at pages in one scheme, width and language."""
 
-    def __init__(self, stage: Stage, page: Page, lang: str) -> None:
+    def __init__(self, stage: FormStage, page: Page, lang: str) -> None:
         self.stage = stage
         self.page = page
         self.lang = lang
 
-    async def at(self, address: str, state: str) -> None:
+    async def check_page(self, address: str, state: str) -> None:
         """Open a page, and check it."""
         await self.page.goto(f"{address}?lang={self.lang}")
         await self.fits(state)
@@ -156,21 +156,23 @@ class Look:
 
 
 @pytest_asyncio.fixture(loop_scope="session", params=LOOKS, ids=str)
-async def look(request: pytest.FixtureRequest, chromium: Browser, stage: Stage) -> AsyncIterator[Look]:
+async def look(request: pytest.FixtureRequest, chromium: Browser, stage: FormStage) -> AsyncIterator[LookingVisitor]:
     scheme, width, lang = request.param
     context = await open_context(chromium, scheme, width, lang)
     watch = Watch(context)
     event = {"title": "W" * 60, "location_name": "x" * 100, "address": "Street 1"}
     await stage.ada.patch(f"/api/events/{stage.event['id']}", {"event": event})
-    yield Look(stage, await context.new_page(), lang)
+    yield LookingVisitor(stage, await context.new_page(), lang)
     # Chromium reports the status of a refusal as an error of the page.
     assert [failure for failure in watch.failures if "the server responded with a status of 4" not in failure] == []
     assert watch.hosts == {stage.base_url.split("/")[2]}
 
 
-async def test_every_state_of_the_form_is_accessible_and_fits_small_screens(stage: Stage, look: Look) -> None:
+async def test_every_state_of_the_form_is_accessible_and_fits_small_screens(
+    stage: FormStage, look: LookingVisitor
+) -> None:
     service = stage.service
-    await look.at(stage.form, "open")
+    await look.check_page(stage.form, "open")
     await look.send("nonsense")
     await expect(look.page.locator("#email-error")).to_be_visible()
     await look.fits("open")
@@ -178,7 +180,7 @@ async def test_every_state_of_the_form_is_accessible_and_fits_small_screens(stag
     await look.fits("pending")
     await service.settle()
     await look.fits("registered")
-    await look.at(stage.form, "waiting_list")
+    await look.check_page(stage.form, "waiting_list")
     await look.send("ben@example.com")
     await look.page.wait_for_url("**/outcome/**")
     await service.settle()
@@ -187,12 +189,14 @@ async def test_every_state_of_the_form_is_accessible_and_fits_small_screens(stag
     await look.send("ann@example.com")
     await look.fits("known")
     await service.run_sql("update events set waitinglist_capacity = 1")
-    await look.at(stage.form, "full")
+    await look.check_page(stage.form, "full")
     await service.run_sql("update events set cancelled_at = now()")
-    await look.at(stage.form, "cancelled")
+    await look.check_page(stage.form, "cancelled")
 
 
-async def test_the_pages_of_the_own_registration_are_accessible_and_fit_small_screens(stage: Stage, look: Look) -> None:
+async def test_the_pages_of_the_own_registration_are_accessible_and_fit_small_screens(
+    stage: FormStage, look: LookingVisitor
+) -> None:
     for email in ("ann@example.com", "ben@example.com"):
         await stage.ada.register(stage.event["id"], email=email)
     await stage.service.settle()
@@ -202,36 +206,36 @@ async def test_the_pages_of_the_own_registration_are_accessible_and_fit_small_sc
     resources = stage.service.database.resources
     ann, ben = (own_url(resources.settings, resources.secret, stage.event["id"], *person) for person in people)
 
-    await look.at(ann, "registered")
-    await look.at(ben, "waitlisted")
-    await look.at(f"{ann}/unsubscribe", "subscribed")
+    await look.check_page(ann, "registered")
+    await look.check_page(ben, "waitlisted")
+    await look.check_page(f"{ann}/unsubscribe", "subscribed")
     await look.page.locator("button").click()
     await look.fits("unsubscribed")
     stop = mailboxes.path(resources.secret, mailboxes.digest("ann@example.com"))
-    await look.at(f"{stage.base_url}{stop}", "sent")
+    await look.check_page(f"{stage.base_url}{stop}", "sent")
     for after in ("stopped", "sent"):
         await look.page.locator("button").click()
         await look.fits(after)
-    await look.at(ann, "registered")
-    await look.at(f"{ann}/cancel", "asking")
+    await look.check_page(ann, "registered")
+    await look.check_page(f"{ann}/cancel", "asking")
     await look.page.locator("button").click()
     await look.fits("registered")
     await look.page.locator("#undo").click()
     await look.fits("registered")
-    await look.at(f"{ann}/cancel", "asking")
+    await look.check_page(f"{ann}/cancel", "asking")
     await look.page.locator("button").click()
-    await stage.service.cancel_due()
-    await look.at(ann, "own_cancellation")
-    await look.at(ben, "registered")
+    await stage.service.complete_cancellations()
+    await look.check_page(ann, "own_cancellation")
+    await look.check_page(ben, "registered")
     await stage.service.run_sql("update events set cancellation_hours = 8760")
-    await look.at(ben, "registered")
+    await look.check_page(ben, "registered")
     await stage.service.run_sql("update events set cancelled_at = now()")
-    await look.at(ben, "registered")
+    await look.check_page(ben, "registered")
 
 
 @pytest.mark.parametrize("lacks", ["", "allow-same-origin"], ids=["with all it needs", "without its origin"])
 async def test_in_a_sandbox_the_form_works_with_the_rights_that_the_document_names(
-    chromium: Browser, stage: Stage, lacks: str
+    chromium: Browser, stage: FormStage, lacks: str
 ) -> None:
     page = await (await chromium.new_context()).new_page()
     await page.goto(stage.pasted)
@@ -257,7 +261,7 @@ async def test_in_a_sandbox_the_form_works_with_the_rights_that_the_document_nam
 
 
 async def test_a_form_that_is_refused_under_overload_is_sent_again_by_itself_and_registers_once(
-    chromium: Browser, stage: Stage, monkeypatch: pytest.MonkeyPatch
+    chromium: Browser, stage: FormStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = await (await chromium.new_context()).new_page()
     await page.goto(stage.form)

@@ -12,15 +12,15 @@ from starlette.routing import Route
 
 from holdfast.events.queues import release
 from holdfast.events.settings import Settings
-from tests.browser.looking import looks, open_context, too_wide, violations, with_and_without_scripts
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations, with_and_without_scripts
 from tests.events.queues.guarded import GuardedEvent, guard
-from tests.helpers.background_loops import at_work
-from tests.helpers.events_service import running
-from tests.helpers.serving import listener, running_already, serving
+from tests.helpers.background_loops import run_in_background
+from tests.helpers.events_service import running_events
+from tests.helpers.serving import bind_port, running_already, serve_app
 
 
 @dataclass
-class Entrance:
+class RoomScene:
     """An event behind a port, with a waiting room that lets in one guest each second, and a page around its form."""
 
     guarded: GuardedEvent
@@ -29,21 +29,21 @@ class Entrance:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def entrance(settings: Settings) -> AsyncIterator[Entrance]:
-    pages, others = listener(), listener()
-    base_url, site = (f"http://127.0.0.1:{listener.getsockname()[1]}" for listener in (pages, others))
-    async with running(settings.model_copy(update={"base_url": base_url})) as service:
+async def entrance(settings: Settings) -> AsyncIterator[RoomScene]:
+    service_port, site_port = bind_port(), bind_port()
+    base_url, site = service_port.url, site_port.url
+    async with running_events(settings.model_copy(update={"base_url": base_url})) as service:
         guarded = await guard(service)
 
         async def host(_: Request) -> HTMLResponse:
             return HTMLResponse(f"<h1>My site</h1>{(await guarded.event())['embed_code']}")
 
         async with (
-            serving(running_already(service.app), pages),
-            serving(Starlette(routes=[Route("/", host)]), others),
-            at_work(release.LOOP.run(service.database)),
+            serve_app(running_already(service.app), service_port),
+            serve_app(Starlette(routes=[Route("/", host)]), site_port),
+            run_in_background(release.LOOP.run(service.database)),
         ):
-            yield Entrance(guarded, (await guarded.event())["public_url"], site)
+            yield RoomScene(guarded, (await guarded.event())["public_url"], site)
 
 
 async def register(page: Page | FrameLocator, email: str) -> None:
@@ -52,7 +52,7 @@ async def register(page: Page | FrameLocator, email: str) -> None:
 
 
 @with_and_without_scripts
-async def test_a_guest_waits_is_let_in_and_registers(chromium: Browser, entrance: Entrance, scripts: bool) -> None:
+async def test_a_guest_waits_is_let_in_and_registers(chromium: Browser, entrance: RoomScene, scripts: bool) -> None:
     context = await chromium.new_context(java_script_enabled=scripts, locale="en-US", reduced_motion="reduce")
     page = await context.new_page()
     await page.goto(entrance.event)
@@ -64,13 +64,13 @@ async def test_a_guest_waits_is_let_in_and_registers(chromium: Browser, entrance
     await register(page, "ann@example.com")
 
     await expect(page.get_by_role("heading", name="We have received your registration.")).to_be_visible()
-    assert await entrance.guarded.registered() == {"ann@example.com"}
+    assert await entrance.guarded.registered_addresses() == {"ann@example.com"}
     await page.goto(entrance.event)
     await expect(page.locator("#to_waiting_room")).to_be_visible()
     await context.close()
 
 
-async def test_a_guest_in_a_frame_stays_in_the_frame(chromium: Browser, entrance: Entrance) -> None:
+async def test_a_guest_in_a_frame_stays_in_the_frame(chromium: Browser, entrance: RoomScene) -> None:
     page = await (await chromium.new_context(locale="en-US", reduced_motion="reduce")).new_page()
     await page.goto(entrance.site)
     frame = page.frame_locator("iframe")
@@ -81,10 +81,10 @@ async def test_a_guest_in_a_frame_stays_in_the_frame(chromium: Browser, entrance
 
     await expect(frame.get_by_role("heading", name="We have received your registration.")).to_be_visible()
     assert page.url.rstrip("/") == entrance.site
-    assert await entrance.guarded.registered() == {"ben@example.com"}
+    assert await entrance.guarded.registered_addresses() == {"ben@example.com"}
 
 
-async def test_an_open_page_follows_the_room(chromium: Browser, entrance: Entrance) -> None:
+async def test_an_open_page_follows_the_room(chromium: Browser, entrance: RoomScene) -> None:
     page = await (await chromium.new_context(locale="en-US", reduced_motion="reduce")).new_page()
     await page.goto(entrance.event)
     room = page.locator("#waiting_room")
@@ -96,9 +96,9 @@ async def test_an_open_page_follows_the_room(chromium: Browser, entrance: Entran
     await expect(page.get_by_label("E-mail address")).to_be_visible(timeout=15_000)
 
 
-@looks
+@parametrize_looks
 async def test_pages_of_a_guarded_event_are_accessible_and_fit(
-    chromium: Browser, entrance: Entrance, scheme: str, width: int, language: str
+    chromium: Browser, entrance: RoomScene, scheme: str, width: int, language: str
 ) -> None:
     context = await open_context(chromium, scheme, width, language)
     page = await context.new_page()

@@ -8,17 +8,17 @@ from playwright.async_api import Browser, expect
 from holdfast.events.settings import Settings
 from tests.browser.entrance import register_organizer, sign_in
 from tests.browser.looking import with_and_without_scripts
-from tests.browser.registering import Stage, Watch, serve_stage
+from tests.browser.registering import FormStage, Watch, serve_stage
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def stage(settings: Settings) -> AsyncIterator[Stage]:
+async def stage(settings: Settings) -> AsyncIterator[FormStage]:
     async with serve_stage(settings) as stage:
         yield stage
 
 
 @with_and_without_scripts
-async def test_an_event_is_found_by_a_part_of_its_title(chromium: Browser, stage: Stage, scripts: bool) -> None:
+async def test_an_event_is_found_by_a_part_of_its_title(chromium: Browser, stage: FormStage, scripts: bool) -> None:
     context = await chromium.new_context(java_script_enabled=scripts)
     watch = Watch(context)
     ada = await register_organizer(stage)

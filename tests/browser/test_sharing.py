@@ -8,16 +8,16 @@ from playwright.async_api import Browser, expect
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
 from tests.browser.looking import session_cookie, violations
-from tests.browser.registering import Stage, Watch, serve_stage
+from tests.browser.registering import FormStage, Watch, serve_stage
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def stage(settings: Settings) -> AsyncIterator[Stage]:
+async def stage(settings: Settings) -> AsyncIterator[FormStage]:
     async with serve_stage(settings, title="Life drawing") as stage:
         yield stage
 
 
-async def test_the_link_and_the_form_are_copied_and_seen(chromium: Browser, stage: Stage) -> None:
+async def test_the_link_and_the_form_are_copied_and_seen(chromium: Browser, stage: FormStage) -> None:
     context = await chromium.new_context()
     await context.grant_permissions(["clipboard-read", "clipboard-write"])
     watch = Watch(context)
@@ -48,7 +48,7 @@ async def test_the_link_and_the_form_are_copied_and_seen(chromium: Browser, stag
     assert watch.failures == []
 
 
-async def test_a_new_key_is_copied(chromium: Browser, stage: Stage) -> None:
+async def test_a_new_key_is_copied(chromium: Browser, stage: FormStage) -> None:
     context = await chromium.new_context()
     await context.grant_permissions(["clipboard-read", "clipboard-write"])
     await stage.service.run_sql("update users set proved_at = now()")

@@ -11,20 +11,20 @@ from playwright.async_api import Browser, expect
 import holdfast
 import holdfast_demo
 from holdfast.events.settings import Settings
-from tests.browser.registering import Stage, serve_stage
+from tests.browser.registering import FormStage, serve_stage
 from tests.events.console.organizing import sign_in_organizer
 
 TEMPLATES = [path for package in (holdfast, holdfast_demo) for path in Path(*package.__path__).rglob("*.html")]
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def stage(settings: Settings) -> AsyncIterator[Stage]:
+async def stage(settings: Settings) -> AsyncIterator[FormStage]:
     async with serve_stage(settings) as stage:
         yield stage
 
 
 @pytest.mark.parametrize("page_of", ["the public", "an organizer"])
-async def test_the_first_focus_leads_to_the_content(chromium: Browser, stage: Stage, page_of: str) -> None:
+async def test_the_first_focus_leads_to_the_content(chromium: Browser, stage: FormStage, page_of: str) -> None:
     context = await chromium.new_context(locale="en-GB")
     address = stage.event["public_url"]
     if page_of == "an organizer":

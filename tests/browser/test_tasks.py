@@ -7,8 +7,8 @@ from tests.browser.tasks import MAX_CLICKS, do_tasks
 
 
 async def test_tasks_are_done_in_few_clicks(tmp_path: Path) -> None:
-    with run_demonstration() as place:
-        outcomes = await do_tasks(place, tmp_path)
+    with run_demonstration() as demonstration:
+        outcomes = await do_tasks(demonstration, tmp_path)
 
     assert [(outcome.task.__name__, outcome.fault) for outcome in outcomes if outcome.fault] == []
     assert [

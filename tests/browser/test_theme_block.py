@@ -10,14 +10,14 @@ from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.platform_state import App
-from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
 from tests.browser.stock_page import VISIBLE, StockPage
 from tests.helpers.databases import scratch_database
 from tests.helpers.events_service import eventually
-from tests.helpers.inventory_service import Shop, client_secret, running, unlimited
+from tests.helpers.inventory_service import Shop, client_secret, running_inventory, unlimited
 from tests.helpers.processes import Process, port_that_stays_free
 from tests.helpers.processes import running_processes as processes
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import bind_port, serve_app
 
 SHIFTS = """
   window.moved = 0;
@@ -85,20 +85,19 @@ class Stand:
 
 
 @contextlib.asynccontextmanager
-async def shopping(database_url: str, tmp_path: Path) -> AsyncGenerator[Stand]:
+async def open_storefront(database_url: str, tmp_path: Path) -> AsyncGenerator[Stand]:
     """A shop with a pool of 50 and a storefront, for as long as the block lasts."""
-    here, port = listener(), str(port_that_stays_free())
-    address = f"http://127.0.0.1:{here.getsockname()[1]}"
-    async with running(unlimited(database_url, tmp_path)) as inventory:
+    port, service_port = bind_port(), str(port_that_stays_free())
+    async with running_inventory(unlimited(database_url, tmp_path)) as inventory:
         shop = await inventory.shop()
         pool = await shop.golden()
-        with processes(database_url, tmp_path, 1, "--port", port, service="inventory") as [service]:
+        with processes(database_url, tmp_path, 1, "--port", service_port, service="inventory") as [service]:
             secret = client_secret(inventory.settings).decode()
-            double = ShopifyDouble(address, App("client-tests", secret, service.url))
+            double = ShopifyDouble(port.url, App("client-tests", secret, service.url))
             double.begin(shop.domain)
             double.install(shop.domain)
             with contextlib.closing(double):
-                async with serving(double.app, here):
+                async with serve_app(double.app, port):
                     yield Stand(double, shop, pool["id"], service)
 
 
@@ -110,12 +109,12 @@ BACK = {"en": "Back in stock: {}", "de": "Wieder auf Lager: {}"}
 OLD = {"en": r"^{} in stock at \d+:\d\d", "de": r"^{} auf Lager um \d+:\d\d$"}
 
 
-@looks
+@parametrize_looks
 async def test_a_visitor_sees_each_sale_at_once_and_the_page_outlives_the_service(
     chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
     with scratch_database(inventory_template, "theme") as url:
-        async with shopping(url, tmp_path) as stand:
+        async with open_storefront(url, tmp_path) as stand:
             context = await open_context(chromium, scheme, width, language)
             visit = await stand.visited(context, language)
             page = visit.page
@@ -168,7 +167,7 @@ async def test_a_hidden_page_asks_nothing_and_is_right_again_when_it_is_seen(
     chromium: Browser, inventory_template: str, tmp_path: Path
 ) -> None:
     with scratch_database(inventory_template, "theme_hidden") as url:
-        async with shopping(url, tmp_path) as stand:
+        async with open_storefront(url, tmp_path) as stand:
             context = await open_context(chromium, "light", 1280, "en")
             visit = await stand.visited(context, clock=True)
             await visit.expect_text("50 in stock")

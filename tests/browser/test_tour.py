@@ -20,13 +20,13 @@ JARS = {"Single": "44 in stock", "6-pack": "7 in stock", "12-pack": "Only 3 left
 class Tour:
     """A reader who follows the tour."""
 
-    def __init__(self, place: Demonstration, context: BrowserContext) -> None:
-        self.place = place
+    def __init__(self, demonstration: Demonstration, context: BrowserContext) -> None:
+        self.demonstration = demonstration
         self.context = context
 
     async def opens(self, name: str) -> Page:
         page = await self.context.new_page()
-        await page.goto(self.place.links[name])
+        await page.goto(self.demonstration.links[name])
         return page
 
 
@@ -34,7 +34,9 @@ async def event_page(tour: Tour) -> None:
     page = await tour.opens("event page")
     await register(page, "ann@example.com")
     await expect(page.get_by_role("heading", name="You have a seat.")).to_be_visible()
-    await eventually(lambda: any("ann@example.com" in path.read_text() for path in tour.place.mails.rglob("*.eml")))
+    await eventually(
+        lambda: any("ann@example.com" in path.read_text() for path in tour.demonstration.mails.rglob("*.eml"))
+    )
     mails = await tour.opens("mails")
     await mails.get_by_role("link", name="You have a seat").first.click()
     await expect(mails.frame_locator("iframe").get_by_role("heading", level=1)).to_contain_text("Open studio evening")
@@ -118,15 +120,15 @@ STEPS: dict[str, Callable[[Tour], Awaitable[None]]] = {
 
 
 @pytest.fixture(scope="module")
-def place() -> Iterator[Demonstration]:
-    with run_demonstration() as place:
-        yield place
+def demonstration() -> Iterator[Demonstration]:
+    with run_demonstration() as demonstration:
+        yield demonstration
 
 
-async def test_the_steps_of_the_tour_show_what_the_readme_says(chromium: Browser, place: Demonstration) -> None:
+async def test_the_steps_of_the_tour_show_what_the_readme_says(chromium: Browser, demonstration: Demonstration) -> None:
     context = await open_context(chromium, "light", 1280, "en")
     watch = Watch(context)
-    tour = Tour(place, context)
+    tour = Tour(demonstration, context)
 
     for name in re.findall(r"^\d\. \*\*(.+?)\*\*:", README.read_text(encoding="utf-8"), re.MULTILINE):
         await STEPS.pop(name)(tour)

@@ -14,14 +14,14 @@ from holdfast_verify.formats.entries import timestamp
 from holdfast_verify.formats.proof_file import ProofFile
 from holdfast_verify.formats.signed_note import Checkpoint, Signer
 from holdfast_verify.formats.tree import append, inclusion_proof, leaf_hash
-from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
 from tests.helpers.events_service import Service
 from tests.verify.audit.honest_event import HOST, KEY, ORIGIN, START, Entry, HonestEvent, compact_json, write_texts
 
 LOG = "/log/events/7"
 
 
-class Site:
+class LogSite:
     """A service at events.example.com, whose event 7 has these logs: a list of entries for each generation."""
 
     def __init__(self, service: Service, folder: Path, *logs: Sequence[Entry]) -> None:
@@ -82,7 +82,7 @@ async def context(chromium: Browser) -> AsyncGenerator[BrowserContext]:
     await context.close()
 
 
-async def opened(context: BrowserContext, site: Site, link: str = "") -> Page:
+async def open_page(context: BrowserContext, site: LogSite, link: str = "") -> Page:
     page = await context.new_page()
     await page.route(f"https://{HOST}/**", site.answer)
     await page.goto(f"https://{HOST}/verify{link}")
@@ -126,7 +126,7 @@ async def test_a_green_tick_says_the_present_outcome_of_the_number_and_what_was_
     service: Service, context: BrowserContext, tmp_path: Path
 ) -> None:
     event = event_of_four()
-    page = await opened(context, Site(service, tmp_path, event.entries), f"#{LOG}/proofs/1?shown=registered")
+    page = await open_page(context, LogSite(service, tmp_path, event.entries), f"#{LOG}/proofs/1?shown=registered")
     linked = await read_result(page)
     assert await state(page) == "partly", "whose number it is was not checked"
     assert "Number 1 of event 7 at events.example.com is in the log." in linked
@@ -152,7 +152,7 @@ async def test_a_person_who_moved_up_reads_that_they_have_a_seat_and_who_changed
     event = event_of_four()
     event.remove(1)
     event.seal()
-    page = await opened(context, Site(service, tmp_path, event.entries))
+    page = await open_page(context, LogSite(service, tmp_path, event.entries))
     text = await choose(page, saved_later(event, 3))
     assert await state(page) == "right"
     assert "The log says what number 3 has now: a seat." in text
@@ -166,7 +166,7 @@ async def test_a_person_moved_by_the_organizer_reads_that_the_organizer_did_it(
     event = event_of_four()
     event.put_aside(1)
     event.seal()
-    page = await opened(context, Site(service, tmp_path, event.entries))
+    page = await open_page(context, LogSite(service, tmp_path, event.entries))
     text = await choose(page, saved_later(event, 1))
     assert "by the organizer. Before: a seat. After: a place on the waiting list." in text
     assert "The log says what number 1 has now: a place on the waiting list." in text
@@ -178,7 +178,7 @@ async def test_a_forged_cancellation_gets_a_warning_instead_of_a_green_tick(
     event = event_of_four()
     event.remove(1)
     event.seal()
-    page = await opened(context, Site(service, tmp_path, event.entries))
+    page = await open_page(context, LogSite(service, tmp_path, event.entries))
     text = await choose(page, saved_later(event, 1))
     assert await state(page) == "attention"
     assert "The log says that you cancelled on November 26, 2026" in text
@@ -196,7 +196,7 @@ async def test_an_arrival_dropped_before_settlement_is_shown_as_a_cancellation(
     removal = {"kind": "change", "at": timestamp(START + timedelta(seconds=1)), "person": arrival["person"]}
     removal |= {"received_at": arrival["at"], "from": "pending", "to": "removed", "by": "person"}
     event.entries.insert(-1, removal)
-    page = await opened(context, Site(service, tmp_path, event.entries))
+    page = await open_page(context, LogSite(service, tmp_path, event.entries))
     text = await choose(page, event.receipts[2])
     assert await state(page) == "attention"
     assert "The log says that you cancelled on November 26, 2026" in text
@@ -207,7 +207,7 @@ async def test_an_outcome_that_differs_from_the_log_is_shown_as_a_difference(
     service: Service, context: BrowserContext, tmp_path: Path
 ) -> None:
     event = event_of_four()
-    page = await opened(context, Site(service, tmp_path, event.entries), f"#{LOG}/proofs/1?shown=waitlisted")
+    page = await open_page(context, LogSite(service, tmp_path, event.entries), f"#{LOG}/proofs/1?shown=waitlisted")
     await read_result(page)
     text = await choose(page, saved_later(event, 1))
     assert await state(page) == "attention"
@@ -218,28 +218,28 @@ async def test_a_proof_of_another_log_of_the_service_is_refused(
     service: Service, context: BrowserContext, tmp_path: Path
 ) -> None:
     event = event_of_four()
-    site = Site(service, tmp_path, event.entries)
-    page = await opened(context, site)
+    site = LogSite(service, tmp_path, event.entries)
+    page = await open_page(context, site)
     for origin in (f"{HOST}/log/events/8", f"{HOST}/log/events/71", f"{HOST}/log/queues/7", f"other.{ORIGIN}"):
         site.proof_origin = origin
         text = await choose(page, saved_later(event, 1))
         assert f"The proof is of another log, {origin}." in text
     site.proof_origin = f"{HOST}/log/events/8"
-    linked = await opened(context, site, f"#{LOG}/proofs/1")
+    linked = await open_page(context, site, f"#{LOG}/proofs/1")
     assert "The proof is of another log" in await read_result(linked)
     assert await state(linked) == "wrong"
 
 
 async def test_unsigned_entries_of_a_log_are_refused(service: Service, context: BrowserContext, tmp_path: Path) -> None:
     event = event_of_four()
-    site = Site(service, tmp_path, event.entries)
+    site = LogSite(service, tmp_path, event.entries)
     event.remove(1)
     event.seal()
     site.proofs = (event.entries,)
     altered = [*event.entries]
     altered[6] = {**altered[6], "number": 2}
     write_texts(tmp_path / "1", [compact_json(entry) for entry in altered])
-    page = await opened(context, site)
+    page = await open_page(context, site)
     assert "The log shows other entries than those that it has signed." in await choose(page, saved_later(event, 1))
 
 
@@ -247,19 +247,19 @@ async def test_an_old_proof_is_compared_with_the_present_log(
     service: Service, context: BrowserContext, tmp_path: Path
 ) -> None:
     event = event_of_four()
-    old = Site(service, tmp_path / "old", event.entries).proof(1) or ""
+    old = LogSite(service, tmp_path / "old", event.entries).proof(1) or ""
     event.remove(1)
     event.seal()
-    page = await opened(context, Site(service, tmp_path / "new", event.entries))
+    page = await open_page(context, LogSite(service, tmp_path / "new", event.entries))
     text = await choose(page, old)
     assert "The log says that the person with this number cancelled on November 26, 2026" in text
 
     rewritten = [*event.entries]
     rewritten[4], rewritten[3] = rewritten[3], rewritten[4]
-    page = await opened(context, Site(service, tmp_path / "rewritten", rewritten))
+    page = await open_page(context, LogSite(service, tmp_path / "rewritten", rewritten))
     assert "does not begin as it did when this proof was made" in await choose(page, old)
 
-    page = await opened(context, Site(service, tmp_path / "shorter", event.entries[:4]))
+    page = await open_page(context, LogSite(service, tmp_path / "shorter", event.entries[:4]))
     assert "The log has 4 entries, and had 6 when this proof was made." in await choose(page, old)
 
 
@@ -270,13 +270,13 @@ async def test_a_receipt_is_looked_up_in_the_log_without_its_number(
     for _ in range(600):
         event.arrive()
     event.seal()
-    page = await opened(context, Site(service, tmp_path, event.entries))
+    page = await open_page(context, LogSite(service, tmp_path, event.entries))
     text = await choose(page, event.receipts[300])
     assert await state(page) == "right"
     assert "You have number 300 of event 7 at events.example.com." in text
 
     del event.entries[300]
-    page = await opened(context, Site(service, tmp_path / "dropped", event.entries))
+    page = await open_page(context, LogSite(service, tmp_path / "dropped", event.entries))
     text = await choose(page, event.receipts[300])
     assert await state(page) == "wrong"
     assert "The log does not have this registration. The promise is broken" in text
@@ -286,7 +286,7 @@ async def test_a_receipt_without_a_person_gets_no_green_tick(
     service: Service, context: BrowserContext, tmp_path: Path
 ) -> None:
     event = event_of_four()
-    page = await opened(context, Site(service, tmp_path, event.entries))
+    page = await open_page(context, LogSite(service, tmp_path, event.entries))
     text = await choose(page, {"receipt": event.receipts[1]["receipt"], "number": 1})
     assert await state(page) == "partly"
     assert "You have number" not in text
@@ -314,14 +314,14 @@ async def test_a_winner_of_a_draw_has_a_seat_and_no_ticket(
     service: Service, context: BrowserContext, tmp_path: Path
 ) -> None:
     event = drawn_event()
-    page = await opened(context, Site(service, tmp_path, event.entries), f"#{LOG}/proofs/2")
+    page = await open_page(context, LogSite(service, tmp_path, event.entries), f"#{LOG}/proofs/2")
     text = await read_result(page)
     assert "The log says what number 2 has now: a seat." in text
     assert "by the draw. Before: an entry in the draw. After: a seat." in text
     assert "ticket" not in text
 
 
-def further(entries: Sequence[Entry], *, after: Entry | None = None) -> list[Entry]:
+def next_log(entries: Sequence[Entry], *, after: Entry | None = None) -> list[Entry]:
     """A further log of the event, which begins with number 5."""
     opening = {**entries[0], "at": timestamp(START + timedelta(hours=2)), "origin": f"{ORIGIN}/2", "first_number": 5}
     return [{**opening, **({"after": after} if after else {})}]
@@ -338,13 +338,13 @@ async def test_later_logs_are_read_too_and_a_gap_between_them_is_named(
     event = event_of_four()
     closed = {"kind": "close", "at": timestamp(START + timedelta(hours=1)), "reason": "switched_off"}
     first = [*event.entries, closed]
-    page = await opened(context, Site(service, tmp_path / "closed", first))
+    page = await open_page(context, LogSite(service, tmp_path / "closed", first))
     text = await choose(page, saved_later(event, 3))
     assert "It says what number 3 had then: a place on the waiting list." in text
     assert "the log was closed then." in text
 
-    second = [*further(first), change(3, "waitlisted", "registered")]
-    page = await opened(context, Site(service, tmp_path / "on again", first, second))
+    second = [*next_log(first), change(3, "waitlisted", "registered")]
+    page = await open_page(context, LogSite(service, tmp_path / "on again", first, second))
     text = await choose(page, saved_later(event, 3))
     assert "The log says what number 3 has now: a seat." in text
     assert "the log was switched off." in text
@@ -357,26 +357,28 @@ async def test_a_person_missing_in_a_restored_backup_reads_that_and_nothing_fals
     event.remove(1)
     event.seal()
     named = {"origin": ORIGIN, "size": 6, "root": ""}
-    site = Site(service, tmp_path / "change", event.entries, further(event.entries, after=named))
-    page = await opened(context, site)
+    site = LogSite(service, tmp_path / "change", event.entries, next_log(event.entries, after=named))
+    page = await open_page(context, site)
     # The cancellation came after the backup.
     assert "The log says what number 1 has now: a seat." in await choose(page, saved_later(event, 1))
 
-    opening = {**further(event.entries, after={**named, "size": 4})[0], "first_number": 4}
-    page = await opened(context, Site(service, tmp_path / "arrival", event.entries, [opening]))
+    opening = {**next_log(event.entries, after={**named, "size": 4})[0], "first_number": 4}
+    page = await open_page(context, LogSite(service, tmp_path / "arrival", event.entries, [opening]))
     text = await choose(page, event.receipts[4])
     assert await state(page) == "attention"
     assert "restored from a backup that does not have this registration" in text
     # Also if the number is that of another person since, or of none.
     stranger = {**event.entries[1], "number": 4, "person": 43 * "A"}
     for later in ([], [stranger]):
-        page = await opened(context, Site(service, tmp_path / f"{len(later)} later", event.entries, [opening, *later]))
+        page = await open_page(
+            context, LogSite(service, tmp_path / f"{len(later)} later", event.entries, [opening, *later])
+        )
         text = await choose(page, saved_later(event, 4))
         assert await state(page) == "attention"
         assert "restored from a backup that does not have this registration" in text
 
 
-@looks
+@parametrize_looks
 async def test_the_results_of_a_history_check_are_accessible_and_fit_small_screens(
     service: Service, chromium: Browser, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
@@ -384,7 +386,7 @@ async def test_the_results_of_a_history_check_are_accessible_and_fit_small_scree
     event.remove(1)
     event.seal()
     context = await open_context(chromium, scheme, width, language)
-    page = await opened(context, Site(service, tmp_path, event.entries))
+    page = await open_page(context, LogSite(service, tmp_path, event.entries))
     for number, expected in ((1, "attention"), (3, "right")):
         await choose(page, saved_later(event, number))
         assert await state(page) == expected

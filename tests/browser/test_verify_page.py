@@ -10,10 +10,10 @@ from playwright.async_api import Browser, ConsoleMessage, Page, Route, expect
 
 from holdfast.events.settings import Settings
 from holdfast_verify.formats.signed_note import Signer
-from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations
 from tests.events.log.log_scene import seal_logs
 from tests.events.pages.own_registration import register_and_settle
-from tests.helpers.serving import running_at_port
+from tests.helpers.serving import serve_events
 from tests.verify.audit.honest_event import ORIGIN, VKEY, HonestEvent, proof_file
 
 SAYS = {
@@ -41,7 +41,7 @@ SAYS = {
 }
 
 
-def altered(answer: Mapping[str, Any], **members: Any) -> str:
+def with_members(answer: Mapping[str, Any], **members: Any) -> str:
     return json.dumps({**answer, "receipt": {**answer["receipt"], **members}})
 
 
@@ -57,7 +57,7 @@ async def check_text(page: Page, text: str, key: str) -> None:
     await page.locator("form button[type=submit]").click()
 
 
-@looks
+@parametrize_looks
 async def test_a_receipt_is_checked_by_the_browser_alone_also_in_a_saved_file(
     chromium: Browser, settings: Settings, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
@@ -71,14 +71,14 @@ async def test_a_receipt_is_checked_by_the_browser_alone_also_in_a_saved_file(
     path: list[str] = receipt["path"]
     stranger = Signer(ORIGIN, Ed25519PrivateKey.generate()).vkey
     failures = [
-        (altered(answer, signed=receipt["signed"].replace("\n3\n", "\n4\n")), VKEY, "signature"),
+        (with_members(answer, signed=receipt["signed"].replace("\n3\n", "\n4\n")), VKEY, "signature"),
         (json.dumps(answer), stranger, "signature"),
-        (altered(answer, promise=receipt["promise"].replace('"within":60', '"within":61')), VKEY, "promise"),
-        (altered(answer, promise=other["receipt"]["promise"]), VKEY, "promise"),
-        (altered(answer, path=path[::-1]), VKEY, "promise"),
-        (altered(answer, path=path[:1]), VKEY, "promise"),
-        (altered(answer, index=1), VKEY, "promise"),
-        (altered(answer, nonce="0" * 32), VKEY, "commitment"),
+        (with_members(answer, promise=receipt["promise"].replace('"within":60', '"within":61')), VKEY, "promise"),
+        (with_members(answer, promise=other["receipt"]["promise"]), VKEY, "promise"),
+        (with_members(answer, path=path[::-1]), VKEY, "promise"),
+        (with_members(answer, path=path[:1]), VKEY, "promise"),
+        (with_members(answer, index=1), VKEY, "promise"),
+        (with_members(answer, nonce="0" * 32), VKEY, "commitment"),
         (proof._replace(index=3).text, VKEY, "path"),
         (proof._replace(extra=(proof.extra or b"").replace(b"registered", b"waitlisted")).text, VKEY, "path"),
         (proof._replace(checkpoint=proof.checkpoint.replace("\n6\n", "\n7\n")).text, VKEY, "signature"),
@@ -86,7 +86,7 @@ async def test_a_receipt_is_checked_by_the_browser_alone_also_in_a_saved_file(
         (json.dumps(answer), VKEY[:-2], "key"),
     ]
     refused: list[str] = []
-    async with running_at_port(settings) as service:
+    async with serve_events(settings) as service:
         context = await open_context(chromium, scheme, width, language)
         page = await context.new_page()
         page.on("console", lambda message: None if asks_log(message) else refused.append(message.text))
@@ -132,7 +132,7 @@ async def test_a_receipt_is_checked_by_the_browser_alone_also_in_a_saved_file(
 async def test_a_link_shows_that_the_log_has_the_number_and_the_saved_receipt_whose_number_it_is(
     chromium: Browser, settings: Settings, tmp_path: Path
 ) -> None:
-    async with running_at_port(settings) as service:
+    async with serve_events(settings) as service:
         ada = await service.organizer()
         event = await ada.create_event()
         address_of_ann, _ = await register_and_settle(service, ada, event, "ann", "ben")

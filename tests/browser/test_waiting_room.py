@@ -18,16 +18,16 @@ from starlette.routing import Route
 
 from holdfast.events.queues import release
 from holdfast.events.settings import Settings
-from tests.browser.looking import looks, open_context, too_wide, violations, with_and_without_scripts
+from tests.browser.looking import open_context, parametrize_looks, too_wide, violations, with_and_without_scripts
 from tests.docs.connectors import load_python_connector
 from tests.events.queues.queue_scene import QueueScene, open_queue
-from tests.helpers.background_loops import at_work
-from tests.helpers.events_service import running
-from tests.helpers.serving import listener, running_already, serving
+from tests.helpers.background_loops import run_in_background
+from tests.helpers.events_service import running_events
+from tests.helpers.serving import bind_port, running_already, serve_app
 
 
 @dataclass
-class Shop:
+class GuardedShop:
     """A shop behind a waiting room that lets in one visitor every two seconds, and trusts the connector alone."""
 
     queue: QueueScene
@@ -38,13 +38,13 @@ class Shop:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def shop(settings: Settings) -> AsyncIterator[Shop]:
-    rooms, shops = listener(), listener()
-    base_url, shop_url = (f"http://127.0.0.1:{listener.getsockname()[1]}" for listener in (rooms, shops))
+async def shop(settings: Settings) -> AsyncIterator[GuardedShop]:
+    service_port, site_port = bind_port(), bind_port()
+    base_url, shop_url = service_port.url, site_port.url
     settings = settings.model_copy(update={"base_url": base_url, "queue_interval": 2})
-    async with running(settings) as service:
+    async with running_events(settings) as service:
         queue = await open_queue(service, release_rate=1, target_url=f"{shop_url}/sale?item=7")
-        shop = Shop(queue, f"{base_url}/queues/{queue.id}", shop_url)
+        shop = GuardedShop(queue, f"{base_url}/queues/{queue.id}", shop_url)
         connector = load_python_connector()
         door = connector.QueueDoor(base_url, queue.id)
 
@@ -63,15 +63,15 @@ async def shop(settings: Settings) -> AsyncIterator[Shop]:
 
         front_of_shop = Starlette(routes=[Route("/sale", sale), Route("/", front)])
         async with (
-            serving(running_already(service.app), rooms),
-            serving(front_of_shop, shops),
-            at_work(release.LOOP.run(service.database)),
+            serve_app(running_already(service.app), service_port),
+            serve_app(front_of_shop, site_port),
+            run_in_background(release.LOOP.run(service.database)),
         ):
             yield shop
 
 
 @dataclass
-class Visitor:
+class WaitingVisitor:
     """A visitor at a browser, the positions that were shown, and how often each address was requested."""
 
     page: Page
@@ -94,15 +94,15 @@ class Visitor:
                 self.positions += [self.ticket - int(serving[1])] if serving else []
 
 
-async def visitor(context: BrowserContext) -> Visitor:
-    visitor = Visitor(await context.new_page())
+async def visitor(context: BrowserContext) -> WaitingVisitor:
+    visitor = WaitingVisitor(await context.new_page())
     visitor.page.on("response", visitor.see)
     return visitor
 
 
 @with_and_without_scripts
 async def test_ten_visitors_watch_their_position_fall_and_are_let_in(
-    chromium: Browser, shop: Shop, scripts: bool
+    chromium: Browser, shop: GuardedShop, scripts: bool
 ) -> None:
     # Ten rings that breathe at once would cost more than all else that these browsers do.
     contexts = [await chromium.new_context(java_script_enabled=scripts, reduced_motion="reduce") for _ in range(10)]
@@ -129,7 +129,7 @@ async def test_ten_visitors_watch_their_position_fall_and_are_let_in(
 
 @pytest.mark.parametrize("scripts", [True, False])
 async def test_a_room_of_an_unproved_organizer_names_the_host_and_waits_for_a_click(
-    chromium: Browser, shop: Shop, scripts: bool
+    chromium: Browser, shop: GuardedShop, scripts: bool
 ) -> None:
     await shop.queue.service.run_sql("update users set proved_at = null where id = %(id)s", id=shop.queue.ada.id)
     context = await chromium.new_context(java_script_enabled=scripts, viewport={"width": 320, "height": 700})
@@ -151,7 +151,7 @@ async def test_a_room_of_an_unproved_organizer_names_the_host_and_waits_for_a_cl
     assert shop.refusals == []
 
 
-async def test_a_shop_refuses_a_visitor_without_a_token(chromium: Browser, shop: Shop) -> None:
+async def test_a_shop_refuses_a_visitor_without_a_token(chromium: Browser, shop: GuardedShop) -> None:
     page = await (await chromium.new_context()).new_page()
     response = await page.goto(f"{shop.url}/sale?item=7")
 
@@ -162,7 +162,7 @@ async def test_a_shop_refuses_a_visitor_without_a_token(chromium: Browser, shop:
 
 
 async def test_a_page_that_is_closed_and_opened_again_keeps_its_place_in_the_queue(
-    chromium: Browser, shop: Shop
+    chromium: Browser, shop: GuardedShop
 ) -> None:
     await shop.queue.change(release_rate=1, starts_at="2099-01-01T00:00:00Z")
     await shop.queue.join("ann", "ben")
@@ -178,7 +178,7 @@ async def test_a_page_that_is_closed_and_opened_again_keeps_its_place_in_the_que
 
 
 async def test_the_page_of_a_queue_stays_in_the_chosen_language_and_says_in_it_when_it_is_offline(
-    chromium: Browser, shop: Shop
+    chromium: Browser, shop: GuardedShop
 ) -> None:
     # The page of a visitor who waits for less than a minute looks again every five seconds.
     await shop.queue.join(*(f"visitor{number}" for number in range(25)))
@@ -199,7 +199,7 @@ async def test_the_page_of_a_queue_stays_in_the_chosen_language_and_says_in_it_w
     await context.close()
 
 
-async def test_the_way_in_is_announced_as_a_link_in_a_frame(chromium: Browser, shop: Shop) -> None:
+async def test_the_way_in_is_announced_as_a_link_in_a_frame(chromium: Browser, shop: GuardedShop) -> None:
     page = await (await chromium.new_context()).new_page()
     await page.goto(shop.url)
     frame = page.frame_locator("iframe")
@@ -211,7 +211,7 @@ async def test_the_way_in_is_announced_as_a_link_in_a_frame(chromium: Browser, s
     await expect(page.locator("h1")).to_have_text("Welcome")
 
 
-async def test_the_page_of_a_queue_may_not_be_framed_itself(chromium: Browser, shop: Shop) -> None:
+async def test_the_page_of_a_queue_may_not_be_framed_itself(chromium: Browser, shop: GuardedShop) -> None:
     page = await (await chromium.new_context()).new_page()
     await page.goto(shop.url)
     await page.evaluate("room => document.querySelector('iframe').src = room", shop.room)
@@ -219,9 +219,9 @@ async def test_the_page_of_a_queue_may_not_be_framed_itself(chromium: Browser, s
     await expect(page.frame_locator("iframe").locator("main")).to_have_count(0)
 
 
-@looks
+@parametrize_looks
 async def test_every_state_of_the_page_is_accessible_and_fits_small_screens(
-    chromium: Browser, shop: Shop, scheme: Any, width: int, language: str
+    chromium: Browser, shop: GuardedShop, scheme: Any, width: int, language: str
 ) -> None:
     context = await open_context(chromium, scheme, width, language)
     page = await context.new_page()

@@ -8,33 +8,35 @@ from playwright.async_api import Browser
 
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
-from tests.browser.looking import looks, open_context, session_cookie
+from tests.browser.looking import open_context, parametrize_looks, session_cookie
 from tests.browser.webhook_pages import faults_of_pages
-from tests.helpers.serving import running_at_port
-from tests.helpers.webhook_programs import Program, Programs
-from tests.helpers.webhook_receiver import Answer, receivers_of
+from tests.helpers.serving import serve_events
+from tests.helpers.webhook_programs import OrganizerProgram, OrganizerPrograms
+from tests.helpers.webhook_receiver import ReceiverAnswer, receivers_of
 
 LONG = "W" * 60 + " \u0627\u0644\u062a\u0637\u0628\u064a\u0642"
 
 
-class Office(NamedTuple):
+class WebhookScene(NamedTuple):
     """The service at an address, and a program that got messages, of which one failed."""
 
     base_url: str
     secret: str
-    program: Program
+    program: OrganizerProgram
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def office(settings: Settings) -> AsyncIterator[Office]:
+async def office(settings: Settings) -> AsyncIterator[WebhookScene]:
     async with (
-        running_at_port(settings) as service,
+        serve_events(settings) as service,
         receivers_of(service.database) as receivers,
     ):
         ada = await service.organizer()
-        program = await Programs(service, receivers).add(ada, types=["event.created", "event.full", "event.cancelled"])
+        program = await OrganizerPrograms(service, receivers).add(
+            ada, types=["event.created", "event.full", "event.cancelled"]
+        )
         statuses = [204, 204, 500, 0]
-        program.receiver.answer = lambda _: Answer(statuses.pop(0) if statuses else 204)
+        program.receiver.answer = lambda _: ReceiverAnswer(statuses.pop(0) if statuses else 204)
         for title in ("Jazz", "Portraits", LONG):
             await ada.create_event(title=title)
             await program.deliver()
@@ -44,12 +46,12 @@ async def office(settings: Settings) -> AsyncIterator[Office]:
             "update webhook_endpoints set url = %(url)s", url=f"https://shop.example/{'w' * 90}?from=holdfast"
         )
         secret = await service.database.transact(lambda tx: sessions.begin(tx, ada.id, "link", "Firefox"))
-        yield Office(service.base_url, secret, program)
+        yield WebhookScene(service.base_url, secret, program)
 
 
-@looks
+@parametrize_looks
 async def test_the_pages_of_webhooks_have_no_faults_of_accessibility_and_fit(
-    office: Office, chromium: Browser, scheme: Any, width: int, language: str
+    office: WebhookScene, chromium: Browser, scheme: Any, width: int, language: str
 ) -> None:
     message = office.program.receiver.received[-1].id
     async with await open_context(chromium, scheme, width, language) as context:

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from tests.browser.stock_page import VISIBLE, StockPage
 from tests.helpers.events_service import eventually
 from tests.helpers.node import ROOT
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import bind_port, serve_app
 
 ASSETS = ROOT / "extensions" / "live-stock" / "assets"
 STEP = 4_000
@@ -68,7 +68,7 @@ WATCHED = """
 """Says what became of the streams of a page: whether the last one tells, and how many have failed."""
 
 
-class Service:
+class AvailabilityDouble:
     """What the page asks.
 
     numbers     what can be sold, by variant
@@ -158,7 +158,7 @@ def _event(name: str, body: Any) -> bytes:
 class Theme(StockPage):
     """A buyer's view of the page."""
 
-    def __init__(self, page: Page, service: Service, address: str) -> None:
+    def __init__(self, page: Page, service: AvailabilityDouble, address: str) -> None:
         super().__init__(page, page.locator("[data-variant]").first)
         self.service = service
         self.address = address
@@ -224,13 +224,13 @@ class Theme(StockPage):
 @contextlib.asynccontextmanager
 async def theme(chromium: Browser) -> AsyncGenerator[Theme]:
     """A page that nobody has opened yet; at the end, nothing went wrong on it."""
-    at, service = listener(), Service()
-    async with serving(service.app, at):
+    port, service = bind_port(), AvailabilityDouble()
+    async with serve_app(service.app, port):
         context = await chromium.new_context()
         page = await context.new_page()
         await page.clock.install()
         await page.add_init_script(VISIBLE + WATCHED)
-        view = Theme(page, service, f"http://127.0.0.1:{at.getsockname()[1]}/")
+        view = Theme(page, service, f"{port.url}/")
         try:
             yield view
         finally:

@@ -56,7 +56,7 @@ class Shot(NamedTuple):
         return self.addresses[look % len(self.addresses)]
 
 
-class Visitor(NamedTuple):
+class SheetVisitor(NamedTuple):
     """A visitor whose pages are drawn.
 
     starts    the addresses at which they begin to follow links
@@ -72,24 +72,24 @@ class Visitor(NamedTuple):
     shots: tuple[Shot, ...] = ()
 
 
-async def visitors(_: Browser, place: Demonstration, __: Path) -> list[Visitor]:
+async def visitors(_: Browser, demonstration: Demonstration, __: Path) -> list[SheetVisitor]:
     """Those who follow links; the demonstration is there, and the others are made."""
-    links, events, inventory = place.links, place.events, place.inventory
+    links, events, inventory = demonstration.links, demonstration.events, demonstration.inventory
     public = [links[name] for name in links if name not in {"organizer", "merchant", "console"}]
     open_pages = [f"{origin}/{path}" for origin in (events, inventory) for path in ("", "docs", "nowhere")]
     consoles = [f"{events}/console", f"{events}/account"]
-    typical = Visitor(
+    typical = SheetVisitor(
         "typical",
         [*public, *open_pages, *consoles, f"{inventory}/console"],
         links=(links["organizer"], links["console"]),
     )
     async with httpx2.AsyncClient(base_url=events, timeout=60) as http:
-        await fill(SheetOrganizer(http, SentMails(place.mails)))
-    sign_in, mails = f"{events}/sign-in", place.mails
+        await fill(SheetOrganizer(http, SentMails(demonstration.mails)))
+    sign_in, mails = f"{events}/sign-in", demonstration.mails
     return [
         typical,
-        Visitor("empty", consoles, (sign_in, mails, "empty@example.com")),
-        Visitor("full", [f"{events}/organizers/full", *consoles], (sign_in, mails, "full@example.com")),
+        SheetVisitor("empty", consoles, (sign_in, mails, "empty@example.com")),
+        SheetVisitor("full", [f"{events}/organizers/full", *consoles], (sign_in, mails, "full@example.com")),
     ]
 
 
@@ -130,7 +130,7 @@ async def fill(organizer: SheetOrganizer) -> None:
         await organizer.ask("POST", "/api/registrations", {"registration": person})
 
 
-async def pages_of(chromium: Browser, visitor: Visitor, drawn: set[str]) -> list[str]:
+async def pages_of(chromium: Browser, visitor: SheetVisitor, drawn: set[str]) -> list[str]:
     """The addresses of all pages that are found by following links, one of each kind.
 
     drawn    the kinds of public pages of earlier visitors, which look the same to everybody; those here are added
@@ -165,7 +165,7 @@ def kind(url: str) -> str:
     return f"{parts.netloc}{path}?{'&'.join(chosen)}"
 
 
-async def signed_in(chromium: Browser, visitor: Visitor, scheme: Any, width: int, language: str) -> BrowserContext:
+async def signed_in(chromium: Browser, visitor: SheetVisitor, scheme: Any, width: int, language: str) -> BrowserContext:
     """A browser in which the visitor is signed in, in the time zone of the demonstration. Nothing moves in it."""
     context = await chromium.new_context(
         storage_state=_states.get(visitor.name),
@@ -191,7 +191,7 @@ async def signed_in(chromium: Browser, visitor: Visitor, scheme: Any, width: int
     return context
 
 
-async def remember(visitor: Visitor, context: BrowserContext) -> None:
+async def remember(visitor: SheetVisitor, context: BrowserContext) -> None:
     """Keep the cookies of a visitor for all later browsers."""
     _states[visitor.name] = await context.storage_state()
 

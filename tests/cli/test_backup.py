@@ -40,7 +40,7 @@ PHOTO_OF_EVENT = """
 
 
 @pytest.fixture
-def restored(template_url: str) -> Iterator[dict[str, str]]:
+def empty_databases(template_url: str) -> Iterator[dict[str, str]]:
     """Two empty databases, by the settings that name them."""
     with (
         scratch_database(template_url, "restored_inventory", "template template0") as inventory,
@@ -79,7 +79,7 @@ class Load:
 
 
 async def test_data_acknowledged_before_a_backup_of_busy_services_is_there_after_the_restore(
-    own_service: Service, settings: Settings, inventory_url: str, restored: dict[str, str], tmp_path: Path
+    own_service: Service, settings: Settings, inventory_url: str, empty_databases: dict[str, str], tmp_path: Path
 ) -> None:
     organizer = await own_service.organizer()
     event = await organizer.create_event(capacity=100_000)
@@ -95,7 +95,7 @@ async def test_data_acknowledged_before_a_backup_of_busy_services_is_there_after
     urls = {"INVENTORY_DATABASE_URL": inventory_url, "EVENTS_DATABASE_URL": settings.database_url}
     copy, data_dir = tmp_path / "copy.tar", str(settings.data_dir)
 
-    async with inventory_support.running(of_stock) as inventory, asyncio.TaskGroup() as group:
+    async with inventory_support.running_inventory(of_stock) as inventory, asyncio.TaskGroup() as group:
         shop = await inventory.shop()
         load = Load(organizer, event["id"], shop, (await shop.pool(0))["id"])
         group.create_task(load.register())
@@ -114,11 +114,11 @@ async def test_data_acknowledged_before_a_backup_of_busy_services_is_there_after
 
     target_dir = tmp_path / "target_dir"
     done = await asyncio.to_thread(
-        run_holdfast, "restore", str(copy), HOLDFAST_DATA_DIR=str(target_dir), **secrets, **restored
+        run_holdfast, "restore", str(copy), HOLDFAST_DATA_DIR=str(target_dir), **secrets, **empty_databases
     )
 
     assert done.returncode == 0, done.stderr
-    with psycopg.connect(restored["EVENTS_DATABASE_URL"]) as connection:
+    with psycopg.connect(empty_databases["EVENTS_DATABASE_URL"]) as connection:
         emails = {email for (email,) in connection.execute("select email from users").fetchall()}
         assert {*before} <= emails
         # The log of the event went on after the backup, so it must not go on from there under its name.
@@ -128,9 +128,9 @@ async def test_data_acknowledged_before_a_backup_of_busy_services_is_there_after
     for name in (PHOTO, f"{PHOTO}.w480.webp"):
         assert (target_dir / "media" / name).read_bytes() == b"photo"
     # The role and the rights of agents came along: the shop's key works.
-    of_stock = inventory_support.unlimited(restored["INVENTORY_DATABASE_URL"], tmp_path / "stock")
-    async with inventory_support.running(of_stock) as again:
-        assert on_hand <= await shop.through(again).on_hand(load.pool_id) <= load.on_hand[-1]
+    of_stock = inventory_support.unlimited(empty_databases["INVENTORY_DATABASE_URL"], tmp_path / "stock")
+    async with inventory_support.running_inventory(of_stock) as again:
+        assert on_hand <= await shop.at_service(again).on_hand(load.pool_id) <= load.on_hand[-1]
         assert await again.differences() == []
 
 
@@ -173,7 +173,7 @@ def test_a_photo_missing_in_the_store_is_reported_and_the_rest_is_backed_up(
 
 def test_a_restore_refuses_to_overwrite_data_or_to_read_a_damaged_backup(
     places: dict[str, str],
-    restored: dict[str, str],
+    empty_databases: dict[str, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -191,7 +191,7 @@ def test_a_restore_refuses_to_overwrite_data_or_to_read_a_damaged_backup(
     for place in (copy, empty_directory):
         with pytest.raises(CannotStart, match="A backup never replaces another one"):
             backup(place)
-    for name, value in restored.items():
+    for name, value in empty_databases.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("EVENTS_SECRET_KEY", "3" * 32)
     assert refusal().startswith("EVENTS_SECRET_KEY is another secret key than that of the backup")
@@ -220,7 +220,7 @@ def test_a_restore_refuses_to_overwrite_data_or_to_read_a_damaged_backup(
     assert "The database of inventory is not empty." in refusal()
     restore(copy, dry_run=True)
     assert "The database is not empty: it is refused, unless --replace removes what it has." in capsys.readouterr().out
-    with psycopg.connect(restored["EVENTS_DATABASE_URL"], application_name="holdfast events"):
+    with psycopg.connect(empty_databases["EVENTS_DATABASE_URL"], application_name="holdfast events"):
         assert "The events service is running: it has 1 sessions" in refusal(replace=True)
     restore(copy, replace=True, dry_run=True)
     assert "The database is not empty: what it has is removed." in capsys.readouterr().out
@@ -229,10 +229,10 @@ def test_a_restore_refuses_to_overwrite_data_or_to_read_a_damaged_backup(
 
 
 def test_a_restore_that_loses_its_connection_leaves_the_database_as_it_was(
-    places: dict[str, str], restored: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    places: dict[str, str], empty_databases: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backup(tmp_path / "copy")
-    for name, value in restored.items():
+    for name, value in empty_databases.items():
         monkeypatch.setenv(name, value)
     archive = (tmp_path / "copy" / "events.dump").read_bytes()
 
@@ -242,11 +242,11 @@ def test_a_restore_that_loses_its_connection_leaves_the_database_as_it_was(
 
     damaged = dumps.script([archive[: len(archive) // 2]])
     with pytest.raises(ConnectionError):
-        dumps.fill(restored["EVENTS_DATABASE_URL"], "events", ended(), {}, replace=False)
+        dumps.fill(empty_databases["EVENTS_DATABASE_URL"], "events", ended(), {}, replace=False)
     with pytest.raises(CannotStart, match=r"^pg_restore did not finish: "):
-        dumps.fill(restored["EVENTS_DATABASE_URL"], "events", damaged, {}, replace=False)
+        dumps.fill(empty_databases["EVENTS_DATABASE_URL"], "events", damaged, {}, replace=False)
 
-    with psycopg.connect(restored["EVENTS_DATABASE_URL"]) as connection:
+    with psycopg.connect(empty_databases["EVENTS_DATABASE_URL"]) as connection:
         assert dumps.is_empty(connection)
 
 

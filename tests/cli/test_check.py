@@ -32,7 +32,7 @@ from tests.cli.planted_faults import SECRET, Fault
 from tests.helpers.command_line import run_holdfast_in
 from tests.helpers.events_service import unlimited as unlimited_events
 from tests.helpers.inventory_service import unlimited as unlimited_inventory
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import bind_port, serve_app
 from tests.helpers.smtp import mail_server
 
 PAGE = Path(__file__).parents[2] / "docs" / "deploy" / "watching.md"
@@ -54,14 +54,14 @@ async def answer(request: Request) -> Response:
 @pytest.fixture(scope="module")
 async def server() -> AsyncIterator[str]:
     """The address of a program that is not ours."""
-    listening = listener()
+    port = bind_port()
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
             await (await answer(Request(scope)))(scope, receive, send)
 
-    async with serving(app, listening, lifespan="off"):
-        yield listening.url
+    async with serve_app(app, port, lifespan="off"):
+        yield port.url
 
 
 @pytest.fixture

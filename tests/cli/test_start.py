@@ -14,7 +14,7 @@ PASSWORD = "hunter2hunter2"
 SERVE = ("events", "serve", "--port", "0")
 
 
-def refused(*words: str, cwd: Path, **environment: str) -> str:
+def refusal_line(*words: str, cwd: Path, **environment: str) -> str:
     """The line in which a command is refused."""
     done = run_holdfast_in(cwd, *words, **environment)
     assert (done.returncode, done.stdout) == (1, "")
@@ -27,7 +27,7 @@ def refused(*words: str, cwd: Path, **environment: str) -> str:
 def test_a_database_that_does_not_answer_is_named_without_its_password(
     command: tuple[str, ...], tmp_path: Path
 ) -> None:
-    line = refused(*command, cwd=tmp_path, EVENTS_DATABASE_URL=f"postgresql://ann:{PASSWORD}@127.0.0.1:1/events")
+    line = refusal_line(*command, cwd=tmp_path, EVENTS_DATABASE_URL=f"postgresql://ann:{PASSWORD}@127.0.0.1:1/events")
 
     assert line.startswith("Cannot use the database that EVENTS_DATABASE_URL names: ")
     assert "port 1 failed: Connection refused" in line
@@ -37,7 +37,7 @@ def test_a_database_that_does_not_answer_is_named_without_its_password(
 def test_a_data_directory_that_cannot_be_looked_at_is_refused_in_one_line(
     command: tuple[str, ...], tmp_path: Path
 ) -> None:
-    line = refused(*command, cwd=tmp_path, HOLDFAST_DATA_DIR="x" * 300, EVENTS_SECRET_KEY="")
+    line = refusal_line(*command, cwd=tmp_path, HOLDFAST_DATA_DIR="x" * 300, EVENTS_SECRET_KEY="")
 
     assert line.startswith("Cannot use the data directory ")
     assert "File name too long" in line
@@ -50,7 +50,7 @@ def test_a_file_in_the_place_of_the_data_directory_is_called_a_file(
 ) -> None:
     (tmp_path / "a file").touch()
 
-    line = refused(*command, cwd=tmp_path, HOLDFAST_DATA_DIR=place, EVENTS_SECRET_KEY="")
+    line = refusal_line(*command, cwd=tmp_path, HOLDFAST_DATA_DIR=place, EVENTS_SECRET_KEY="")
 
     assert line == (
         f"Cannot use the data directory {tmp_path / place}: Not a directory. Set HOLDFAST_DATA_DIR to a directory that "
@@ -66,7 +66,7 @@ def test_a_bundled_server_whose_connections_are_all_in_use_is_named_in_one_line(
         with psycopg.connect(user.url, autocommit=True) as connection:
             connection.execute("alter database events connection limit 0")
 
-        line = refused(*command, cwd=tmp_path, HOLDFAST_DATA_DIR=str(directory), EVENTS_SECRET_KEY="")
+        line = refusal_line(*command, cwd=tmp_path, HOLDFAST_DATA_DIR=str(directory), EVENTS_SECRET_KEY="")
 
     assert line.startswith("PostgreSQL takes no connection: ")
     assert 'too many connections for database "events". All connections of PostgreSQL are in use. See who' in line
@@ -79,7 +79,7 @@ def test_a_lost_secret_is_reported_and_not_replaced() -> None:
     copy = secret.rename(directory / "kept")
 
     for command in (("inventory", "serve", "--port", "0"), ("inventory", "shop", "key", "lost.myshopify.com")):
-        line = refused(*command, cwd=directory)
+        line = refusal_line(*command, cwd=directory)
         assert line.startswith(f"The file {secret} is missing, and only the secret in it opens some contents")
         assert not secret.exists()
 
@@ -99,7 +99,7 @@ def test_a_lost_secret_is_reported_and_not_replaced() -> None:
     ],
 )
 def test_a_database_url_that_is_invalid_is_refused_with_an_example(url: str, tmp_path: Path) -> None:
-    line = refused(*SERVE, cwd=tmp_path, EVENTS_DATABASE_URL=url)
+    line = refusal_line(*SERVE, cwd=tmp_path, EVENTS_DATABASE_URL=url)
 
     assert line.startswith("EVENTS_DATABASE_URL must look like postgresql://user:password@host:5432/name")
 
@@ -127,7 +127,7 @@ def test_a_database_url_that_is_invalid_is_refused_with_an_example(url: str, tmp
 def test_a_setting_that_cannot_be_used_is_named_with_what_would_be_right(
     environment: dict[str, str], message: str, tmp_path: Path
 ) -> None:
-    assert message in refused(*SERVE, cwd=tmp_path, **environment)
+    assert message in refusal_line(*SERVE, cwd=tmp_path, **environment)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -137,7 +137,7 @@ def test_a_database_url_without_a_secret_key_is_refused(service: str, words: tup
     name = service.upper()
     environment = {f"{name}_DATABASE_URL": "postgresql://127.0.0.1:1/shared", f"{name}_SECRET_KEY": ""}
 
-    assert refused(service, *words, cwd=tmp_path, **environment) == (
+    assert refusal_line(service, *words, cwd=tmp_path, **environment) == (
         f"{name}_DATABASE_URL is set and {name}_SECRET_KEY is not. Every process that uses the database needs the same "
         f"secret: set {name}_SECRET_KEY to 32 or more random characters."
     )
@@ -147,7 +147,7 @@ def test_a_database_url_without_a_secret_key_is_refused(service: str, words: tup
 def test_a_secret_that_is_kept_in_a_file_is_measured_too(tmp_path: Path) -> None:
     (tmp_path / "inventory.secret").write_text("short")
 
-    line = refused("inventory", "serve", "--port", "0", cwd=tmp_path, HOLDFAST_DATA_DIR=str(tmp_path))
+    line = refusal_line("inventory", "serve", "--port", "0", cwd=tmp_path, HOLDFAST_DATA_DIR=str(tmp_path))
 
     assert "has 5 characters; it needs 32 or more" in line
 
@@ -156,13 +156,13 @@ def test_a_secret_that_is_kept_in_a_file_is_measured_too(tmp_path: Path) -> None
 def test_a_port_that_does_not_exist_is_refused(port: str, tmp_path: Path) -> None:
     message = f"Cannot listen on port {port}: a port is a number from 1 to 65535, or 0 for any free one."
 
-    assert refused("events", "serve", f"--port={port}", cwd=tmp_path) == message
-    assert message in refused("up", f"--inventory-port={port}", "--events-port=0", cwd=tmp_path)
+    assert refusal_line("events", "serve", f"--port={port}", cwd=tmp_path) == message
+    assert message in refusal_line("up", f"--inventory-port={port}", "--events-port=0", cwd=tmp_path)
 
 
 @pytest.mark.parametrize("host", ["nowhere.invalid", "a" * 70, "999.1.1.1", "[::1", "::zz", "a b", "a/b", "a\tb"])
 def test_a_host_that_does_not_exist_is_refused(host: str, tmp_path: Path) -> None:
-    assert refused(*SERVE, "--host", host, cwd=tmp_path).startswith(f"Cannot listen on {host} port 0: ")
+    assert refusal_line(*SERVE, "--host", host, cwd=tmp_path).startswith(f"Cannot listen on {host} port 0: ")
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_a_misspelt_setting_in_the_env_file_is_named_with_the_one_that_is_meant(
 ) -> None:
     (tmp_path / ".env").write_text(f"{name}={PASSWORD}\n")
 
-    line = refused(*SERVE, cwd=tmp_path)
+    line = refusal_line(*SERVE, cwd=tmp_path)
 
     assert line.startswith(f"Unknown in .env: {name.upper()} (did you mean {meant}?).")
 
@@ -186,7 +186,7 @@ def test_a_misspelt_setting_in_the_env_file_is_named_with_the_one_that_is_meant(
 def test_a_setting_that_never_was_one_is_named_if_it_says_that_it_is_ours(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("HOLDFAST_COLOUR=blue\n")
 
-    assert refused(*SERVE, cwd=tmp_path).startswith("Unknown in .env: HOLDFAST_COLOUR.")
+    assert refusal_line(*SERVE, cwd=tmp_path).startswith("Unknown in .env: HOLDFAST_COLOUR.")
 
 
 def test_the_env_file_may_have_the_settings_of_both_services_and_of_other_programs(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_the_env_file_may_have_the_settings_of_both_services_and_of_other_progra
     (tmp_path / ".env").write_text("\n".join([*lines, "MCP_RATE_LIMIT=1", *(f"{name}=x" for name in others)]))
 
     for service in ("events", "inventory"):
-        assert "There is no" in refused(service, "jobs", cwd=tmp_path)
+        assert "There is no" in refusal_line(service, "jobs", cwd=tmp_path)
 
 
 def test_variables_of_other_programs_are_not_taken_for_settings(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ class Listener:
 
 
 @contextlib.contextmanager
-def listening(*options: str) -> Generator[Listener]:
+def run_listener(*options: str) -> Generator[Listener]:
     process = subprocess.Popen(
         [HOLDFAST, "webhooks", "listen", "--port", "0", *options],
         cwd=Path.cwd(),
@@ -58,7 +58,7 @@ def listening(*options: str) -> Generator[Listener]:
         process.wait()
 
 
-def signed(secret: str = SECRET, at: dt.datetime | None = None) -> dict[str, str]:
+def webhook_headers(secret: str = SECRET, at: dt.datetime | None = None) -> dict[str, str]:
     """The headers of a message, signed by the library of the specification."""
     moment = at or dt.datetime.now(dt.UTC)
     return {
@@ -69,8 +69,8 @@ def signed(secret: str = SECRET, at: dt.datetime | None = None) -> dict[str, str
 
 
 def test_a_message_with_the_right_signature_is_printed_and_acknowledged() -> None:
-    with listening("--secret", SECRET) as listener:
-        assert listener.post(signed()) == 204
+    with run_listener("--secret", SECRET) as listener:
+        assert listener.post(webhook_headers()) == 204
 
         output = listener.end()
 
@@ -81,12 +81,12 @@ def test_a_message_with_the_right_signature_is_printed_and_acknowledged() -> Non
 
 def test_a_message_that_is_not_as_it_was_signed_is_refused_with_the_reason() -> None:
     old = dt.datetime.now(dt.UTC) - dt.timedelta(minutes=6)
-    with listening("--secret", SECRET) as listener:
+    with run_listener("--secret", SECRET) as listener:
         statuses = [
-            listener.post(signed(), BODY + b" "),
-            listener.post(signed(at=old)),
-            listener.post(signed(new_secret("v1"))),
-            listener.post({**signed(), "webhook-id": "msg_8"}),
+            listener.post(webhook_headers(), BODY + b" "),
+            listener.post(webhook_headers(at=old)),
+            listener.post(webhook_headers(new_secret("v1"))),
+            listener.post({**webhook_headers(), "webhook-id": "msg_8"}),
             listener.post({}),
         ]
         output = listener.end()
@@ -100,7 +100,7 @@ def test_a_message_that_is_not_as_it_was_signed_is_refused_with_the_reason() -> 
 def test_a_message_of_a_key_pair_is_verified_with_the_public_key() -> None:
     secret = new_secret("v1a")
     now = int(dt.datetime.now(dt.UTC).timestamp())
-    with listening("--secret", public_key(secret) or "") as listener:
+    with run_listener("--secret", public_key(secret) or "") as listener:
         assert listener.post(signed_headers([secret], "msg_7", now, BODY)) == 204
         assert listener.post(signed_headers([new_secret("v1a")], "msg_7", now, BODY)) == 401
         assert "msg_7  event.created  verified" in listener.end()
@@ -108,13 +108,17 @@ def test_a_message_of_a_key_pair_is_verified_with_the_public_key() -> None:
 
 def test_messages_of_two_endpoints_are_verified_with_the_secret_of_each() -> None:
     other = new_secret("v1")
-    with listening("--secret", SECRET, "--secret", other) as listener:
-        assert [listener.post(signed(secret)) for secret in (SECRET, other, new_secret("v1"))] == [204, 204, 401]
+    with run_listener("--secret", SECRET, "--secret", other) as listener:
+        assert [listener.post(webhook_headers(secret)) for secret in (SECRET, other, new_secret("v1"))] == [
+            204,
+            204,
+            401,
+        ]
         assert listener.end().count("verified") == 2
 
 
 def test_a_port_that_is_taken_is_named_with_what_else_would_do() -> None:
-    with listening() as listener:
+    with run_listener() as listener:
         port = listener.url.rpartition(":")[2].rstrip("/")
         answer = run_holdfast("webhooks", "listen", "--port", port, HOLDFAST_DATA_DIR="unused")
         listener.end()
@@ -125,7 +129,7 @@ def test_a_port_that_is_taken_is_named_with_what_else_would_do() -> None:
 
 
 def test_without_a_secret_messages_are_printed_as_not_verified() -> None:
-    with listening("--status", "500") as listener:
+    with run_listener("--status", "500") as listener:
         assert listener.post({"webhook-id": "msg_1"}, b"no json") == 500
         assert "msg_1  not JSON  not verified" in listener.end()
 

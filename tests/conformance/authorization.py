@@ -14,11 +14,11 @@ from urllib.parse import parse_qsl
 import httpx2
 
 from holdfast.events.service import EVENTS
-from tests.events.oauth_server.oauth_server_scene import Person, register_client, sign_in_person
+from tests.events.oauth_server.oauth_server_scene import ConsentingPerson, register_client, sign_in_person
 from tests.helpers.data_directories import migrated_database, scratch_directory
-from tests.helpers.events_service import Service, running, unlimited
+from tests.helpers.events_service import Service, running_events, unlimited
 from tests.helpers.processes import port_that_stays_free
-from tests.helpers.serving import listener, running_already, serving
+from tests.helpers.serving import bind_port, running_already, serve_app
 
 _ASKED = re.compile(r"https?://\S+/oauth/authorize\?(\S+)")
 
@@ -29,7 +29,7 @@ class AuthorizationScene:
 
     service: Service
     base_url: str
-    person: Person
+    person: ConsentingPerson
 
     async def run(
         self, program: Path, *arguments: str, environment: Mapping[str, str] | None = None
@@ -56,10 +56,10 @@ class AuthorizationScene:
 async def authorization_scene() -> AsyncGenerator[AuthorizationScene]:
     directory = scratch_directory()
     url = migrated_database(EVENTS, directory)
-    at = listener()
-    base_url = f"http://localhost:{at.getsockname()[1]}"
+    port = bind_port()
+    base_url = f"http://localhost:{port.getsockname()[1]}"
     settings = unlimited(url, directory).model_copy(update={"base_url": base_url, "oauth_builtin": True})
-    async with running(settings) as service, serving(running_already(service.app), at):
+    async with running_events(settings) as service, serve_app(running_already(service.app), port):
         yield AuthorizationScene(service, base_url, await sign_in_person(service, (await service.organizer()).id))
 
 

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.conformance import authorization
 from tests.conformance.targets import TARGETS
 from tests.helpers import node as packages
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import bind_port, serve_app
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -48,9 +48,9 @@ def main(
     if unknown := {*(targets or ())} - TARGETS.keys() | {*(revision or ())} - {*ERAS}:
         raise typer.BadParameter(f"unknown: {', '.join(sorted(unknown))}")
     install()
-    outcomes = [asyncio.run(held(target, revision or [*ERAS], scenario)) for target in targets or TARGETS]
+    outcomes = [asyncio.run(conforms(target, revision or [*ERAS], scenario)) for target in targets or TARGETS]
     if "events" in (targets or TARGETS) and not scenario:
-        outcomes.append(asyncio.run(connected(revision or [*ERAS])))
+        outcomes.append(asyncio.run(inspector_connects(revision or [*ERAS])))
     sys.exit(0 if all(outcomes) else 1)
 
 
@@ -65,12 +65,12 @@ def install() -> None:
         sys.exit(str(error))
 
 
-async def held(target: str, revisions: Sequence[str], scenario: str | None) -> bool:
+async def conforms(target: str, revisions: Sequence[str], scenario: str | None) -> bool:
     """Whether a service answers as the protocol wants in these revisions."""
-    port = listener()
+    port = bind_port()
     # The suite tries out origins of localhost, and calls by that name.
     url = f"http://localhost:{port.getsockname()[1]}"
-    async with TARGETS[target](url) as (app, key), serving(Authorized(app, key), port):
+    async with TARGETS[target](url) as (app, key), serve_app(Authorized(app, key), port):
         outcomes = [await suite(f"{url}/mcp", target, revision, scenario) for revision in revisions]
         outcomes += [await inspector(f"{url}/mcp", key, revision) for revision in revisions if not scenario]
     return all(outcomes)
@@ -102,7 +102,7 @@ async def suite(url: str, target: str, revision: str, scenario: str | None) -> b
     return status == 0
 
 
-async def connected(revisions: Sequence[str]) -> bool:
+async def inspector_connects(revisions: Sequence[str]) -> bool:
     """Whether the events service is an authorization server as the protocol wants, and the Inspector connects to it."""
     outcomes: list[int] = []
     async with authorization.authorization_scene() as scene:

@@ -45,7 +45,7 @@ async def inventory(base_url: str) -> AsyncGenerator[tuple[ASGIApp, str]]:
     directory = scratch_directory()
     url = migrated_database(INVENTORY, directory)
     settings = inventory_support.unlimited(url, directory, base_url=base_url)
-    async with inventory_support.running(settings) as service:
+    async with inventory_support.running_inventory(settings) as service:
         shop = await service.shop()
         await shop.golden()
         yield service.app, shop.key
@@ -57,7 +57,7 @@ async def events(base_url: str) -> AsyncGenerator[tuple[ASGIApp, str]]:
     directory = scratch_directory()
     url = migrated_database(EVENTS, directory)
     settings = events_support.unlimited(url, directory).model_copy(update={"base_url": base_url})
-    async with events_support.running(settings) as service:
+    async with events_support.running_events(settings) as service:
         organizer = await service.organizer()
         event = await organizer.create_event()
         await organizer.register(event["id"], email="ann@example.com")

@@ -17,18 +17,18 @@ F = TypeVar("F", bound=Callable[..., object])
 
 def requirement(*ids: str) -> Callable[[F], F]:
     """Mark a test as holding us to the promises with these ids."""
-    unknown = set(ids) - promised().keys()
+    unknown = set(ids) - promises().keys()
     assert not unknown, f"requirements.md has no row {', '.join(sorted(unknown))}"
     return lambda test: test
 
 
-def promised() -> dict[str, str]:
+def promises() -> dict[str, str]:
     """The sentence of each promise, by its id."""
     rows = (ROW.match(line) for line in TABLE.read_text(encoding="utf-8").splitlines())
     return {row["id"]: row["sentence"] for row in rows if row}
 
 
-def declared() -> dict[str, set[str]]:
+def promises_by_test() -> dict[str, set[str]]:
     """The promises that each test of this directory names, read from its decorators."""
     tests: dict[str, set[str]] = {}
     for path in sorted(TABLE.parent.glob("test_*.py")):
@@ -46,11 +46,11 @@ def declared() -> dict[str, set[str]]:
 
 def coverage() -> dict[str, list[str]]:
     """The tests that hold us to each promise, by its id."""
-    tests = declared()
-    return {id: [test for test, ids in tests.items() if id in ids] for id in promised()}
+    tests = promises_by_test()
+    return {id: [test for test, ids in tests.items() if id in ids] for id in promises()}
 
 
 if __name__ == "__main__":
-    sentences = promised()
+    sentences = promises()
     for id, tests in coverage().items():
         print(f"{id}: {sentences[id]}", *tests, sep="\n    ")

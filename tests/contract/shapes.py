@@ -233,7 +233,7 @@ def one(response: httpx2.Response, kind: type[T], status: int = 200) -> T:
     return msgspec.convert(body["data"], kind)
 
 
-def many(response: httpx2.Response, kind: type[T]) -> list[T]:
+def unpaged_objects(response: httpx2.Response, kind: type[T]) -> list[T]:
     """The objects of a list that has no pages."""
     return one(response, list[kind])
 
@@ -246,7 +246,7 @@ def page(response: httpx2.Response, kind: type[T]) -> tuple[list[T], Pagination]
     return msgspec.convert(body["data"], list[kind]), msgspec.convert(body["pagination"], Pagination)
 
 
-def listed(response: httpx2.Response, kind: type[T]) -> list[T]:
+def objects_on_page(response: httpx2.Response, kind: type[T]) -> list[T]:
     """The objects on a page of a list."""
     return page(response, kind)[0]
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tests.contract.requirements import requirement
-from tests.helpers.events_service import Client, Service, unlimited
-from tests.helpers.events_service import running as serving
+from tests.helpers.events_service import Client, Service, running_events, unlimited
 
 METHODS: dict[str, dict[str, Any]] = {
     "initialize": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
@@ -128,7 +127,7 @@ async def test_the_metadata_with_an_authorization_server_names_its_issuer(
     issuer = "https://auth.example.com"
     settings = unlimited(database_url, tmp_path).model_copy(update={"oauth_issuer": issuer})
 
-    async with serving(settings) as configured:
+    async with running_events(settings) as configured:
         metadata = (await configured.anonymous.get("/.well-known/oauth-protected-resource")).json()
 
     assert metadata["authorization_servers"] == [issuer]

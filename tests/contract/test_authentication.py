@@ -3,7 +3,7 @@
 import pytest
 
 from tests.contract.requirements import requirement
-from tests.contract.shapes import ApiKey, User, listed, many, one, refusal
+from tests.contract.shapes import ApiKey, User, objects_on_page, one, refusal, unpaged_objects
 from tests.helpers.events_service import Client, Service
 
 PROTECTED = [
@@ -32,7 +32,7 @@ async def test_the_x_api_key_header_authenticates(service: Service) -> None:
 
     response = await service.http.get("/api/organizers", headers={"X-API-Key": str(ada.key)})
 
-    assert [user.id for user in listed(response, User)] == [ada.id]
+    assert [user.id for user in objects_on_page(response, User)] == [ada.id]
 
 
 @requirement("auth.bearer")
@@ -42,7 +42,7 @@ async def test_a_bearer_token_authenticates_as_the_header_does(service: Service,
 
     response = await service.http.get("/api/organizers", headers={"Authorization": f"{scheme} {ada.key}"})
 
-    assert [user.id for user in listed(response, User)] == [ada.id]
+    assert [user.id for user in objects_on_page(response, User)] == [ada.id]
 
 
 @requirement("auth.missing")
@@ -99,7 +99,7 @@ async def test_a_key_in_the_query_is_ignored(service: Service) -> None:
 @requirement("auth.revoked")
 async def test_a_revoked_key_is_refused_from_the_next_request_on(service: Service) -> None:
     ada = await service.organizer()
-    [key] = many(await ada.get("/api/keys"), ApiKey)
+    [key] = unpaged_objects(await ada.get("/api/keys"), ApiKey)
 
     revoked = await ada.delete(f"/api/keys/{key.id}")
 
@@ -114,7 +114,7 @@ async def test_revoking_one_key_leaves_the_others_working(service: Service) -> N
 
     await ada.delete(f"/api/keys/{spare.id}")
 
-    assert len(many(await ada.get("/api/keys"), ApiKey)) == 1
+    assert len(unpaged_objects(await ada.get("/api/keys"), ApiKey)) == 1
     refused = await service.http.get("/api/events", headers={"X-API-Key": spare.key})
     assert refusal(refused) == (401, "invalid_api_key")
 

@@ -9,8 +9,8 @@ from joserfc.jwk import KeySet
 from holdfast.events.oauth.external_consent import rotate_trusted_auth_keys
 from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
-from tests.events.oauth_server.oauth_server_scene import Person
-from tests.helpers.events_service import Service, running
+from tests.events.oauth_server.oauth_server_scene import ConsentingPerson
+from tests.helpers.events_service import Service, running_events
 
 QUERY = urlencode({"response_type": "code", "client_id": "x", "redirect_uri": "https://app.example/", "state": "a b&c"})
 
@@ -22,8 +22,8 @@ QUERY = urlencode({"response_type": "code", "client_id": "x", "redirect_uri": "h
 async def test_a_person_who_is_not_signed_in_signs_in_and_returns_with_the_same_query(
     settings: Settings, changes: dict[str, Any]
 ) -> None:
-    async with running(settings.model_copy(update=changes)) as service:
-        response = await Person(service).http.get(f"/oauth/authorize?{QUERY}")
+    async with running_events(settings.model_copy(update=changes)) as service:
+        response = await ConsentingPerson(service).http.get(f"/oauth/authorize?{QUERY}")
 
     sign_in = urlsplit(response.headers["location"])
     assert (response.status_code, sign_in.path) == (303, "/sign-in")

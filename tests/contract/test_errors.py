@@ -7,7 +7,7 @@ import pytest
 from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
 from tests.contract.shapes import failing_fields, refusal
-from tests.helpers.events_service import Service, event_fields, running
+from tests.helpers.events_service import Service, event_fields, running_events
 
 JSON = {"Content-Type": "application/json"}
 
@@ -188,7 +188,7 @@ async def test_refusals_of_authentication_and_scope_have_the_envelope(service: S
 
 @requirement("errors.envelope", "errors.rate-limit")
 async def test_a_request_over_the_rate_limit_is_answered_with_retry_after(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"registrations_per_minute": 1})) as service:
+    async with running_events(settings.model_copy(update={"registrations_per_minute": 1})) as service:
         ada = await service.organizer()
         body = {"registration": {"event_id": 1, "email": "ann@example.com"}}
         await ada.post("/api/registrations", body)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.contract.requirements import requirement
-from tests.contract.shapes import Event, Registration, failing_fields, listed, one, refusal
+from tests.contract.shapes import Event, Registration, failing_fields, objects_on_page, one, refusal
 from tests.contract.steps import register, yesterday
 from tests.helpers.events_service import Service
 
@@ -130,7 +130,7 @@ async def test_an_admin_hands_an_event_to_another_organizer(service: Service) ->
 
     assert one(response, Event).organizer_id == ben.id
     assert refusal(await ada.get(f"/api/events/{event['id']}")) == (403, "forbidden")
-    assert [event.id for event in listed(await ben.get("/api/events"), Event)] == [event["id"]]
+    assert [event.id for event in objects_on_page(await ben.get("/api/events"), Event)] == [event["id"]]
 
 
 @requirement("events.update.organizer", "auth.organizer-scope")
@@ -142,7 +142,7 @@ async def test_an_organizer_cannot_give_its_event_away(service: Service) -> None
 
     assert refusal(response) == (403, "forbidden")
     assert one(await ada.get(f"/api/events/{event['id']}"), Event).organizer_id == ada.id
-    assert listed(await ben.get("/api/events"), Event) == []
+    assert objects_on_page(await ben.get("/api/events"), Event) == []
 
 
 @requirement("events.update.organizer")
@@ -183,7 +183,7 @@ async def test_a_cancelled_event_keeps_its_data(service: Service) -> None:
     cancelled = (await ada.delete(f"/api/events/{event['id']}")).json()
 
     assert (await ada.get(f"/api/events/{event['id']}")).json() == cancelled
-    assert listed(await ada.get("/api/events"), Event)[0].registration_count == 1
+    assert objects_on_page(await ada.get("/api/events"), Event)[0].registration_count == 1
     assert one(await ada.get(poll), Registration).status == "registered"
     assert len((await ada.get(f"/api/events/{event['id']}/price_history")).json()["data"]) == 1
 

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.events.recurrence import continue_series
 from tests.contract.requirements import requirement
-from tests.contract.shapes import Event, failing_fields, listed, one
+from tests.contract.shapes import Event, failing_fields, objects_on_page, one
 from tests.contract.steps import refused_event, register, yesterday
 from tests.helpers.events_service import Service, event_fields
 
@@ -60,7 +60,7 @@ async def test_an_event_without_a_required_field_is_refused(service: Service, na
     del fields[name]
 
     assert failing_fields(await ada.post("/api/events", {"event": fields})) == {name}
-    assert listed(await ada.get("/api/events"), Event) == []
+    assert objects_on_page(await ada.get("/api/events"), Event) == []
 
 
 @requirement("events.create.required")
@@ -159,7 +159,7 @@ async def test_a_recurring_event_that_has_passed_is_followed_by_one_like_it(serv
     passed = await ada.create_event(recurrence_frequency="weeks", recurrence_interval=2, datetime=yesterday())
     await service.database.transact(continue_series)
 
-    [before, after] = listed(await ada.get("/api/events"), Event)
+    [before, after] = objects_on_page(await ada.get("/api/events"), Event)
 
     assert (before.status, after.status) == ("expired", "active")
     assert (after.title, after.capacity, after.recurrence_interval) == ("Life drawing", passed["capacity"], 2)
@@ -242,7 +242,7 @@ async def test_an_organizer_lists_its_own_events_whole(service: Service) -> None
 
     response = await ada.get("/api/events")
 
-    assert [event.title for event in listed(response, Event)] == ["First", "Second"]
+    assert [event.title for event in objects_on_page(response, Event)] == ["First", "Second"]
     assert response.json()["data"] == mine
 
 
@@ -251,7 +251,7 @@ async def test_an_admin_lists_the_events_of_all(new_service: Service) -> None:
     ada, ben = await new_service.organizer(), await new_service.organizer()
     ids = [(await ada.create_event())["id"], (await ben.create_event())["id"]]
 
-    assert [event.id for event in listed(await (await new_service.admin()).get("/api/events"), Event)] == ids
+    assert [event.id for event in objects_on_page(await (await new_service.admin()).get("/api/events"), Event)] == ids
 
 
 @requirement("events.get")

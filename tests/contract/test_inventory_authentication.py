@@ -17,7 +17,7 @@ from holdfast.inventory.shops import operations as shops
 from tests.contract.requirements import requirement
 from tests.helpers.databases import scratch_database
 from tests.helpers.inventory_service import TOOLS, Shop, unlimited
-from tests.helpers.platform_shop import BASE_URL, DOMAIN, SECRET, PlatformScene, beside_the_platform
+from tests.helpers.platform_shop import BASE_URL, DOMAIN, SECRET, PlatformScene, open_platform_scene
 from tests.inventory.samples import ARGUMENTS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -30,7 +30,7 @@ SCOPES = {"read_inventory", "write_inventory", "read_pools", "write_pools"}
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def scene(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[PlatformScene]:
     with scratch_database(inventory_template, "contract") as url:
-        async with beside_the_platform(unlimited(url, tmp_path_factory.mktemp("data"))) as scene:
+        async with open_platform_scene(unlimited(url, tmp_path_factory.mktemp("data"))) as scene:
             yield scene
 
 
@@ -111,7 +111,7 @@ async def test_a_key_reaches_the_data_of_its_own_shop_alone(scene: PlatformScene
     other = await scene.inventory.shop()
     pool = await other.pool(50)
 
-    assert (await shop.refused("get_pool", pool_id=pool["id"]))["code"] == "not_found"
+    assert (await shop.refusal("get_pool", pool_id=pool["id"]))["code"] == "not_found"
     assert (await shop.call("list_pools"))["pools"] == []
 
 

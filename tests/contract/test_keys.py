@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.contract.requirements import requirement
-from tests.contract.shapes import ApiKey, Event, failing_fields, listed, many, one, refusal
+from tests.contract.shapes import ApiKey, Event, failing_fields, objects_on_page, one, refusal, unpaged_objects
 from tests.helpers.events_service import Client, Service
 
 
@@ -21,7 +21,7 @@ async def test_a_new_key_is_shown_in_full_and_works(service: Service) -> None:
     key = await make_key(ada, "Box office")
 
     assert (key.name, key.active) == ("Box office", True)
-    events = listed(await Client(service.http, key.key).get("/api/events"), Event)
+    events = objects_on_page(await Client(service.http, key.key).get("/api/events"), Event)
     assert [event.id for event in events] == [event["id"]]
 
 
@@ -32,7 +32,7 @@ async def test_a_listed_key_shows_its_first_8_characters_and_no_more(service: Se
 
     response = await ada.get("/api/keys")
 
-    listed_key = many(response, ApiKey)[-1].key
+    listed_key = unpaged_objects(response, ApiKey)[-1].key
     assert listed_key[:8] == made.key[:8]
     assert set(listed_key[8:]) == {"*"}
     assert made.key[8:] not in response.text
@@ -53,7 +53,7 @@ async def test_a_listed_key_is_the_key_that_was_made(service: Service) -> None:
     ada = await service.organizer()
     made = await make_key(ada, "Box office")
 
-    [_, listed_key] = many(await ada.get("/api/keys"), ApiKey)
+    [_, listed_key] = unpaged_objects(await ada.get("/api/keys"), ApiKey)
 
     assert listed_key == ApiKey(made.id, "Box office", listed_key.key, True, made.inserted_at, ada.id)
 
@@ -65,7 +65,7 @@ async def test_a_revoked_key_is_no_longer_listed(service: Service) -> None:
 
     await ada.delete(f"/api/keys/{made.id}")
 
-    assert made.id not in [key.id for key in many(await ada.get("/api/keys"), ApiKey)]
+    assert made.id not in [key.id for key in unpaged_objects(await ada.get("/api/keys"), ApiKey)]
 
 
 @requirement("keys.list.scope", "auth.organizer-scope")
@@ -74,7 +74,7 @@ async def test_an_organizer_lists_its_own_keys_only(service: Service) -> None:
     await make_key(ada)
     await make_key(ben)
 
-    assert [key.user_id for key in many(await ada.get("/api/keys"), ApiKey)] == [ada.id, ada.id]
+    assert [key.user_id for key in unpaged_objects(await ada.get("/api/keys"), ApiKey)] == [ada.id, ada.id]
 
 
 @requirement("keys.list.scope", "auth.admin")
@@ -82,7 +82,7 @@ async def test_an_admin_lists_the_keys_of_all_and_those_of_admins_without_a_user
     ada, ben = await new_service.organizer(), await new_service.organizer()
     admin = await new_service.admin()
 
-    assert [key.user_id for key in many(await admin.get("/api/keys"), ApiKey)] == [ada.id, ben.id, None]
+    assert [key.user_id for key in unpaged_objects(await admin.get("/api/keys"), ApiKey)] == [ada.id, ben.id, None]
 
 
 @requirement("keys.create.name", "errors.validation")
@@ -91,7 +91,7 @@ async def test_a_key_without_a_name_is_refused(service: Service, fields: dict[st
     ada = await service.organizer()
 
     assert failing_fields(await ada.post("/api/keys", {"api_key": fields})) == {"name"}
-    assert len(many(await ada.get("/api/keys"), ApiKey)) == 1
+    assert len(unpaged_objects(await ada.get("/api/keys"), ApiKey)) == 1
 
 
 @requirement("keys.create.self")
@@ -146,7 +146,7 @@ async def test_the_key_of_another_organizer_cannot_be_revoked(service: Service) 
 @requirement("keys.revoke.scope")
 async def test_the_key_of_an_admin_cannot_be_revoked_by_an_organizer(new_service: Service) -> None:
     admin, eve = await new_service.admin(), await new_service.organizer()
-    [id] = [key.id for key in many(await admin.get("/api/keys"), ApiKey) if key.user_id is None]
+    [id] = [key.id for key in unpaged_objects(await admin.get("/api/keys"), ApiKey) if key.user_id is None]
 
     assert refusal(await eve.delete(f"/api/keys/{id}")) == (403, "forbidden")
 

@@ -7,9 +7,9 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
-from tests.contract.shapes import Registered, User, failing_fields, listed, one, refusal
+from tests.contract.shapes import Registered, User, failing_fields, objects_on_page, one, refusal
 from tests.helpers.cases import in_turn
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 
 REGISTER = "/api/organizers/register"
 
@@ -58,7 +58,10 @@ async def test_a_new_organizer_has_a_public_page_under_its_slug(service: Service
 async def test_the_first_key_works_at_once(service: Service) -> None:
     key = one(await register(service), Registered, status=201).api_key.key
 
-    assert listed(await service.http.get("/api/organizers", headers={"X-API-Key": key}), User)[0].slug == "ada-events"
+    assert (
+        objects_on_page(await service.http.get("/api/organizers", headers={"X-API-Key": key}), User)[0].slug
+        == "ada-events"
+    )
 
 
 @requirement("organizer.register.key-once")
@@ -197,7 +200,7 @@ async def test_a_password_of_any_other_length_is_refused(service: Service, lengt
 
 @requirement("organizer.register.throttle", "errors.rate-limit")
 async def test_an_address_over_the_limit_of_new_organizers_is_answered_with_retry_after(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"organizers_per_hour": 2})) as service:
+    async with running_events(settings.model_copy(update={"organizers_per_hour": 2})) as service:
         await register_from(service, "10.0.0.7", "first")
         await register_from(service, "10.0.0.7", "second")
 
@@ -210,7 +213,7 @@ async def test_an_address_over_the_limit_of_new_organizers_is_answered_with_retr
 
 @requirement("organizer.register.throttle")
 async def test_the_limit_of_new_organizers_counts_for_one_address(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"organizers_per_hour": 1})) as service:
+    async with running_events(settings.model_copy(update={"organizers_per_hour": 1})) as service:
         one(await register_from(service, "10.0.0.7", "first"), Registered, status=201)
         assert refusal(await register_from(service, "10.0.0.7", "second")) == (429, "rate_limited")
 
@@ -219,7 +222,7 @@ async def test_the_limit_of_new_organizers_counts_for_one_address(settings: Sett
 
 @requirement("organizer.register.throttle")
 async def test_a_client_cannot_claim_another_address_to_escape_the_throttle(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"organizers_per_hour": 1})) as service:
+    async with running_events(settings.model_copy(update={"organizers_per_hour": 1})) as service:
         await register(service)
 
         body = {"organizer": organizer_fields(email="b@example.com", slug="another")}
@@ -230,11 +233,11 @@ async def test_a_client_cannot_claim_another_address_to_escape_the_throttle(sett
 
 @requirement("organizer.register.throttle")
 async def test_an_organizer_refused_by_the_limit_is_not_stored(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"organizers_per_hour": 1})) as service:
+    async with running_events(settings.model_copy(update={"organizers_per_hour": 1})) as service:
         await register(service)
         await register(service, email="late@example.com", slug="late")
 
-        everyone = listed(await (await service.admin()).get("/api/organizers"), User)
+        everyone = objects_on_page(await (await service.admin()).get("/api/organizers"), User)
 
         assert [organizer.slug for organizer in everyone] == ["ada-events"]
 
@@ -251,7 +254,7 @@ async def two_organizers_and_a_student(service: Service) -> tuple[Client, Client
 async def test_only_an_admin_lists_all_organizers(service: Service) -> None:
     ada, ben = await two_organizers_and_a_student(service)
 
-    everyone = listed(await (await service.admin()).get("/api/organizers"), User)
+    everyone = objects_on_page(await (await service.admin()).get("/api/organizers"), User)
 
     assert [(organizer.id, organizer.name, organizer.slug) for organizer in everyone] == [
         (ada.id, "Ada Events", ada.slug),
@@ -264,4 +267,4 @@ async def test_only_an_admin_lists_all_organizers(service: Service) -> None:
 async def test_an_organizer_lists_itself(service: Service) -> None:
     ada, _ = await two_organizers_and_a_student(service)
 
-    assert [organizer.id for organizer in listed(await ada.get("/api/organizers"), User)] == [ada.id]
+    assert [organizer.id for organizer in objects_on_page(await ada.get("/api/organizers"), User)] == [ada.id]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.contract.requirements import requirement
-from tests.contract.shapes import Event, Registration, listed, one, refusal
+from tests.contract.shapes import Event, Registration, objects_on_page, one, refusal
 from tests.contract.steps import FOUR, handle_in, register, statuses
 from tests.helpers.events_service import Service
 
@@ -51,7 +51,7 @@ async def test_registrations_have_rising_times_of_receipt(service: Service) -> N
     ada = await service.organizer()
     polls = await register(service, ada, await ada.create_event(), *FOUR)
 
-    registrations = listed(await ada.get("/api/registrations"), Registration)
+    registrations = objects_on_page(await ada.get("/api/registrations"), Registration)
 
     assert [registration.user_id for registration in registrations] == [handle_in(poll) for poll in polls]
     received = [registration.received_at for registration in registrations]
@@ -66,7 +66,10 @@ async def test_a_list_of_registrations_has_each_as_it_is_read_alone(service: Ser
 
     response = await ada.get("/api/registrations")
 
-    assert [registration.status for registration in listed(response, Registration)] == ["registered", "waitlisted"]
+    assert [registration.status for registration in objects_on_page(response, Registration)] == [
+        "registered",
+        "waitlisted",
+    ]
     assert response.json()["data"] == [(await ada.get(poll)).json()["data"] for poll in polls]
 
 
@@ -80,7 +83,10 @@ async def test_an_organizer_lists_the_registrations_of_its_own_events_and_an_adm
     await register(new_service, ben, second, "ann")
 
     seen = [
-        [registration.event_id for registration in listed(await client.get("/api/registrations"), Registration)]
+        [
+            registration.event_id
+            for registration in objects_on_page(await client.get("/api/registrations"), Registration)
+        ]
         for client in (ada, ben, await new_service.admin())
     ]
 
@@ -107,7 +113,7 @@ async def test_a_registration_that_waits_holds_no_seat_yet(service: Service) -> 
     event = await ada.create_event()
     await ada.register(event["id"], email="ann@example.com")
 
-    assert listed(await ada.get("/api/registrations"), Registration) == []
+    assert objects_on_page(await ada.get("/api/registrations"), Registration) == []
     assert one(await ada.get(f"/api/events/{event['id']}"), Event).registration_count == 0
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.contract.requirements import requirement
-from tests.contract.shapes import Event, Pagination, Registration, User, failing_fields, listed, page
+from tests.contract.shapes import Event, Pagination, Registration, User, failing_fields, objects_on_page, page
 from tests.helpers.cases import in_turn
 from tests.helpers.events_service import Client, Service
 
@@ -53,7 +53,7 @@ async def test_a_list_begins_at_its_start_with_pages_of_100(admin: Client, path:
     items, pagination = page(await admin.get(path), LISTS[path])
 
     assert (pagination.offset, pagination.limit) == (0, 100)
-    assert items == listed(await admin.get(path, params={"offset": 0, "limit": 100}), LISTS[path])
+    assert items == objects_on_page(await admin.get(path, params={"offset": 0, "limit": 100}), LISTS[path])
 
 
 @requirement("pagination.defaults", "pagination.has-more")
@@ -122,10 +122,10 @@ async def test_has_more_is_true_exactly_when_items_follow(
 @requirement("pagination.has-more")
 @each_list
 async def test_turning_the_pages_shows_every_item_once(admin: Client, path: str) -> None:
-    all_items = listed(await admin.get(path), LISTS[path])
+    all_items = objects_on_page(await admin.get(path), LISTS[path])
 
     pages = [
-        listed(await admin.get(path, params={"offset": offset, "limit": 1}), LISTS[path])
+        objects_on_page(await admin.get(path, params={"offset": offset, "limit": 1}), LISTS[path])
         for offset in range(len(all_items))
     ]
 

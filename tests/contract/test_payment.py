@@ -8,7 +8,7 @@ from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
 from tests.contract.shapes import Event, Payment, one
 from tests.contract.steps import yesterday
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 
 PAID = [
     {"pricing_mode": "fixed", "price": 2500},
@@ -63,7 +63,7 @@ async def test_a_paid_event_cannot_be_paid_before_payouts_are_set_up(service: Se
 @requirement("events.payment.ready")
 @pytest.mark.parametrize("price", PAID)
 async def test_a_paid_event_must_be_paid_once_payouts_are_set_up(settings: Settings, price: dict[str, Any]) -> None:
-    async with running(settings.model_copy(update={"stripe_key": "sk_test_of_nobody"})) as service:
+    async with running_events(settings.model_copy(update={"stripe_key": "sk_test_of_nobody"})) as service:
         ada = await service.organizer()
         await set_up_payouts(service)
 

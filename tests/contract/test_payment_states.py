@@ -13,10 +13,10 @@ import msgspec
 
 from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
-from tests.contract.shapes import Event, Payment, listed, one
+from tests.contract.shapes import Event, Payment, objects_on_page, one
 from tests.contract.steps import yesterday
-from tests.helpers.events_service import Client, Service, running
-from tests.helpers.payments import paying
+from tests.helpers.events_service import Client, Service, running_events
+from tests.helpers.payments import open_payment_scene
 
 FREE = Payment(
     status="not_required",
@@ -100,7 +100,7 @@ async def create_all(service: Service, ada: Client) -> Places:
 
 async def check(ada: Client, ids: Places, *, is_ready: bool) -> list[Payment]:
     """Read all events, and compare each with the table. Returns their payment objects."""
-    events = {event.id: event for event in listed(await ada.get("/api/events?limit=100"), Event)}
+    events = {event.id: event for event in objects_on_page(await ada.get("/api/events?limit=100"), Event)}
     assert events.keys() == set(ids.values())
     for (price, event_status), id in ids.items():
         event, expected = events[id], EXPECTED[price, is_ready]
@@ -116,7 +116,7 @@ async def check(ada: Client, ids: Places, *, is_ready: bool) -> list[Payment]:
 @requirement("events.payment.free", "events.payment.paid", "events.payment.ready", "events.agent", "events.agent.ready")
 async def test_four_payment_objects_occur_in_all_states_and_no_others(settings: Settings) -> None:
     seen: list[Payment] = []
-    async with paying(settings) as shop:
+    async with open_payment_scene(settings) as shop:
         ada = await shop.service.organizer()
         ids = await create_all(shop.service, ada)
 
@@ -124,7 +124,7 @@ async def test_four_payment_objects_occur_in_all_states_and_no_others(settings: 
             await shop.work()
             seen.extend(await check(ada, ids, is_ready=is_ready))
             # The same database, without a key of the payment processor.
-            async with running(settings) as without:
+            async with running_events(settings) as without:
                 seen.extend(await check(Client(without.http, ada.key), ids, is_ready=False))
 
         await look(is_ready=False)
@@ -148,7 +148,7 @@ async def test_four_payment_objects_occur_in_all_states_and_no_others(settings: 
 
 @requirement("events.payment.paid")
 async def test_every_answer_with_an_event_has_the_same_payment_object(settings: Settings) -> None:
-    async with paying(settings) as shop:
+    async with open_payment_scene(settings) as shop:
         ada = await shop.organizer()
         created = await ada.create_event(**PRICES["fixed"])
         path = f"/api/events/{created['id']}"
@@ -167,7 +167,7 @@ async def test_every_answer_with_an_event_has_the_same_payment_object(settings: 
 
 @requirement("events.payment.ready")
 async def test_the_platform_fee_percent_is_that_of_the_settings(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"platform_fee_percent": 12})) as service:
+    async with running_events(settings.model_copy(update={"platform_fee_percent": 12})) as service:
         ada = await service.organizer()
         percents = [(await ada.create_event(**PRICES[name]))["payment"]["platform_fee_percent"] for name in PRICES]
 
@@ -176,13 +176,13 @@ async def test_the_platform_fee_percent_is_that_of_the_settings(settings: Settin
 
 @requirement("events.payment.free", "events.payment.paid", "events.payment.ready")
 def test_the_tested_payment_objects_have_every_value_that_the_contract_names() -> None:
-    named = {member: allowed(kind) for member, kind in get_type_hints(Payment).items() if get_args(kind)}
+    named = {member: allowed_values(kind) for member, kind in get_type_hints(Payment).items() if get_args(kind)}
 
     assert {member: VALUES[member] for member in named} == named
     assert VALUES.keys() == get_type_hints(Payment).keys()
 
 
-def allowed(kind: Any) -> set[Any]:
+def allowed_values(kind: Any) -> set[Any]:
     """The values of a type that names them, with or without None."""
     parts = [value for member in get_args(kind) for value in get_args(member) or [member]]
     return {None if part is NoneType else part for part in parts}

@@ -8,14 +8,14 @@ import pytest
 from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
 from tests.contract.shapes import AddedPhoto, Event, Photos, Upload, failing_fields, one, refusal
-from tests.events.photos.site import Site, site_of
-from tests.helpers.events_service import Client, Service, running
+from tests.events.photos.site import PhotoSite, site_of
+from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.photos import presign, put_upload, read_photo, upload
 from tests.helpers.pictures import TYPES, picture
 
 
 @pytest.fixture
-async def site(service: Service) -> AsyncIterator[Site]:
+async def site(service: Service) -> AsyncIterator[PhotoSite]:
     async with site_of(service) as site:
         yield site
 
@@ -53,11 +53,11 @@ async def test_photos_are_put_in_another_order_and_taken_off_by_an_update(servic
 
 @requirement("photos.add", "photos.add.image")
 @pytest.mark.parametrize("content_type", TYPES)
-async def test_a_photo_is_downloaded_and_appended(service: Service, site: Site, content_type: str) -> None:
+async def test_a_photo_is_downloaded_and_appended(service: Service, site: PhotoSite, content_type: str) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     path = f"/api/events/{event['id']}/photos"
-    url = site.has("/poster", picture(content_type), content_type)
+    url = site.publish("/poster", picture(content_type), content_type)
 
     first = one(await ada.post(path, {"url": url}), AddedPhoto, 201)
     second = one(await ada.post(path, {"url": url}), AddedPhoto, 201)
@@ -102,7 +102,7 @@ async def test_a_photo_without_an_address_is_refused(service: Service) -> None:
 
 
 @requirement("photos.add.image")
-async def test_an_image_of_more_than_5_mb_is_refused(service: Service, site: Site) -> None:
+async def test_an_image_of_more_than_5_mb_is_refused(service: Service, site: PhotoSite) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     padded = {
@@ -110,7 +110,7 @@ async def test_an_image_of_more_than_5_mb_is_refused(service: Service, site: Sit
     }
 
     answers = [
-        await ada.post(f"/api/events/{event['id']}/photos", {"url": site.has(f"/{size}", content, "image/png")})
+        await ada.post(f"/api/events/{event['id']}/photos", {"url": site.publish(f"/{size}", content, "image/png")})
         for size, content in padded.items()
     ]
 
@@ -120,11 +120,11 @@ async def test_an_image_of_more_than_5_mb_is_refused(service: Service, site: Sit
 
 @requirement("photos.add.image")
 @pytest.mark.parametrize("content", [b"<html>", b"<svg/>", b"%PDF-1.7", b"BM" + b"\0" * 60, b"II*\0" + b"\0" * 60])
-async def test_a_photo_of_an_unsupported_type_is_refused(service: Service, site: Site, content: bytes) -> None:
+async def test_a_photo_of_an_unsupported_type_is_refused(service: Service, site: PhotoSite, content: bytes) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 
-    response = await ada.post(f"/api/events/{event['id']}/photos", {"url": site.has("/a", content, "image/png")})
+    response = await ada.post(f"/api/events/{event['id']}/photos", {"url": site.publish("/a", content, "image/png")})
 
     assert failing_fields(response) == {"url"}
 
@@ -133,7 +133,7 @@ async def test_a_photo_of_an_unsupported_type_is_refused(service: Service, site:
 async def test_a_key_adds_30_photos_a_minute_unless_configured_otherwise(settings: Settings) -> None:
     default = Settings.model_fields["photos_per_minute"]
     assert (default.default, default.validation_alias) == (30, "API_PHOTO_UPLOAD_RATE_LIMIT")
-    async with running(settings.model_copy(update={"photos_per_minute": default.default})) as service:
+    async with running_events(settings.model_copy(update={"photos_per_minute": default.default})) as service:
         ada, ben = await service.organizer(), await service.organizer()
         path = f"/api/events/{(await ada.create_event())['id']}/photos"
         statuses = [(await ada.post(path, {"url": "a.jpg"})).status_code for _ in range(30)]

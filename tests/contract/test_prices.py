@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.contract.requirements import requirement
-from tests.contract.shapes import Event, PriceChange, failing_fields, many, one, refusal
+from tests.contract.shapes import Event, PriceChange, failing_fields, one, refusal, unpaged_objects
 from tests.contract.steps import refused_event
 from tests.helpers.events_service import Client, Service, event_fields
 
@@ -15,7 +15,7 @@ DYNAMIC = {"pricing_mode": "dynamic", "price": 2500, "min_price": 1000, "max_pri
 
 
 async def history(client: Client, event: dict[str, Any]) -> list[PriceChange]:
-    return many(await client.get(f"/api/events/{event['id']}/price_history"), PriceChange)
+    return unpaged_objects(await client.get(f"/api/events/{event['id']}/price_history"), PriceChange)
 
 
 @requirement("events.create.price-fixed")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.contract.requirements import requirement
-from tests.contract.shapes import Queue, failing_fields, listed, one, page, refusal
+from tests.contract.shapes import Queue, failing_fields, objects_on_page, one, page, refusal
 from tests.contract.steps import join
 from tests.helpers.events_service import Service, queue_fields
 
@@ -37,8 +37,10 @@ async def test_an_organizer_lists_its_own_queues_and_an_admin_all(new_service: S
     mine = [await ada.create_queue(title=f"Sale {number}") for number in range(3)]
     other = await eve.create_queue()
 
-    assert [queue.id for queue in listed(await ada.get("/api/queues"), Queue)] == [queue["id"] for queue in mine]
-    everything = listed(await (await new_service.admin()).get("/api/queues"), Queue)
+    assert [queue.id for queue in objects_on_page(await ada.get("/api/queues"), Queue)] == [
+        queue["id"] for queue in mine
+    ]
+    everything = objects_on_page(await (await new_service.admin()).get("/api/queues"), Queue)
     assert [queue.id for queue in everything] == [*(queue["id"] for queue in mine), other["id"]]
     [second], where = page(await ada.get("/api/queues?offset=1&limit=1"), Queue)
     assert (second.id, where.count, where.offset, where.limit, where.has_more) == (mine[1]["id"], 1, 1, 1, True)

@@ -9,7 +9,7 @@ from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
 from tests.contract.shapes import NotInQueue, Waiting, failing_fields, refusal
 from tests.contract.steps import join, minute, yesterday
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 
 
 @requirement("queues.active", "queues.status.until-released")
@@ -76,7 +76,7 @@ async def test_a_join_without_a_visitor_is_refused(service: Service, body: dict[
 async def test_a_key_joins_60_times_a_minute_unless_configured_otherwise(settings: Settings) -> None:
     default = Settings.model_fields["joins_per_minute"].default
     assert default == 60
-    async with running(settings.model_copy(update={"joins_per_minute": default})) as service:
+    async with running_events(settings.model_copy(update={"joins_per_minute": default})) as service:
         ada, ben = await service.organizer(), await service.organizer()
         queue = await ada.create_queue()
         path = f"/api/queues/{queue['id']}/join"

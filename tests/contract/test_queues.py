@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.contract.requirements import requirement
-from tests.contract.shapes import Queue, failing_fields, listed, one, refusal
+from tests.contract.shapes import Queue, failing_fields, objects_on_page, one, refusal
 from tests.contract.steps import join, minute
 from tests.helpers.events_service import Service, queue_fields
 
@@ -84,7 +84,7 @@ async def test_a_field_out_of_bounds_is_refused_on_creation_and_on_change(
 
             assert failing_fields(created) == {field}
             assert failing_fields(changed) == {field}
-    assert listed(await ada.get("/api/queues"), Queue) == [msgspec.convert(queue, Queue)]
+    assert objects_on_page(await ada.get("/api/queues"), Queue) == [msgspec.convert(queue, Queue)]
 
 
 @requirement("queues.create")
@@ -161,7 +161,7 @@ async def test_a_deleted_queue_is_gone_for_visitors_and_its_organizer(service: S
     deleted = await ada.delete(path)
 
     assert (deleted.status_code, deleted.content) == (204, b"")
-    assert listed(await ada.get("/api/queues"), Queue) == []
+    assert objects_on_page(await ada.get("/api/queues"), Queue) == []
     for answer in (
         await ada.get(path),
         await ada.patch(path, {"queue_event": {"title": "Again"}}),

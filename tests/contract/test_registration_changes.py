@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.contract.requirements import requirement
-from tests.contract.shapes import Event, Registration, failing_fields, listed, one, refusal
+from tests.contract.shapes import Event, Registration, failing_fields, objects_on_page, one, refusal
 from tests.contract.steps import register, statuses
 from tests.helpers.events_service import Service
 
@@ -117,7 +117,7 @@ async def test_a_removed_registration_is_answered_with_204_and_then_with_404(ser
 
     assert (response.status_code, response.content) == (204, b"")
     assert refusal(await ada.get(poll)) == (404, "not_found")
-    assert listed(await ada.get("/api/registrations"), Registration) == []
+    assert objects_on_page(await ada.get("/api/registrations"), Registration) == []
     assert one(await ada.get(f"/api/events/{event['id']}"), Event).registration_count == 0
 
 

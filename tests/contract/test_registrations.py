@@ -9,9 +9,19 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
-from tests.contract.shapes import Accepted, ApiKey, Event, Registration, User, failing_fields, listed, one, refusal
+from tests.contract.shapes import (
+    Accepted,
+    ApiKey,
+    Event,
+    Registration,
+    User,
+    failing_fields,
+    objects_on_page,
+    one,
+    refusal,
+)
 from tests.contract.steps import FOUR, handle_in, register, statuses, yesterday
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 
 
 async def post(client: Client, **fields: Any) -> httpx2.Response:
@@ -71,7 +81,7 @@ async def test_registering_by_email_creates_a_student_account(new_service: Servi
     ada = await new_service.organizer()
     await register(new_service, ada, await ada.create_event(), "ann")
 
-    [_, ann] = listed(await (await new_service.admin()).get("/api/users"), User)
+    [_, ann] = objects_on_page(await (await new_service.admin()).get("/api/users"), User)
 
     assert (ann.email, ann.role, ann.name, ann.slug) == ("ann@example.com", "user", None, None)
 
@@ -95,7 +105,7 @@ async def test_an_organizer_can_be_registered_by_its_address(new_service: Servic
     [poll] = await register(new_service, ada, event, "ada")
 
     assert await statuses(ada, [poll]) == ["registered"]
-    assert len(listed(await (await new_service.admin()).get("/api/users"), User)) == 1
+    assert len(objects_on_page(await (await new_service.admin()).get("/api/users"), User)) == 1
 
 
 @requirement("registrations.create.email", "errors.validation")
@@ -212,7 +222,7 @@ async def test_a_key_registers_600_times_a_minute_unless_configured_otherwise() 
 
 @requirement("registrations.create.limit", "errors.rate-limit")
 async def test_a_key_that_registers_too_often_is_answered_with_retry_after(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"registrations_per_minute": 3})) as service:
+    async with running_events(settings.model_copy(update={"registrations_per_minute": 3})) as service:
         ada = await service.organizer()
         event = await ada.create_event()
 
@@ -228,7 +238,7 @@ async def test_a_key_that_registers_too_often_is_answered_with_retry_after(setti
 
 @requirement("registrations.create.limit")
 async def test_the_limit_of_registrations_counts_for_one_key(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"registrations_per_minute": 1})) as service:
+    async with running_events(settings.model_copy(update={"registrations_per_minute": 1})) as service:
         ada = await service.organizer()
         event = await ada.create_event()
         made = await ada.post("/api/keys", {"api_key": {"name": "Box office"}})
@@ -242,7 +252,7 @@ async def test_the_limit_of_registrations_counts_for_one_key(settings: Settings)
 
 @requirement("registrations.create.limit")
 async def test_a_key_at_its_limit_may_still_poll(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"registrations_per_minute": 1})) as service:
+    async with running_events(settings.model_copy(update={"registrations_per_minute": 1})) as service:
         ada = await service.organizer()
         event = await ada.create_event()
         [poll] = await register(service, ada, event, "ann")

@@ -12,10 +12,10 @@ from tests.contract.shapes import (
     Registration,
     User,
     failing_fields,
-    listed,
-    many,
+    objects_on_page,
     one,
     refusal,
+    unpaged_objects,
 )
 from tests.helpers.cases import in_turn
 from tests.helpers.events_service import Client, Service, event_fields
@@ -32,7 +32,7 @@ class TenancyScene:
         self.registration = poll
         self.key = f"/api/keys/{key_id}"
 
-    async def everything(self) -> list[Any]:
+    async def own_answers(self) -> list[Any]:
         """All that Ada can see of her own."""
         paths = (self.event, f"{self.event}/price_history", self.registration, "/api/registrations", "/api/keys")
         return [(await self.ada.get(path)).json() for path in paths]
@@ -50,7 +50,7 @@ async def scene(service: Service) -> TenancyScene:
     event = await ada.create_event(pricing_mode="fixed", price=2500)
     poll = await ada.register(event["id"], email="ann@example.com")
     await service.settle()
-    [key] = many(await ada.get("/api/keys"), ApiKey)
+    [key] = unpaged_objects(await ada.get("/api/keys"), ApiKey)
     return TenancyScene(ada, eve, event, poll, key.id)
 
 
@@ -74,12 +74,12 @@ async def scene(service: Service) -> TenancyScene:
 async def test_data_of_another_organizer_cannot_be_read_or_changed(
     scene: TenancyScene, method: str, path: str, body: Any
 ) -> None:
-    before = await scene.everything()
+    before = await scene.own_answers()
 
     response = await scene.eve.request(method, path.format(scene), body)
 
     assert refusal(response) == (403, "forbidden")
-    assert await scene.everything() == before
+    assert await scene.own_answers() == before
 
 
 @requirement("auth.organizer-scope")
@@ -87,12 +87,12 @@ async def test_data_of_another_organizer_cannot_be_read_or_changed(
 async def test_an_event_of_another_organizer_takes_no_registrations_from_this_one(
     scene: TenancyScene, person: dict[str, str]
 ) -> None:
-    before = await scene.everything()
+    before = await scene.own_answers()
 
     response = await scene.eve.post("/api/registrations", {"registration": {"event_id": scene.event_id, **person}})
 
     assert refusal(response) == (403, "forbidden")
-    assert await scene.everything() == before
+    assert await scene.own_answers() == before
 
 
 @requirement("auth.organizer-scope")
@@ -101,7 +101,7 @@ async def test_a_registration_for_another_organizer_creates_no_account(service: 
 
     assert refusal(await scene.eve.post("/api/registrations", body)) == (403, "forbidden")
 
-    everyone = listed(await (await service.admin()).get("/api/users"), User)
+    everyone = objects_on_page(await (await service.admin()).get("/api/users"), User)
     assert "bob@example.com" not in [user.email for user in everyone]
 
 
@@ -118,7 +118,7 @@ async def test_an_event_cannot_be_created_for_another_organizer(scene: TenancySc
     response = await scene.eve.post("/api/events", {"event": event_fields(organizer_id=scene.ada.id)})
 
     assert refusal(response) == (403, "forbidden")
-    assert [event.id for event in listed(await scene.ada.get("/api/events"), Event)] == [scene.event_id]
+    assert [event.id for event in objects_on_page(await scene.ada.get("/api/events"), Event)] == [scene.event_id]
 
 
 @requirement("auth.organizer-scope", "keys.create.self")
@@ -126,7 +126,7 @@ async def test_a_key_cannot_be_created_for_another_organizer(scene: TenancyScene
     response = await scene.eve.post("/api/keys", {"api_key": {"name": "Mine now", "user_id": scene.ada.id}})
 
     assert refusal(response) == (403, "forbidden")
-    assert len(many(await scene.ada.get("/api/keys"), ApiKey)) == 1
+    assert len(unpaged_objects(await scene.ada.get("/api/keys"), ApiKey)) == 1
 
 
 @requirement("auth.organizer-scope")
@@ -142,7 +142,7 @@ async def test_a_key_made_for_an_organizer_is_bound_to_it(service: Service, scen
     spare = Client(service.http, one(made, ApiKey, status=201).key)
 
     assert refusal(await spare.get(scene.event)) == (403, "forbidden")
-    assert listed(await spare.get("/api/events"), Event) == []
+    assert objects_on_page(await spare.get("/api/events"), Event) == []
 
 
 @requirement("auth.admin")
@@ -150,7 +150,9 @@ async def test_an_admin_reads_data_of_any_organizer(service: Service, scene: Ten
     admin = await service.admin()
 
     assert one(await admin.get(scene.event), Event).organizer_id == scene.ada.id
-    assert [change.new_price for change in many(await admin.get(f"{scene.event}/price_history"), PriceChange)] == [2500]
+    assert [
+        change.new_price for change in unpaged_objects(await admin.get(f"{scene.event}/price_history"), PriceChange)
+    ] == [2500]
     assert one(await admin.get(scene.registration), Registration).status == "registered"
 
 
@@ -191,7 +193,7 @@ async def test_an_admin_names_the_organizer_of_a_new_event(service: Service) -> 
     event = await (await service.admin()).create_event(organizer_id=ada.id)
 
     assert event["organizer_id"] == ada.id
-    assert [event.id for event in listed(await ada.get("/api/events"), Event)] == [event["id"]]
+    assert [event.id for event in objects_on_page(await ada.get("/api/events"), Event)] == [event["id"]]
 
 
 @requirement("auth.admin-organizer-id")
@@ -204,13 +206,13 @@ async def test_an_event_created_by_an_admin_without_an_organizer_is_refused(
     response = await admin.post("/api/events", {"event": event_fields(**organizer)})
 
     assert failing_fields(response) == {"organizer_id"}
-    assert listed(await admin.get("/api/events"), Event) == []
+    assert objects_on_page(await admin.get("/api/events"), Event) == []
 
 
 @requirement("auth.admin-organizer-id")
 async def test_a_student_cannot_be_named_as_organizer(service: Service, scene: TenancyScene) -> None:
     admin = await service.admin()
-    [student] = [user for user in listed(await admin.get("/api/users"), User) if user.role == "user"]
+    [student] = [user for user in objects_on_page(await admin.get("/api/users"), User) if user.role == "user"]
 
     response = await admin.post("/api/events", {"event": event_fields(organizer_id=student.id)})
 
@@ -225,9 +227,9 @@ async def test_an_admin_names_the_organizer_of_a_new_key(service: Service) -> No
 
     key = one(made, ApiKey, status=201)
     assert key.user_id == ada.id
-    assert [organizer.id for organizer in listed(await Client(service.http, key.key).get("/api/organizers"), User)] == [
-        ada.id
-    ]
+    assert [
+        organizer.id for organizer in objects_on_page(await Client(service.http, key.key).get("/api/organizers"), User)
+    ] == [ada.id]
 
 
 @requirement("auth.admin-user-id")

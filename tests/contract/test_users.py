@@ -3,7 +3,7 @@
 import pytest
 
 from tests.contract.requirements import requirement
-from tests.contract.shapes import User, listed
+from tests.contract.shapes import User, objects_on_page
 from tests.helpers.events_service import Service
 
 
@@ -19,7 +19,7 @@ async def test_an_admin_lists_organizers_and_people(service: Service) -> None:
     event = await ada.create_event()
     await ada.register(event["id"], email="ann@example.com")
 
-    organizer, student = listed(await (await service.admin()).get("/api/users"), User)
+    organizer, student = objects_on_page(await (await service.admin()).get("/api/users"), User)
 
     assert organizer == User(ada.id, organizer.public_id, "Ada Events", "ada@example.com", "organizer", "ada")
     assert student == User(student.id, student.public_id, None, "ann@example.com", "user", None)
@@ -33,8 +33,14 @@ async def test_an_organizer_lists_itself_and_the_people_registered_for_its_event
     await ben.register((await ben.create_event())["id"], email="bob@example.com")
     await service.settle()
 
-    assert [user.email for user in listed(await ada.get("/api/users"), User)] == ["ada@example.com", "ann@example.com"]
-    assert [user.email for user in listed(await ben.get("/api/users"), User)] == ["ben@example.com", "bob@example.com"]
+    assert [user.email for user in objects_on_page(await ada.get("/api/users"), User)] == [
+        "ada@example.com",
+        "ann@example.com",
+    ]
+    assert [user.email for user in objects_on_page(await ben.get("/api/users"), User)] == [
+        "ben@example.com",
+        "bob@example.com",
+    ]
 
 
 @requirement("users.list")
@@ -44,4 +50,7 @@ async def test_a_person_registered_twice_is_listed_once(service: Service) -> Non
     await ada.register((await ada.create_event())["id"], email="ann@example.com")
     await service.settle()
 
-    assert [user.email for user in listed(await ada.get("/api/users"), User)] == ["ada@example.com", "ann@example.com"]
+    assert [user.email for user in objects_on_page(await ada.get("/api/users"), User)] == [
+        "ada@example.com",
+        "ann@example.com",
+    ]

@@ -44,7 +44,7 @@ class Command(NamedTuple):
     text: str
     options: Mapping[str, str]
 
-    def of(self, service: str) -> "Command":
+    def without_service(self, service: str) -> "Command":
         """The command with the name of its service left out, to compare it with that of the other service."""
         return self._replace(text=self.text.replace(TITLES[service], "the service"))
 
@@ -69,10 +69,10 @@ def commands(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
         if hasattr(command, "commands"):
             yield from commands(command, (*words, name))
         elif not command.hidden:
-            yield (*words, name), _described(command)
+            yield (*words, name), _description(command)
 
 
-def _described(command: Any) -> Command:
+def _description(command: Any) -> Command:
     usage: list[str] = []
     options: dict[str, str] = {}
     for parameter in parameters(command):
@@ -106,7 +106,9 @@ def page() -> str:
     """The text of the page."""
     everything = dict(commands(tree()))
     of_service = {
-        service: {words[1:]: command.of(service) for words, command in everything.items() if words[0] == service}
+        service: {
+            words[1:]: command.without_service(service) for words, command in everything.items() if words[0] == service
+        }
         for service in TITLES
     }
     shared = {

@@ -13,7 +13,7 @@ from holdfast.events.pricing.model import current_price
 from holdfast.events.service import EVENTS
 from tests.events.pricing.sale import DAY, DYNAMIC, Sale, open_sale
 from tests.helpers.data_directories import migrated_database, scratch_directory
-from tests.helpers.events_service import Service, running, unlimited
+from tests.helpers.events_service import Service, running_events, unlimited
 
 PAGE = Path(__file__).parents[2] / "docs/events/prices.md"
 LENGTH = 14
@@ -44,7 +44,7 @@ TOLD = {
 }
 
 
-class Row(NamedTuple):
+class SaleRow(NamedTuple):
     """An entry of the history, and the state of the sale that it was made in."""
 
     day: float
@@ -70,22 +70,22 @@ class Row(NamedTuple):
         )
 
 
-async def history(service: Service) -> list[Row]:
+async def history(service: Service) -> list[SaleRow]:
     """The price history of the sale, the oldest entry first, from a real run."""
     [(starts,)] = await service.run_sql("select now() + make_interval(days => %(days)s)", days=LENGTH)
-    return [row async for row in _unfolding(await open_sale(service, capacity=12, datetime=starts.isoformat()))]
+    return [row async for row in _run_sale(await open_sale(service, capacity=12, datetime=starts.isoformat()))]
 
 
-async def _unfolding(sale: Sale) -> AsyncIterator[Row]:
+async def _run_sale(sale: Sale) -> AsyncIterator[SaleRow]:
     known, polls = 0, list[str]()
 
-    async def news(day: float) -> list[Row]:
+    async def news(day: float) -> list[SaleRow]:
         nonlocal known
         entries: list[dict[str, Any]] = (await sale.ada.get(f"{sale.address}/price_history")).json()["data"]
         event = (await sale.ada.get(sale.address)).json()["data"]
         fresh, known = entries[: len(entries) - known], len(entries)
         state = event["registration_count"], event["capacity"], event["price"]
-        return [Row(day, change["reason"], change["new_price"], *state) for change in reversed(fresh)]
+        return [SaleRow(day, change["reason"], change["new_price"], *state) for change in reversed(fresh)]
 
     for row in await news(0):
         yield row
@@ -111,7 +111,7 @@ async def _unfolding(sale: Sale) -> AsyncIterator[Row]:
         await sale.days(0.5)
 
 
-def sale_table(rows: Sequence[Row]) -> str:
+def sale_table(rows: Sequence[SaleRow]) -> str:
     """What happened, each with the price before, which the last tick made, and after it."""
     lines = ["| day | | seats taken | reason | price before | after |", "|--:|---|--:|---|--:|--:|"]
     price = ""
@@ -130,7 +130,7 @@ def policy_table() -> str:
     times = (0, 25, 50, 75, 99)
     lines = [f"| seats taken | {' | '.join(f'{time} %' for time in times)} |", f"|--:|{'--:|' * len(times)}"]
     for seats in (0, 25, 50, 75, 90, 99, 100):
-        prices = [Row(LENGTH * time / 100, "", 0, seats, 100, 2500).by_policy for time in times]
+        prices = [SaleRow(LENGTH * time / 100, "", 0, seats, 100, 2500).by_policy for time in times]
         lines.append(f"| {seats} | {' | '.join(f'{price / 100:.2f}' for price in prices)} |")
     return "\n".join(lines)
 
@@ -148,7 +148,7 @@ def page_with_tables(tables: Mapping[str, str]) -> str:
 
 async def write() -> None:
     directory = scratch_directory()
-    async with running(unlimited(migrated_database(EVENTS, directory), directory)) as service:
+    async with running_events(unlimited(migrated_database(EVENTS, directory), directory)) as service:
         rows = await history(service)
     PAGE.write_text(page_with_tables({"policy": policy_table(), "sale": sale_table(rows)}), encoding="utf-8")
 

@@ -12,13 +12,13 @@ from holdfast.events.seats import settlement
 from holdfast.events.settings import Settings
 from holdfast_demo.data import inventory as demo
 from tests.helpers import inventory_service as inventory
-from tests.helpers.background_loops import at_work
-from tests.helpers.serving import listener, running_already, running_at_port, serving
+from tests.helpers.background_loops import run_in_background
+from tests.helpers.serving import bind_port, running_already, serve_app, serve_events
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-class Agent:
+class DocumentedAgent:
     """The program beside a page, and what the page says that it prints."""
 
     def __init__(self, page: str) -> None:
@@ -39,10 +39,10 @@ class Agent:
 async def test_an_agent_sells_by_sku_and_says_what_is_left_once_for_an_order(
     inventory_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    agent, at = Agent("inventory/agents.md"), listener()
-    url = at.url
+    agent, port = DocumentedAgent("inventory/agents.md"), bind_port()
+    url = port.url
     settings = inventory.unlimited(inventory_url, tmp_path).model_copy(update={"base_url": url})
-    async with inventory.running(settings) as service, serving(running_already(service.app), at):
+    async with inventory.running_inventory(settings) as service, serve_app(running_already(service.app), port):
         key = await service.database.transact(demo.create_demo_shop)
         assert key
         await agent.run(monkeypatch, INVENTORY=url, SHOP_KEY=key)
@@ -57,8 +57,8 @@ async def test_an_agent_sells_by_sku_and_says_what_is_left_once_for_an_order(
 async def test_an_agent_registers_a_person_and_says_the_outcome(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    agent = Agent("events/agents.md")
-    async with running_at_port(settings) as service, at_work(settlement.LOOP.run(service.database)):
+    agent = DocumentedAgent("events/agents.md")
+    async with serve_events(settings) as service, run_in_background(settlement.LOOP.run(service.database)):
         ada = await service.organizer()
         assert ada.key
         await ada.create_event(title="Life drawing", capacity=1)

@@ -47,7 +47,7 @@ def give(directory: Path, model: Path) -> None:
 
 
 @contextlib.contextmanager
-def started(directory: Path) -> Generator[Cluster]:
+def run_server(directory: Path) -> Generator[Cluster]:
     """A PostgreSQL server of this test's own, for as long as the block lasts."""
     server = Cluster(directory, directory.with_suffix(".log"))
     server.start()
@@ -85,7 +85,7 @@ def test_a_bundled_server_is_backed_up_restored_and_moved_to_another_server() ->
     assert {path: (other_dir / path).read_bytes() for path in photos} == photos
 
     Cluster(place / "own", place / "own.log").make()
-    with started(place / "own") as server:
+    with run_server(place / "own") as server:
         make_databases(server)
         urls = {name.upper(): server.url("holdfast", name) for name in ("inventory", "events")}
         shell(MOVE.replace(".venv/bin/", ""), place, HOLDFAST_DATA_DIR=str(data_dir), **urls)
@@ -131,7 +131,7 @@ def test_a_base_backup_and_the_archive_restore_both_databases_to_a_moment() -> N
     give(place / "archive", place / "primary")
     with (place / "primary/postgresql.conf").open("a") as settings:
         settings.write(ARCHIVING.replace("/archive", str(place / "archive")))
-    with started(place / "primary") as server:
+    with run_server(place / "primary") as server:
         make_databases(server)
         for service in ("inventory", "events"):
             run(server, service, "migrate")
@@ -146,7 +146,7 @@ def test_a_base_backup_and_the_archive_restore_both_databases_to_a_moment() -> N
     by_page(RESTORE_TO_MOMENT, server, RESTORED=str(restored), MOMENT=moment)
     give(restored, place / "primary")
 
-    with started(restored) as server:
+    with run_server(restored) as server:
         wait_until(lambda: not query_value(server, "select pg_is_in_recovery()"), 60)
 
         shops = re.findall(r"\w+\.myshopify\.com", run(server, "inventory", "shop", "list"))

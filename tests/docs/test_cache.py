@@ -73,7 +73,7 @@ class CachedService(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def cached(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CachedService]:
+def cached_service(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CachedService]:
     program("nginx")  # before the service is started
     directory = tmp_path_factory.mktemp("cache")
     authority, port = Authority(directory), port_that_stays_free()
@@ -110,19 +110,19 @@ def scene(events: Process, connect: Callable[[], AbstractContextManager[httpx2.C
     return CachedService(events, connect, keys, event, queue)
 
 
-def test_a_crowd_reaches_the_service_once_a_second(cached: CachedService) -> None:
+def test_a_crowd_reaches_the_service_once_a_second(cached_service: CachedService) -> None:
     shared = {
-        "event_page": cached.page,
+        "event_page": cached_service.page,
         "organizer_page": "/organizers/ada-events",
-        "framed_form": f"/events/{cached.event['id']}/embed",
-        "waiting_room_progress": f"/queues/{cached.queue['id']}/progress",
+        "framed_form": f"/events/{cached_service.event['id']}/embed",
+        "waiting_room_progress": f"/queues/{cached_service.queue['id']}/progress",
         "organizer_feed": "/organizers/ada-events/events.rss",
     }
 
     # They come in many languages, with cookies of their own.
     def look(number: int) -> None:
-        with cached.client() as visitor:
-            visitor.headers["Cookie"] = f"waiting_room_{cached.queue['id']}={str(number) * 43}; theme=dark"
+        with cached_service.client() as visitor:
+            visitor.headers["Cookie"] = f"waiting_room_{cached_service.queue['id']}={str(number) * 43}; theme=dark"
             for turn in range(REQUESTS_EACH):
                 accepted = (*GERMAN, *ENGLISH)[turn % 9]
                 path = [*shared.values()][(turn // 9) % 5]
@@ -131,53 +131,56 @@ def test_a_crowd_reaches_the_service_once_a_second(cached: CachedService) -> Non
                 assert (answer.status_code, answer.headers["content-language"]) == (200, language), (path, accepted)
                 assert "set-cookie" not in answer.headers
 
-    began, before = time.monotonic(), cached.reached(*shared)
+    began, before = time.monotonic(), cached_service.reached(*shared)
     with ThreadPoolExecutor(PEOPLE) as crowd:
         list(crowd.map(look, range(PEOPLE)))
-    took, reached = time.monotonic() - began, cached.reached(*shared) - before
+    took, reached = time.monotonic() - began, cached_service.reached(*shared) - before
     # One request a second for each of five addresses and two languages; two headers have answers of their own.
     assert reached <= 5 * 4 * (took + 1), (reached, took)
     assert reached < PEOPLE * REQUESTS_EACH / 3, (reached, took)
 
     # That there is no such page is kept for a moment, too.
-    with cached.client() as client:
-        before = cached.reached("organizer_page")
+    with cached_service.client() as client:
+        before = cached_service.reached("organizer_page")
         assert {client.get("/organizers/nobody-here").status_code for _ in range(20)} == {404}
-        assert cached.reached("organizer_page") - before <= 3
+        assert cached_service.reached("organizer_page") - before <= 3
 
 
-def test_answers_that_belong_to_one_person_reach_the_service_each_time(cached: CachedService) -> None:
-    with cached.signed_in(0) as ada, cached.signed_in(1) as ben:
-        before = cached.reached("list_events", "get_event", "waiting_room")
+def test_answers_that_belong_to_one_person_reach_the_service_each_time(cached_service: CachedService) -> None:
+    with cached_service.signed_in(0) as ada, cached_service.signed_in(1) as ben:
+        before = cached_service.reached("list_events", "get_event", "waiting_room")
         for _ in range(3):
             ids = [[event["id"] for event in one.get("/api/events").json()["data"]] for one in (ada, ben)]
-            assert ids == [[cached.event["id"]], []]
-            assert [one.get(f"/api/events/{cached.event['id']}").status_code for one in (ada, ben)] == [200, 403]
-        room = f"/queues/{cached.queue['id']}"
+            assert ids == [[cached_service.event["id"]], []]
+            assert [one.get(f"/api/events/{cached_service.event['id']}").status_code for one in (ada, ben)] == [
+                200,
+                403,
+            ]
+        room = f"/queues/{cached_service.queue['id']}"
         cookies = [one.get(room).headers["set-cookie"] for one in (ada, ben)]
         assert len({*cookies}) == 2
         positions = [re.findall(r'id="position">(\d+)<', one.get(room).text) for one in (ada, ben)]
         assert positions == [["1"], ["2"]]
-        assert cached.reached("list_events", "get_event", "waiting_room") == before + 3 * 4 + 4
+        assert cached_service.reached("list_events", "get_event", "waiting_room") == before + 3 * 4 + 4
 
 
-def test_a_change_is_seen_in_time_and_what_was_kept_while_the_service_is_down(cached: CachedService) -> None:
-    with cached.signed_in(0) as ada:
-        assert cached.shows(cached.event["title"])
-        data_of(ada.patch(f"/api/events/{cached.event['id']}", json={"event": {"title": "Watercolours"}}), 200)
+def test_a_change_is_seen_in_time_and_what_was_kept_while_the_service_is_down(cached_service: CachedService) -> None:
+    with cached_service.signed_in(0) as ada:
+        assert cached_service.shows(cached_service.event["title"])
+        data_of(ada.patch(f"/api/events/{cached_service.event['id']}", json={"event": {"title": "Watercolours"}}), 200)
         # A page that was told of the change names its moment.
-        assert cached.shows("Watercolours", f"{cached.page}?at=1764153000123")
-        assert cached.shows_in_time("Watercolours")
-        registration = {"registration": {"event_id": cached.event["id"], "email": "ann@example.com"}}
+        assert cached_service.shows("Watercolours", f"{cached_service.page}?at=1764153000123")
+        assert cached_service.shows_in_time("Watercolours")
+        registration = {"registration": {"event_id": cached_service.event["id"], "email": "ann@example.com"}}
         accepted = ada.post("/api/registrations", json=registration).json()
         wait_until(lambda: ada.get(accepted["next"]["url"]).status_code == 200)
-        assert cached.shows_in_time('data-state="full"')
-        data_of(ada.delete(f"/api/events/{cached.event['id']}"), 200)
-        assert cached.shows_in_time("This event is cancelled.")
+        assert cached_service.shows_in_time('data-state="full"')
+        data_of(ada.delete(f"/api/events/{cached_service.event['id']}"), 200)
+        assert cached_service.shows_in_time("This event is cancelled.")
 
-        cached.events.kill()
+        cached_service.events.kill()
         too_old = time.monotonic() + MAX_AGE_SECONDS
         wait_until(lambda: time.monotonic() > too_old)
-        assert cached.shows("This event is cancelled.")
-        paths = ("/api/events", f"/queues/{cached.queue['id']}")
+        assert cached_service.shows("This event is cancelled.")
+        paths = ("/api/events", f"/queues/{cached_service.queue['id']}")
         assert [ada.get(path).status_code for path in paths] == [503, 503]

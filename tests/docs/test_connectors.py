@@ -19,7 +19,7 @@ from joserfc.jwk import RSAKey
 from holdfast.events.settings import Settings
 from tests.docs.connectors import CONNECTORS, PAGE, load_python_connector
 from tests.events.queues.queue_scene import QueueScene, open_queue
-from tests.helpers.serving import running_at_port
+from tests.helpers.serving import serve_events
 
 Verify = Callable[[str, int, list[str], bool], Awaitable[list[str]]]
 """The visitor of each token, or the reason why it is refused: `(base_url, queue_id, tokens, fail_open)`."""
@@ -63,7 +63,7 @@ in_both_languages = pytest.mark.parametrize("verify", [by_python, by_javascript]
 
 
 @dataclass
-class Shop:
+class ConnectedShop:
     """A queue behind a real port, from which Ann was released."""
 
     queue: QueueScene
@@ -76,17 +76,17 @@ class Shop:
 
 
 @pytest.fixture
-async def shop(settings: Settings) -> AsyncIterator[Shop]:
-    async with running_at_port(settings) as service:
+async def shop(settings: Settings) -> AsyncIterator[ConnectedShop]:
+    async with serve_events(settings) as service:
         queue = await open_queue(service)
         await queue.join("ann/\u00e9", "ben")
         await queue.tick()
         status = (await queue.ada.get(f"{queue.path}/status/ann%2F%C3%A9")).json()
-        yield Shop(queue, service.base_url, status["token"])
+        yield ConnectedShop(queue, service.base_url, status["token"])
 
 
 @in_both_languages
-async def test_a_token_lets_its_visitor_in_once(shop: Shop, verify: Verify) -> None:
+async def test_a_token_lets_its_visitor_in_once(shop: ConnectedShop, verify: Verify) -> None:
     tokens = [shop.token, shop.token]
 
     assert await verify(shop.base_url, shop.queue.id, tokens, False) == ["ann/\u00e9", "refused: used"]
@@ -94,7 +94,7 @@ async def test_a_token_lets_its_visitor_in_once(shop: Shop, verify: Verify) -> N
 
 @in_both_languages
 async def test_a_token_for_another_queue_or_of_another_issuer_is_refused_by_the_connectors(
-    shop: Shop, verify: Verify
+    shop: ConnectedShop, verify: Verify
 ) -> None:
     assert await verify(shop.base_url, shop.queue.id + 1, [shop.token], False) == ["refused: audience"]
     other_url = shop.base_url.replace("127.0.0.1", "localhost")
@@ -102,7 +102,7 @@ async def test_a_token_for_another_queue_or_of_another_issuer_is_refused_by_the_
 
 
 @in_both_languages
-async def test_a_forged_token_is_refused_by_the_connectors(shop: Shop, verify: Verify) -> None:
+async def test_a_forged_token_is_refused_by_the_connectors(shop: ConnectedShop, verify: Verify) -> None:
     key, stranger = await shop.key(), RSAKey.generate_key(2048)
     header = dict(jws.extract_compact(shop.token.encode()).headers())
     claims = dict(jwt.decode(shop.token, key, ["RS256"]).claims)
@@ -133,7 +133,7 @@ async def test_a_forged_token_is_refused_by_the_connectors(shop: Shop, verify: V
 @in_both_languages
 @pytest.mark.parametrize(("fail_open", "verdict"), [(False, "refused: unavailable"), (True, "unverified")])
 async def test_the_merchant_decides_what_happens_without_the_keys(
-    shop: Shop, verify: Verify, fail_open: bool, verdict: str
+    shop: ConnectedShop, verify: Verify, fail_open: bool, verdict: str
 ) -> None:
     assert await verify("http://127.0.0.1:1", shop.queue.id, [shop.token], fail_open) == [verdict]
 
@@ -166,7 +166,7 @@ for (const [number, token] of JSON.parse(process.argv.at(-1)).entries()) {
     ],
 )
 async def test_the_example_of_the_page_welcomes_only_released_visitors(
-    shop: Shop, language: str, file: str, command: tuple[str, ...], tmp_path: Path
+    shop: ConnectedShop, language: str, file: str, command: tuple[str, ...], tmp_path: Path
 ) -> None:
     [example] = re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     (tmp_path / file).write_text(example)

@@ -73,7 +73,7 @@ def services() -> dict[str, dict[str, Any]]:
     return cast("dict[str, dict[str, Any]]", yaml.safe_load(resolved)["services"])
 
 
-def published(service: Mapping[str, Any]) -> list[str]:
+def published_ports(service: Mapping[str, Any]) -> list[str]:
     return service.get("ports", [])
 
 
@@ -113,7 +113,7 @@ def test_containers_that_keep_running_have_limits_a_health_check_and_a_restart_p
 def test_ports_are_published_to_this_machine_only_and_the_file_holds_no_secret(
     services: dict[str, dict[str, Any]],
 ) -> None:
-    ports = [port for service in services.values() for port in published(service)]
+    ports = [port for service in services.values() for port in published_ports(service)]
 
     assert len(ports) == 2
     assert all(port.startswith("127.0.0.1:") for port in ports)
@@ -158,7 +158,7 @@ def is_answered(host: Host, address: str, *options: str) -> bool:
     return host.curl("--output", "/dev/null", "--write-out", "%{http_code}", *options, address) == "200"
 
 
-def started(host: Host, service: Mapping[str, Any], name: str, port: int) -> Container:
+def start_container(host: Host, service: Mapping[str, Any], name: str, port: int) -> Container:
     container = host.start(service, log=host.directory / f"{name}.log")
     log = host.directory / f"{name}.log"
     wait_until(lambda: container.process.poll() is not None or "listens on" in log.read_text(), TIMEOUT_SECONDS)
@@ -167,7 +167,7 @@ def started(host: Host, service: Mapping[str, Any], name: str, port: int) -> Con
     return container
 
 
-def succeeded(host: Host, service: Mapping[str, Any]) -> str:
+def run_container(host: Host, service: Mapping[str, Any]) -> str:
     status, output = host.run(service)
     assert status == 0, output
     return output
@@ -204,7 +204,7 @@ def test_the_image_runs_everything_in_one_container_and_ends_on_a_signal(image: 
         host.close()
 
 
-class Tour(NamedTuple):
+class ContainerTour(NamedTuple):
     """The containers of `compose.yaml`, which were started in their order.
 
     secrets     the files of secrets, as they were made
@@ -235,17 +235,19 @@ def start_database(host: Host, service: Mapping[str, Any]) -> None:
 
 
 @pytest.fixture(scope="module")
-def tour(image: Image, services: dict[str, dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tour]:
+def tour(
+    image: Image, services: dict[str, dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ContainerTour]:
     caddy, directory = Path(program("caddy")), tmp_path_factory.mktemp("compose")
     host = Host(image, directory, [*services])
     try:
-        succeeded(host, services["settings"])
+        run_container(host, services["settings"])
         secrets = {path: path.read_text() for path in directory.glob("volumes/*-secrets/*")}
         start_database(host, services["database"])
         for service in ("events", "inventory"):
-            assert "applied" in succeeded(host, services[f"migrate-{service}"])
-        events = started(host, services["events"], "events", 8002)
-        started(host, services["inventory"], "inventory", 8001)
+            assert "applied" in run_container(host, services[f"migrate-{service}"])
+        events = start_container(host, services["events"], "events", 8002)
+        start_container(host, services["inventory"], "inventory", 8001)
 
         sink = [sys.executable, "-u", "-m", "aiosmtpd", "--nosetuid", "--listen", "mail:1025"]
         proxy = ["env", "-i", f"PATH={caddy.parent}:/usr/bin:/bin", "HOME=/tmp", "PORT=8443", "sh", "-c"]
@@ -261,20 +263,20 @@ def tour(image: Image, services: dict[str, dict[str, Any]], tmp_path_factory: py
             for name in ("events", "inventory"):
                 address = f"https://{name}.localhost:8443/robots.txt"
                 wait_until(lambda address=address: is_answered(host, address, *trusting), TIMEOUT_SECONDS)
-            output = succeeded(host, services["tour"])
-            yield Tour(host, services, events, secrets, output, trusting, mails)
+            output = run_container(host, services["tour"])
+            yield ContainerTour(host, services, events, secrets, output, trusting, mails)
     finally:
         host.close()
 
 
-def test_secrets_are_made_once(tour: Tour) -> None:
-    succeeded(tour.host, tour.services["settings"])
+def test_secrets_are_made_once(tour: ContainerTour) -> None:
+    run_container(tour.host, tour.services["settings"])
 
     assert len(tour.secrets) == 7
     assert {path: path.read_text() for path in tour.secrets} == tour.secrets
 
 
-def test_every_address_that_the_tour_prints_is_answered_through_the_proxy(tour: Tour) -> None:
+def test_every_address_that_the_tour_prints_is_answered_through_the_proxy(tour: ContainerTour) -> None:
     addresses = re.findall(r"^  [a-z ]+ (https://\S+)$", tour.output, re.MULTILINE)
     pages = [address for address in addresses if not address.endswith("/mcp")]
 
@@ -282,7 +284,7 @@ def test_every_address_that_the_tour_prints_is_answered_through_the_proxy(tour: 
     assert [page for page in pages if not is_answered(tour.host, page, "--location", *tour.trusting)] == []
 
 
-def test_photos_are_shown_and_mails_are_sent(tour: Tour) -> None:
+def test_photos_are_shown_and_mails_are_sent(tour: ContainerTour) -> None:
     [event] = re.findall(r"^  event page +(\S+)$", tour.output, re.MULTILINE)
     [key] = re.findall(r"^  organizer key +(\S+)$", tour.output, re.MULTILINE)
 
@@ -298,13 +300,13 @@ def test_photos_are_shown_and_mails_are_sent(tour: Tour) -> None:
 
 
 @pytest.mark.parametrize("command", ["status", "config check", "check --point schema"])
-def test_the_command_line_has_the_settings_of_both_services(tour: Tour, command: str) -> None:
-    output = succeeded(tour.host, {**tour.services["tools"], "command": command.split()})
+def test_the_command_line_has_the_settings_of_both_services(tour: ContainerTour, command: str) -> None:
+    output = run_container(tour.host, {**tour.services["tools"], "command": command.split()})
 
     assert "Traceback" not in output
 
 
-def test_the_health_check_tells_whether_a_service_is_alive(tour: Tour, image: Image, tmp_path: Path) -> None:
+def test_the_health_check_tells_whether_a_service_is_alive(tour: ContainerTour, image: Image, tmp_path: Path) -> None:
     check = tour.services["events"]["healthcheck"]["test"]
     other_host = Host(image, tmp_path, [])
     try:
@@ -316,7 +318,9 @@ def test_the_health_check_tells_whether_a_service_is_alive(tour: Tour, image: Im
     assert is_answered(tour.host, tour.services["proxy"]["healthcheck"]["test"][-1])
 
 
-def test_a_service_that_gets_a_signal_to_end_answers_begun_requests_and_can_be_started_again(tour: Tour) -> None:
+def test_a_service_that_gets_a_signal_to_end_answers_begun_requests_and_can_be_started_again(
+    tour: ContainerTour,
+) -> None:
     log = tour.host.directory / "events.log"
     command = tour.host.entering(sys.executable, "-c", IN_FLIGHT)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as client:
@@ -329,10 +333,10 @@ def test_a_service_that_gets_a_signal_to_end_answers_begun_requests_and_can_be_s
     assert answer.startswith("HTTP/1.1 201 "), answer
     assert tour.events.wait() == 0
     assert "Traceback" not in log.read_text()
-    started(tour.host, tour.services["events"], "events", 8002)
+    start_container(tour.host, tour.services["events"], "events", 8002)
 
 
-def test_a_container_can_write_to_its_volumes_only(tour: Tour) -> None:
+def test_a_container_can_write_to_its_volumes_only(tour: ContainerTour) -> None:
     touch = {"entrypoint": ["touch", "/opt/holdfast/x", "/etc/holdfast/x", "/x", "/tmp/x", "/var/lib/holdfast/x"]}
     status, refusals = tour.host.run({**tour.services["events"], **touch, "command": []})
 

@@ -70,7 +70,7 @@ def alerts() -> Iterator[tuple[str, str]]:
         yield " ".join((folded or plain).split()), rule
 
 
-def watched() -> list[str]:
+def expressions() -> list[str]:
     """Every expression over figures, of alerts and of the dashboard."""
     panels = json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]
     return [
@@ -87,7 +87,7 @@ def test_every_figure_that_is_watched_is_one_that_the_services_have(path: str, f
     assert named - figures == set()
 
 
-@pytest.mark.parametrize("expression", watched())
+@pytest.mark.parametrize("expression", expressions())
 def test_every_label_that_is_watched_is_one_that_the_figure_has(expression: str, labels: dict[str, set[str]]) -> None:
     figures = re.findall(r"\b(holdfast_\w+)(?:\{([^}]*)\})?", expression)
     has = OF_TARGETS.union(*(labels[name] for name, _ in figures))

@@ -42,14 +42,14 @@ def resources() -> list[dict[str, Any]]:
     return [resource for name in names if name != "kustomization.yaml" for resource in documents(name)]
 
 
-def named(kind: str, name: str) -> dict[str, Any]:
+def named_resource(kind: str, name: str) -> dict[str, Any]:
     matches = [one for one in resources() if (one["kind"], one["metadata"]["name"]) == (kind, name)]
     assert len(matches) == 1
     return matches[0]
 
 
 def pod_of(kind: str, name: str) -> dict[str, Any]:
-    return named(kind, name)["spec"]["template"]["spec"]
+    return named_resource(kind, name)["spec"]["template"]["spec"]
 
 
 PODS = [
@@ -81,9 +81,9 @@ def test_the_kustomization_has_every_file_but_the_example_of_secrets() -> None:
 
 @pytest.mark.parametrize("service", PRODUCTS)
 def test_settings_and_secrets_are_accepted_by_the_service(service: str, tmp_path: Path) -> None:
-    secrets = named("Secret", f"holdfast-{service}")["stringData"][".env"]
+    secrets = named_resource("Secret", f"holdfast-{service}")["stringData"][".env"]
     (tmp_path / ".env").write_text(re.sub(r"=$", f"={'s' * 40}", secrets, flags=re.MULTILINE))
-    settings = named("ConfigMap", f"holdfast-{service}")["data"]
+    settings = named_resource("ConfigMap", f"holdfast-{service}")["data"]
     kind = PRODUCTS[service].settings
     known = {kind.variable(field) for field in kind.model_fields}
 
@@ -126,7 +126,7 @@ def test_a_pod_runs_a_command_without_rights_and_writes_only_where_it_may(
 def test_a_service_is_probed_at_its_port_and_has_time_to_end(service: str) -> None:
     pod = pod_of("Deployment", f"holdfast-{service}")
     [container] = pod["containers"]
-    settings = named("ConfigMap", f"holdfast-{service}")["data"]
+    settings = named_resource("ConfigMap", f"holdfast-{service}")["data"]
     readiness, drain = container["readinessProbe"], int(settings["DRAIN_SECONDS"])
 
     assert container["args"][-1] == str(PORTS[service])
@@ -136,47 +136,51 @@ def test_a_service_is_probed_at_its_port_and_has_time_to_end(service: str) -> No
     assert container["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "http"}
     assert readiness["periodSeconds"] * readiness["failureThreshold"] < drain
     assert drain + GRACE_SECONDS < pod["terminationGracePeriodSeconds"]
-    assert named("Service", f"holdfast-{service}")["spec"]["ports"][0]["port"] == PORTS[service]
+    assert named_resource("Service", f"holdfast-{service}")["spec"]["ports"][0]["port"] == PORTS[service]
 
 
 @pytest.mark.parametrize("service", PRODUCTS)
 def test_selectors_of_a_deployment_match_the_labels_of_its_pods(service: str) -> None:
     name = f"holdfast-{service}"
-    labels = named("Deployment", name)["spec"]["template"]["metadata"]["labels"]
+    labels = named_resource("Deployment", name)["spec"]["template"]["metadata"]["labels"]
 
     selectors = [
-        named("Deployment", name)["spec"]["selector"]["matchLabels"],
-        named("Service", name)["spec"]["selector"],
-        named("PodDisruptionBudget", name)["spec"]["selector"]["matchLabels"],
-        named("NetworkPolicy", "holdfast-services")["spec"]["podSelector"]["matchLabels"],
+        named_resource("Deployment", name)["spec"]["selector"]["matchLabels"],
+        named_resource("Service", name)["spec"]["selector"],
+        named_resource("PodDisruptionBudget", name)["spec"]["selector"]["matchLabels"],
+        named_resource("NetworkPolicy", "holdfast-services")["spec"]["podSelector"]["matchLabels"],
     ]
     assert all(selector.items() <= labels.items() for selector in selectors)
-    assert named("HorizontalPodAutoscaler", name)["spec"]["scaleTargetRef"] == {
+    assert named_resource("HorizontalPodAutoscaler", name)["spec"]["scaleTargetRef"] == {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "name": name,
     }
     # The autoscaler needs a request to compare the load with, and no number of replicas beside its own.
-    assert named("Deployment", name)["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"]
-    assert "replicas" not in named("Deployment", name)["spec"]
+    assert named_resource("Deployment", name)["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"][
+        "cpu"
+    ]
+    assert "replicas" not in named_resource("Deployment", name)["spec"]
 
 
 def test_the_ingress_leads_to_the_services_and_closes_what_is_not_for_the_public() -> None:
-    ingress = named("Ingress", "holdfast")["spec"]
+    ingress = named_resource("Ingress", "holdfast")["spec"]
 
     for service in PRODUCTS:
-        host = named("ConfigMap", f"holdfast-{service}")["data"][f"{service.upper()}_BASE_URL"].removeprefix("https://")
+        host = named_resource("ConfigMap", f"holdfast-{service}")["data"][f"{service.upper()}_BASE_URL"].removeprefix(
+            "https://"
+        )
         [rule] = [rule for rule in ingress["rules"] if rule["host"] == host]
         backends = {path["path"]: path["backend"]["service"] for path in rule["http"]["paths"]}
         assert backends.pop("/") == {"name": f"holdfast-{service}", "port": {"name": "http"}}
         assert {*backends} == {"/metrics", "/readyz", "/healthz"}
         assert {backend["name"] for backend in backends.values()} == {"holdfast-closed"}
         assert [host] in [tls["hosts"] for tls in ingress["tls"]]
-    assert "selector" not in named("Service", "holdfast-closed")["spec"]
+    assert "selector" not in named_resource("Service", "holdfast-closed")["spec"]
 
 
 def test_postgresql_has_three_instances_on_three_nodes_and_a_standby_that_confirms() -> None:
-    cluster = named("Cluster", "holdfast-postgres")["spec"]
+    cluster = named_resource("Cluster", "holdfast-postgres")["spec"]
 
     assert cluster["instances"] == 3
     assert cluster["postgresql"]["synchronous"] == {
@@ -191,21 +195,23 @@ def test_postgresql_has_three_instances_on_three_nodes_and_a_standby_that_confir
 
 def test_every_process_there_may_be_has_its_connections_and_two_are_left() -> None:
     pools = int(Settings.model_fields["pool_size"].default) + CONNECTIONS_BESIDE_REQUESTS
-    most = sum(named("HorizontalPodAutoscaler", f"holdfast-{name}")["spec"]["maxReplicas"] + 1 for name in PRODUCTS)
-    cluster = named("Cluster", "holdfast-postgres")["spec"]
+    most = sum(
+        named_resource("HorizontalPodAutoscaler", f"holdfast-{name}")["spec"]["maxReplicas"] + 1 for name in PRODUCTS
+    )
+    cluster = named_resource("Cluster", "holdfast-postgres")["spec"]
 
     assert most * pools < int(cluster["postgresql"]["parameters"]["max_connections"])
 
 
 def test_both_services_have_a_database_that_the_same_role_owns() -> None:
-    cluster, database = named("Cluster", "holdfast-postgres"), named("Database", "holdfast-inventory")
+    cluster, database = named_resource("Cluster", "holdfast-postgres"), named_resource("Database", "holdfast-inventory")
     made = cluster["spec"]["bootstrap"]["initdb"]
     databases = {made["database"]: made["owner"], database["spec"]["name"]: database["spec"]["owner"]}
 
     assert databases == {"events": "holdfast", "inventory": "holdfast"}
     assert database["spec"]["cluster"]["name"] == cluster["metadata"]["name"]
     for service in PRODUCTS:
-        url = named("ConfigMap", f"holdfast-{service}")["data"][f"{service.upper()}_DATABASE_URL"]
+        url = named_resource("ConfigMap", f"holdfast-{service}")["data"][f"{service.upper()}_DATABASE_URL"]
         assert url.startswith(f"postgresql://holdfast@{cluster['metadata']['name']}-rw:5432/{service}?")
         [password] = pod_of("Deployment", f"holdfast-{service}")["containers"][0]["env"]
         assert password["valueFrom"]["secretKeyRef"]["name"] == f"{cluster['metadata']['name']}-app"
@@ -219,7 +225,7 @@ def test_the_kustomization_of_the_page_changes_what_the_base_has() -> None:
     assert example["resources"] == ["../holdfast/deploy/kubernetes"]
     for patch in example["patches"]:
         changed = yaml.safe_load(patch["patch"])
-        assert {*changed["data"]} <= {*named(changed["kind"], changed["metadata"]["name"])["data"]}
+        assert {*changed["data"]} <= {*named_resource(changed["kind"], changed["metadata"]["name"])["data"]}
 
 
 def test_the_kubernetes_page_lists_every_manifest() -> None:

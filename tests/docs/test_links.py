@@ -76,6 +76,14 @@ def test_the_map_of_helpers_names_what_its_modules_define_and_every_module_of_he
     assert helpers - {module for _, module in rows} == set()
 
 
+def test_the_map_of_helpers_names_every_plugin_of_pytest() -> None:
+    plugins = re.findall(r"\"tests\.(\w+)\"", (ROOT / "tests/conftest.py").read_text(encoding="utf-8"))
+    text = (ROOT / "tests/README.md").read_text(encoding="utf-8")
+
+    assert plugins
+    assert [name for name in plugins if f"| [{name}.py]({name}.py) |" not in text] == []
+
+
 def test_every_decision_that_a_page_names_by_its_number_is_that_one() -> None:
     numbers = {int(path.name[:4]) for path in (ROOT / "docs/decisions").glob("[0-9]*.md")}
     wrong: list[str] = []

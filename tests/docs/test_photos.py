@@ -11,9 +11,9 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.events.photos.site import site_of
-from tests.helpers.events_service import running
+from tests.helpers.events_service import running_events
 from tests.helpers.pictures import picture
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import bind_port, serve_app
 
 ROOT = Path(__file__).parents[2]
 FROM_THE_WEB = "https://www.python.org/static/img/python-logo.png"
@@ -28,19 +28,19 @@ def commands(page: str, heading: str = "") -> str:
 
 @pytest.mark.skipif(shutil.which("curl") is None and "CI" not in os.environ, reason="needs curl")
 async def test_a_photo_comes_both_ways_by_the_pages_own_lines(settings: Settings, tmp_path: Path) -> None:
-    at = listener()
-    served = f"127.0.0.1:{at.getsockname()[1]}"
+    port = bind_port()
+    served = f"127.0.0.1:{port.getsockname()[1]}"
     async with (
-        running(settings.model_copy(update={"base_url": f"http://{served}"})) as service,
+        running_events(settings.model_copy(update={"base_url": f"http://{served}"})) as service,
         site_of(service) as site,
-        serving(service.app, at),
+        serve_app(service.app, port),
     ):
         begin = commands("docs/first-requests.md", "A first registration").split('curl -s "$EVENTS/api/registrations"')[
             0
         ]
         lines = f"{begin}\n{commands('docs/events/photos.md')}"
         lines = lines.replace("$(.venv/bin/holdfast events address)", f"http://{served}")
-        lines = lines.replace(FROM_THE_WEB, site.has("/logo.png", picture("image/png"), "image/png"))
+        lines = lines.replace(FROM_THE_WEB, site.publish("/logo.png", picture("image/png"), "image/png"))
         ran = await asyncio.create_subprocess_exec(
             *("bash", "-euo", "pipefail", "-c", lines),
             cwd=tmp_path,

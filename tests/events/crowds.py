@@ -11,7 +11,7 @@ from holdfast.kit.http.connection import Connection
 from holdfast.kit.http.connection_limits import ConnectionLimits
 from holdfast.kit.http.sockets import listen
 from tests.helpers.events_service import Client, Service
-from tests.helpers.serving import running_already, serving
+from tests.helpers.serving import running_already, serve_app
 
 
 class Crowd:
@@ -41,7 +41,7 @@ async def crowd_of(service: Service) -> AsyncGenerator[Crowd]:
     """A crowd at a service, which notices that clients have gone."""
     with contextlib.closing(listen("127.0.0.1", 0)) as listening:
         protocol: Any = partial(Connection, ConnectionLimits(1_000, 500))
-        async with serving(running_already(service.app), listening, http=protocol):
+        async with serve_app(running_already(service.app), listening, http=protocol):
             crowd = Crowd(listening.getsockname()[1])
             yield crowd
             crowd.leave()

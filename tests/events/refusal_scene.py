@@ -69,7 +69,7 @@ class RefusalScene:
             options["headers"] = {"Content-Type": "application/json", **options.get("headers", {})}
         return await self.ada.request(operation.method, path, content=content, **options)
 
-    def refused(self, response: httpx2.Response, operation: Operation | None = None) -> str:
+    def refusal_code(self, response: httpx2.Response, operation: Operation | None = None) -> str:
         """The code of a refusal that has the envelope, gives nothing away, and is documented."""
         assert 400 <= response.status_code < 500, (response.status_code, response.text[:300])
         assert response.headers["content-type"] == "application/json"
@@ -101,15 +101,15 @@ class RefusalScene:
         assert await self.service.run_sql("select count(*) from photos") == [(0,)]
 
 
-def named(operations: list[Operation]) -> pytest.MarkDecorator:
+def parametrize_operations(operations: list[Operation]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("operation", operations, ids=[operation.name for operation in operations])
 
 
-every_operation = named(ROUTED)
-with_a_body = named([operation for operation in ROUTED if operation.has_body_fields])
-with_a_query = named([operation for operation in ROUTED if not operation.has_body_fields])
-with_a_path = named([operation for operation in ROUTED if operation.path_fields])
-with_a_key = named([operation for operation in ROUTED if not operation.public])
+every_operation = parametrize_operations(ROUTED)
+with_a_body = parametrize_operations([operation for operation in ROUTED if operation.has_body_fields])
+with_a_query = parametrize_operations([operation for operation in ROUTED if not operation.has_body_fields])
+with_a_path = parametrize_operations([operation for operation in ROUTED if operation.path_fields])
+with_a_key = parametrize_operations([operation for operation in ROUTED if not operation.public])
 
 HUGE = b"9" * 5000
 DEEP = 100_000

@@ -37,7 +37,7 @@ async def test_a_query_of_any_kind_is_answered_or_refused_with_a_reason(
 ) -> None:
     for query in WRONG_QUERIES:
         with subtests.test(query=query[:50]):
-            scene.refused(await scene.send(operation, path=f"{scene.path(operation)}?{query}"), operation)
+            scene.refusal_code(await scene.send(operation, path=f"{scene.path(operation)}?{query}"), operation)
 
 
 WRONG_SEGMENTS = (
@@ -58,7 +58,7 @@ async def test_an_invalid_path_is_answered_with_404(
         for segment in WRONG_SEGMENTS:
             with subtests.test(name=name, segment=segment[:50]):
                 response = await scene.send(operation, content, path=scene.path(operation, **{name: segment}))
-                assert scene.refused(response, operation) == "not_found"
+                assert scene.refusal_code(response, operation) == "not_found"
 
 
 @with_a_key
@@ -79,7 +79,7 @@ async def test_a_caller_without_a_valid_key_learns_nothing_about_any_path(
                     response = await scene.service.http.request(
                         operation.method, path, content=content, headers=headers
                     )
-                    assert scene.refused(response, operation) == expected
+                    assert scene.refusal_code(response, operation) == expected
 
 
 @every_operation
@@ -92,7 +92,7 @@ async def test_a_method_the_path_does_not_know_is_refused(
     for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "X"} - known:
         with subtests.test(method=method):
             response = await scene.ada.request(method, scene.path(operation), content=b"[" * DEEP)
-            assert scene.refused(response) == "method_not_allowed"
+            assert scene.refusal_code(response) == "method_not_allowed"
             assert set(response.headers["allow"].split(", ")) == known
 
 
@@ -111,4 +111,4 @@ async def test_a_route_that_does_not_exist_is_not_found(scene: RefusalScene, sub
     ):
         for method in ("GET", "POST", "DELETE"):
             with subtests.test(path=path[:50], method=method):
-                assert scene.refused(await scene.ada.request(method, path)) == "not_found"
+                assert scene.refusal_code(await scene.ada.request(method, path)) == "not_found"

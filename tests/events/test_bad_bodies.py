@@ -21,7 +21,7 @@ from tests.events.refusal_scene import (
     with_a_body,
 )
 from tests.helpers.databases import scratch_database
-from tests.helpers.events_service import running, unlimited
+from tests.helpers.events_service import running_events, unlimited
 
 
 def wrong_documents(wrapper: str | None) -> dict[str, bytes]:
@@ -97,7 +97,7 @@ async def test_an_invalid_body_is_refused_with_a_reason(
 ) -> None:
     for name, content in wrong_documents(operation.body_member).items():
         with subtests.test(body=name):
-            scene.refused(await scene.send(operation, content), operation)
+            scene.refusal_code(await scene.send(operation, content), operation)
 
 
 WRONG_VALUES: dict[str, bytes] = {
@@ -179,7 +179,7 @@ async def test_an_invalid_field_of_a_body_is_refused_by_name(
                 continue
             tried += 1
             with subtests.test(field=field, value=name):
-                scene.refused(await scene.send(operation, content), operation)
+                scene.refusal_code(await scene.send(operation, content), operation)
     assert tried > len(NEVER_RIGHT)
 
 
@@ -197,7 +197,7 @@ async def test_a_field_documented_as_required_may_not_be_missing(
             del (body[operation.body_member] if operation.body_member else body)[field]
             response = await scene.send(operation, json.dumps(body).encode())
 
-            assert scene.refused(response, operation) == "validation_failed"
+            assert scene.refusal_code(response, operation) == "validation_failed"
             assert response.json()["errors"] == {field: ["is required"]}
 
 
@@ -209,7 +209,7 @@ async def test_a_body_of_another_type_is_refused(
     for kind in ("text/plain", "application/xml", "multipart/form-data; boundary=x", "\x7f"):
         with subtests.test(kind=kind):
             response = await scene.send(operation, b"{}", headers={"Content-Type": kind})
-            assert scene.refused(response, operation) == "unsupported_media_type"
+            assert scene.refusal_code(response, operation) == "unsupported_media_type"
 
 
 async def test_letters_that_only_newer_unicode_has_are_no_failure(template_url: str, tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ async def test_letters_that_only_newer_unicode_has_are_no_failure(template_url: 
     modern: LiteralString = "template template0 locale_provider builtin builtin_locale 'C.UTF-8'"
     with scratch_database(template_url, "letters", modern) as url:
         EVENTS.migrate(url)
-        async with running(unlimited(url, tmp_path)) as service:
+        async with running_events(unlimited(url, tmp_path)) as service:
             ada = await service.organizer()
             event = await ada.create_event()
             for letter in "\u1c89\ua7cb\ua7da":

@@ -17,9 +17,14 @@ from holdfast.kit.contract.caller import system
 from tests.events.console.organizing import OWNER_EMAIL, register_stranger
 from tests.events.oauth.authorization_server import authorization_server
 from tests.events.oauth.oauth_scene import OAuthScene
-from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, Person, serve_furnished, sign_in_person
+from tests.events.oauth_server.oauth_server_scene import (
+    ConsentingPerson,
+    OAuthServerScene,
+    serve_oauth_scene,
+    sign_in_person,
+)
 from tests.helpers.agents import Agent
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.form_browser import Browser
 from tests.helpers.people import erase
 
@@ -33,14 +38,14 @@ def with_server(settings: Settings) -> Settings:
 
 @pytest.fixture
 async def scene(with_server: Settings) -> AsyncIterator[OAuthServerScene]:
-    async with serve_furnished(with_server) as scene:
+    async with serve_oauth_scene(with_server) as scene:
         yield scene
 
 
 @pytest.fixture
 async def other_process(scene: OAuthServerScene, with_server: Settings) -> AsyncIterator[Service]:
     """Another process of the same service."""
-    async with running(with_server) as other:
+    async with running_events(with_server) as other:
         await other.wait_for_notices()
         yield other
 
@@ -85,7 +90,7 @@ async def test_keys_apps_and_sessions_of_an_ended_organizer_are_refused_by_every
     await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=stranger.id)
     owner = Browser(scene.service)
     await owner.sign_in(OWNER_EMAIL)
-    thief_there = Person(other_process, thief.http.cookies["session"])
+    thief_there = ConsentingPerson(other_process, thief.http.cookies["session"])
     assert await status(other_process, stranger.key) == 200
     assert await accepts(other_process, token) == 200
     assert (await thief_there.http.get("/account")).status_code == 200
@@ -121,7 +126,7 @@ async def test_tokens_of_a_disconnected_app_are_refused_by_every_process_at_once
     scene: OAuthServerScene, other_process: Service
 ) -> None:
     another = await scene.register()
-    tokens = await scene.connected()
+    tokens = await scene.connect_app()
     answer = await scene.person.allow(another.query())
     others = (await another.redeem(answer["code"])).json()
     for token_set in (tokens, others):
@@ -167,7 +172,7 @@ async def two_processes(settings: Settings) -> AsyncGenerator[tuple[OAuthScene, 
     """Two processes of a service beside another authorization server, where the organizer has an account too."""
     async with authorization_server() as server:
         with_issuer = settings.model_copy(update={"oauth_issuer": server.issuer})
-        async with running(with_issuer) as service, running(with_issuer) as other:
+        async with running_events(with_issuer) as service, running_events(with_issuer) as other:
             ada = await service.organizer(email="ada@example.com")
             linked = OAuthScene(service, server, ada, "ada@example.com")
             await linked.link(ada.slug, "ada")

@@ -35,7 +35,7 @@ class Known:
 
 
 @dataclass
-class Served:
+class ServedEvents:
     """The service in a process of its own, as operators run it."""
 
     url: str
@@ -45,7 +45,7 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def service_process(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedEvents]:
     """The service for all tests of the module; fails at their end if the service has logged a failure."""
     with scratch_database(template_url, "generated") as url:
         environment = {
@@ -75,14 +75,14 @@ def served(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
             reader.start()
             try:
                 document = schemathesis.openapi.from_url(f"{address}/openapi.json")
-                yield Served(address, key, document, furnish(address, key))
+                yield ServedEvents(address, key, document, prepare_service(address, key))
             finally:
                 process.terminate()
                 reader.join()
             assert failures_in(log) == []
 
 
-def furnish(address: str, key: str) -> Mapping[str, Known]:
+def prepare_service(address: str, key: str) -> Mapping[str, Known]:
     """Put something into the service, and say what each operation can ask for."""
     with httpx2.Client(base_url=address, headers={"X-API-Key": key}) as http:
         organizer = {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}
@@ -124,10 +124,10 @@ UNHURRIED: list[Any] = list(hypothesis.HealthCheck)
 @pytest.mark.parametrize("operation", ROUTED, ids=lambda operation: operation.name)
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 def test_a_request_generated_from_the_document_is_answered_as_documented(
-    served: Served, operation: Operation, mode: GenerationMode
+    service_process: ServedEvents, operation: Operation, mode: GenerationMode
 ) -> None:
-    known = served.known[operation.name]
-    documented = served.document[operation.path][operation.method]
+    known = service_process.known[operation.name]
+    documented = service_process.document[operation.path][operation.method]
     expected = REFUSED if mode.is_negative else KEPT
 
     @hypothesis.settings(max_examples=15, derandomize=True, suppress_health_check=UNHURRIED)
@@ -136,7 +136,9 @@ def test_a_request_generated_from_the_document_is_answered_as_documented(
         if mode.is_positive and about_what_exists:
             case.path_parameters |= {name: known.path[name] for name in operation.path_fields if name in known.path}
             fields_of(case.body).update(known.body)
-        case.call_and_validate(base_url=served.url, session=session, headers={"X-API-Key": served.key}, checks=expected)
+        case.call_and_validate(
+            base_url=service_process.url, session=session, headers={"X-API-Key": service_process.key}, checks=expected
+        )
 
     with requests.Session() as session:
         answer()

@@ -20,14 +20,14 @@ from holdfast.kit.mail import sender
 from holdfast.kit.postgres import lookup_cache
 from holdfast.kit.postgres.notifications import POLL_SECONDS
 from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, mute_notifications
-from tests.helpers.background_loops import at_work
-from tests.helpers.events_service import Client, Service, eventually, running
+from tests.helpers.background_loops import run_in_background
+from tests.helpers.events_service import Client, Service, eventually, running_events
 from tests.helpers.exchange import read_stream
 from tests.helpers.form_browser import Browser
-from tests.helpers.payments import PaymentScene, paying
+from tests.helpers.payments import PaymentScene, open_payment_scene
 from tests.helpers.photos import JPEG, stored_sizes, upload, with_photo
 from tests.helpers.pictures import picture
-from tests.helpers.smtp import Server, mail_server
+from tests.helpers.smtp import MailServer, mail_server
 from tests.kit.background.letters import POST_LETTER, Letter, run_letter_jobs
 from tests.kit.mail.posting import run_senders, wait_until_all_ended
 
@@ -52,28 +52,32 @@ LETTER = '{"tenant": null, "arguments": {"to": "%s"}}'
 
 
 @contextlib.asynccontextmanager
-async def unheard(service: Service) -> AsyncGenerator[Service]:
+async def open_deaf_service(service: Service) -> AsyncGenerator[Service]:
     """The same service once more, and nobody hears its notices."""
     url = await asyncio.to_thread(mute_notifications, service.database.url)
-    async with running(service.database.resources.settings.model_copy(update={"database_url": url})) as other:
+    async with running_events(service.database.resources.settings.model_copy(update={"database_url": url})) as other:
         yield other
 
 
-def through(other: Service, client: Client) -> Client:
+def client_at(other: Service, client: Client) -> Client:
     """A client who asks another instance of the service."""
     return Client(other.http, client.key, client.id, client.slug)
 
 
 @contextlib.asynccontextmanager
-async def mailing(settings: Settings) -> AsyncGenerator[tuple[Service, Server]]:
+async def open_mailing_service(settings: Settings) -> AsyncGenerator[tuple[Service, MailServer]]:
     """The service, and the mail server that it sends by."""
     with mail_server() as server:
-        async with running(settings.model_copy(update=server.settings)) as service:
+        async with running_events(settings.model_copy(update=server.settings)) as service:
             yield service, server
 
 
 async def test_a_mail_whose_notice_was_lost_is_sent_by_a_poll(settings: Settings) -> None:
-    async with mailing(settings) as (service, server), unheard(service) as other, run_senders(service):
+    async with (
+        open_mailing_service(settings) as (service, server),
+        open_deaf_service(service) as other,
+        run_senders(service),
+    ):
         await Browser(service).ask("first@example.com")
         await wait_until_all_ended(service)
         asking = Browser(other)
@@ -85,7 +89,11 @@ async def test_a_mail_whose_notice_was_lost_is_sent_by_a_poll(settings: Settings
 
 
 async def test_mails_are_sent_while_the_listening_connection_is_cut_off(settings: Settings) -> None:
-    async with mailing(settings) as (service, server), run_senders(service), cut_off_listener(service.database.url):
+    async with (
+        open_mailing_service(settings) as (service, server),
+        run_senders(service),
+        cut_off_listener(service.database.url),
+    ):
         await Browser(service).ask(ANN)
         await wait_until_all_ended(service, sender.POLL_SECONDS + SLACK_SECONDS)
 
@@ -96,9 +104,9 @@ async def test_a_seat_whose_notice_was_lost_is_streamed_after_a_poll(service: Se
     ada = await service.organizer()
     event = await ada.create_event(capacity=2)
     address = f"http://events.test/events/{event['id']}/stream"
-    async with unheard(service) as other, read_stream(service.app, address) as reader:
+    async with open_deaf_service(service) as other, read_stream(service.app, address) as reader:
         await reader.next()
-        await through(other, ada).register(event["id"], email=ANN)
+        await client_at(other, ada).register(event["id"], email=ANN)
         await settlement.settle(other.database)
         async with asyncio.timeout(live.POLL_SECONDS + SLACK_SECONDS):
             message = await reader.next()
@@ -116,10 +124,10 @@ async def test_an_announcement_whose_notice_was_lost_becomes_mails_by_a_poll(ser
     async def is_mailed(count: int) -> bool:
         return len(await service.run_sql("select id from mails where kind = 'event_cancelled'")) == count
 
-    async with unheard(service) as other, at_work(sending.ANNOUNCEMENTS.run(service.database)):
+    async with open_deaf_service(service) as other, run_in_background(sending.ANNOUNCEMENTS.run(service.database)):
         await ada.delete(f"/api/events/{first}")
         await eventually(lambda: is_mailed(1))
-        await through(other, ada).delete(f"/api/events/{second}")
+        await client_at(other, ada).delete(f"/api/events/{second}")
         await eventually(lambda: is_mailed(2), POLL_SECONDS + SLACK_SECONDS)
 
 
@@ -129,7 +137,7 @@ async def test_announcements_become_mails_while_the_listening_connection_is_cut_
     await ada.register(event["id"], email=ANN)
     await service.settle()
 
-    async with at_work(sending.ANNOUNCEMENTS.run(service.database)), cut_off_listener(service.database.url):
+    async with run_in_background(sending.ANNOUNCEMENTS.run(service.database)), cut_off_listener(service.database.url):
         await ada.delete(f"/api/events/{event['id']}")
         await eventually(
             lambda: service.run_sql("select id from mails where kind = 'event_cancelled'"),
@@ -137,7 +145,7 @@ async def test_announcements_become_mails_while_the_listening_connection_is_cut_
         )
 
 
-async def paid(scene: PaymentScene, event_id: int, count: int) -> bool:
+async def has_paid_seats(scene: PaymentScene, event_id: int, count: int) -> bool:
     """Whether `count` people have a seat that is paid for."""
     return (await scene.counts(event_id)).get("registered") == count
 
@@ -148,39 +156,42 @@ def calls(database: Database) -> list[Coroutine[Any, Any, None]]:
 
 
 async def test_a_payment_whose_notice_was_lost_is_handled_by_a_poll(settings: Settings) -> None:
-    async with paying(settings) as scene, unheard(scene.service) as other:
+    async with open_payment_scene(settings) as scene, open_deaf_service(scene.service) as other:
         event_id = await scene.event(await scene.organizer(), capacity=2)
         first, second = [await scene.register(event_id, email) for email in (ANN, "ben@example.com")]
-        async with at_work(*calls(scene.service.database)):
+        async with run_in_background(*calls(scene.service.database)):
             await first.pay()
             await scene.deliver_messages()
-            await eventually(lambda: paid(scene, event_id, 1))
+            await eventually(lambda: has_paid_seats(scene, event_id, 1))
 
             scene.service.http, usual = other.http, scene.service.http
             await second.pay()
             await scene.deliver_messages()
             scene.service.http = usual
-            await eventually(lambda: paid(scene, event_id, 2), row_work.POLL_SECONDS + SLACK_SECONDS)
+            await eventually(lambda: has_paid_seats(scene, event_id, 2), row_work.POLL_SECONDS + SLACK_SECONDS)
 
 
 async def test_payments_are_handled_while_the_listening_connection_is_cut_off(settings: Settings) -> None:
-    async with paying(settings) as scene:
+    async with open_payment_scene(settings) as scene:
         event_id = await scene.event(await scene.organizer())
         ann = await scene.register(event_id, ANN)
-        async with at_work(*calls(scene.service.database)), cut_off_listener(scene.service.database.url):
+        async with run_in_background(*calls(scene.service.database)), cut_off_listener(scene.service.database.url):
             await ann.pay()
             await scene.deliver_messages()
-            await eventually(lambda: paid(scene, event_id, 1), row_work.POLL_SECONDS + SLACK_SECONDS)
+            await eventually(lambda: has_paid_seats(scene, event_id, 1), row_work.POLL_SECONDS + SLACK_SECONDS)
 
 
 async def test_a_photo_whose_notice_was_lost_gets_its_sizes_by_a_poll(service: Service) -> None:
     ada = await service.organizer()
     key = await upload(service, ada, picture(JPEG, 1000, 10))
 
-    async with unheard(service) as other, at_work(row_work.run(service.database, sizes.SizesWork(service.database))):
+    async with (
+        open_deaf_service(service) as other,
+        run_in_background(row_work.run(service.database, sizes.SizesWork(service.database))),
+    ):
         _, heard_of = await with_photo(ada, service)
         await eventually(lambda: stored_sizes(service, heard_of))
-        await through(other, ada).create_event(image_keys=[key])
+        await client_at(other, ada).create_event(image_keys=[key])
         await eventually(lambda: stored_sizes(service, key), row_work.POLL_SECONDS + SCALED_SECONDS)
 
 
@@ -188,7 +199,7 @@ async def test_photos_get_their_sizes_while_the_listening_connection_is_cut_off(
     ada = await service.organizer()
 
     async with (
-        at_work(row_work.run(service.database, sizes.SizesWork(service.database))),
+        run_in_background(row_work.run(service.database, sizes.SizesWork(service.database))),
         cut_off_listener(service.database.url),
     ):
         _, key = await with_photo(ada, service)
@@ -203,9 +214,9 @@ async def test_a_revoked_key_is_refused_after_a_second_without_its_notice(servic
     async def refused() -> bool:
         return (await second.get("/api/events")).status_code == 401
 
-    async with unheard(service) as other:
+    async with open_deaf_service(service) as other:
         assert not await refused()
-        assert (await through(other, ada).delete(f"/api/keys/{made['id']}")).status_code == 204
+        assert (await client_at(other, ada).delete(f"/api/keys/{made['id']}")).status_code == 204
         await eventually(refused, lookup_cache.TTL_SECONDS + SLACK_SECONDS)
 
 
@@ -216,7 +227,7 @@ async def test_an_ended_session_is_over_after_a_second_without_its_notice(servic
     async def signed_out() -> bool:
         return not await here.is_signed_in()
 
-    async with unheard(service) as other:
+    async with open_deaf_service(service) as other:
         other_browser = Browser(other)
         other_browser.http.cookies.update(here.http.cookies)
         assert not await signed_out()
@@ -225,7 +236,7 @@ async def test_an_ended_session_is_over_after_a_second_without_its_notice(servic
 
 
 async def test_sessions_end_while_the_listening_connection_is_cut_off(settings: Settings, service: Service) -> None:
-    async with running(settings) as other:
+    async with running_events(settings) as other:
         here, other_browser = Browser(service), Browser(other)
         await here.sign_in(ANN)
         other_browser.http.cookies.update(here.http.cookies)
@@ -246,9 +257,9 @@ async def test_a_page_shows_a_change_after_a_second_without_its_notice(service: 
     async def has_change() -> bool:
         return "Watercolours" in (await service.http.get(event["public_url"])).text
 
-    async with unheard(service) as other:
+    async with open_deaf_service(service) as other:
         assert not await has_change()
-        await through(other, ada).patch(f"/api/events/{event['id']}", {"event": {"title": "Watercolours"}})
+        await client_at(other, ada).patch(f"/api/events/{event['id']}", {"event": {"title": "Watercolours"}})
         await eventually(has_change, lookup_cache.TTL_SECONDS + SLACK_SECONDS)
 
 
@@ -281,7 +292,7 @@ async def test_a_delayed_job_whose_notice_was_lost_is_done_by_a_poll(service: Se
     async def enqueue(by: Service, to: str, delay: float) -> None:
         await by.database.transact(lambda tx: tx.enqueue(POST_LETTER, Letter(to), delay=delay))
 
-    async with unheard(service) as other, run_letter_jobs(service.database, post):
+    async with open_deaf_service(service) as other, run_letter_jobs(service.database, post):
         async with asyncio.timeout(20):
             await enqueue(service, "ann", 0)
             assert await posted.get() == "ann"

@@ -13,14 +13,14 @@ import pytest
 from holdfast.kit.running.admission import MIN_IN_PROGRESS
 from holdfast.kit.running.runner import TENANT_SHARE_DIVISOR
 from holdfast.kit.running.slots import SLOT_TIMEOUT_SECONDS
-from tests.events.console.organizer_scene import open_scene
+from tests.events.console.organizer_scene import open_organizer_scene
 from tests.helpers.event_visitor import Visitor, field_value, page_text
 from tests.helpers.events_service import Client, Service, eventually
 from tests.helpers.locked_rows import hold_locks
 
 
 @contextlib.asynccontextmanager
-async def overloaded(service: Service, ada: Client, event_id: int, seconds: float) -> AsyncGenerator[None]:
+async def slow_reads(service: Service, ada: Client, event_id: int, seconds: float) -> AsyncGenerator[None]:
     """Let the reads of an event wait for this many seconds. Afterwards they get their answers."""
     async with await psycopg.AsyncConnection.connect(service.database.url) as blocker:
         await blocker.execute("lock table events in access exclusive mode")
@@ -37,7 +37,7 @@ async def test_reads_are_answered_with_503_and_retry_after_while_changes_are_acc
     ada = await service.organizer()
     event = await ada.create_event()
 
-    async with overloaded(service, ada, event["id"], 3):
+    async with slow_reads(service, ada, event["id"], 3):
         read = await ada.get("/api/queues")
         key = await ada.post("/api/keys", {"api_key": {"name": "Another"}})
         log = await service.http.get(f"/log/events/{event['id']}/checkpoint")
@@ -58,7 +58,7 @@ async def test_an_accepted_registration_is_answered_while_new_ones_are_refused(s
     queue = await ada.create_queue()
     assert (await ada.post(f"/api/queues/{queue['id']}/join", {"visitor_id": "ann"})).status_code == 202
 
-    async with overloaded(service, ada, event["id"], 5):
+    async with slow_reads(service, ada, event["id"], 5):
         refused = await ada.post(
             "/api/registrations", {"registration": {"event_id": event["id"], "email": "a@b.example"}}
         )
@@ -79,7 +79,7 @@ async def test_an_agent_reads_that_a_call_refused_under_overload_can_be_repeated
         "params": {"name": "list_queues", "arguments": {}},
     }
 
-    async with overloaded(service, ada, event["id"], 3):
+    async with slow_reads(service, ada, event["id"], 3):
         answer = await ada.post("/mcp", call, headers={"Accept": "application/json, text/event-stream"})
 
     assert "service_unavailable" in answer.text
@@ -93,7 +93,7 @@ async def test_a_form_refused_under_overload_is_shown_as_it_was_filled_in(servic
     visitor = Visitor(service, framed=False)
     token = field_value(await visitor.open(event["id"]), "token")
 
-    async with overloaded(service, ada, event["id"], 5):
+    async with slow_reads(service, ada, event["id"], 5):
         answer = await visitor.post(event["id"], token=token, email="ann@example.com", name="Ann")
 
     assert answer.status_code == 503
@@ -103,7 +103,7 @@ async def test_a_form_refused_under_overload_is_shown_as_it_was_filled_in(servic
 
 
 async def test_the_console_does_not_wait_behind_programs_of_the_same_organizer(service: Service) -> None:
-    scene = await open_scene(service)
+    scene = await open_organizer_scene(service)
     async with await psycopg.AsyncConnection.connect(service.database.url) as blocker:
         await blocker.execute("lock table queues in access exclusive mode")
         reads = [asyncio.create_task(scene.ada.get("/api/queues")) for _ in range(50)]
@@ -166,7 +166,7 @@ async def test_health_and_readiness_are_answered_however_long_work_waits(service
     ada = await service.organizer()
     event = await ada.create_event()
 
-    async with overloaded(service, ada, event["id"], 3600):
+    async with slow_reads(service, ada, event["id"], 3600):
         health = await service.http.get("/healthz")
         ready = await service.http.get("/readyz")
         document = await service.http.get("/llms.txt")

@@ -16,7 +16,7 @@ from holdfast.kit.mail import outbox
 from holdfast.kit.running import idempotency
 from holdfast.kit.running.steps import Steps
 from tests.helpers.events_service import Service, eventually
-from tests.helpers.payments import paying
+from tests.helpers.payments import open_payment_scene
 
 
 async def run(service: Service, job: Callable[[Tx], Awaitable[int]]) -> int:
@@ -107,7 +107,7 @@ async def test_people_without_a_registration_are_deleted_and_others_stay(service
 
 
 async def test_a_person_with_a_payment_is_kept_and_holds_up_no_deletion_of_others(settings: Settings) -> None:
-    async with paying(settings) as scene:
+    async with open_payment_scene(settings) as scene:
         service, ada = scene.service, await scene.organizer()
         await scene.register(await scene.event(ada), "buyer@example.com")
         await scene.time_is_up()

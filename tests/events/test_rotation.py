@@ -6,7 +6,7 @@ import httpx2
 
 from holdfast.events.settings import Settings
 from tests.helpers.command_line import run_holdfast
-from tests.helpers.events_service import Service, event_fields, running
+from tests.helpers.events_service import Service, event_fields, running_events
 from tests.helpers.photos import presign, put_upload
 from tests.helpers.pictures import picture
 
@@ -26,13 +26,13 @@ async def test_signing_keys_stored_answers_and_upload_addresses_survive_a_rotati
         headers = {"X-API-Key": key, "Idempotency-Key": "one"}
         return await service.http.post("/api/events", json=body, headers=headers)
 
-    async with running(under(FIRST)) as service:
+    async with running_events(under(FIRST)) as service:
         ada = await service.organizer()
         keys = await signing_keys(service)
         body = {"event": event_fields()}
         made = await create(service, body, str(ada.key))
         upload = (await presign(ada, picture()))["upload_url"]
-    async with running(under(SECOND, FIRST)) as service:
+    async with running_events(under(SECOND, FIRST)) as service:
         again = await create(service, body, str(ada.key))
         assert (again.status_code, again.content) == (201, made.content)
         assert await signing_keys(service) == keys
@@ -54,7 +54,7 @@ async def test_signing_keys_stored_answers_and_upload_addresses_survive_a_rotati
         "trusted_auth_keys: 0 sealed again.\n"
         "webhook_endpoints: 0 sealed again.\n"
     )
-    async with running(under(SECOND)) as service:
+    async with running_events(under(SECOND)) as service:
         again = await create(service, body, str(ada.key))
         assert (again.status_code, again.content) == (201, made.content)
         assert await signing_keys(service) == keys

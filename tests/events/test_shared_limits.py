@@ -10,7 +10,7 @@ import pytest
 from holdfast.events.settings import Settings
 from tests.events.agents.samples import agent
 from tests.helpers.agents import STATELESS
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 
 
 @pytest.fixture
@@ -25,13 +25,13 @@ async def service(settings: Settings) -> AsyncIterator[Service]:
         "organizers_per_hour": 3,
         "refused_organizers_per_hour": 5,
     }
-    async with running(settings.model_copy(update=changed)) as service:
+    async with running_events(settings.model_copy(update=changed)) as service:
         yield service
 
 
 async def organizer(service: Service, keys: int = 4) -> list[Client]:
     """An organizer with this many keys."""
-    async with running(service.database.resources.settings) as another:  # whose limits are used up by nothing
+    async with running_events(service.database.resources.settings) as another:  # whose limits are used up by nothing
         ada = await another.organizer()
     clients = [Client(service.http, ada.key)]
     for _ in range(keys - 1):
@@ -113,7 +113,7 @@ async def test_organizers_and_admins_have_separate_rate_limits(service: Service)
 
 
 async def test_new_keys_of_an_organizer_are_limited_even_if_it_revokes_others(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"keys_per_hour": 3})) as service:
+    async with running_events(settings.model_copy(update={"keys_per_hour": 3})) as service:
         ada = await service.organizer()
         statuses: list[int] = []
         for _ in range(5):
@@ -155,7 +155,7 @@ async def test_requests_at_once_make_no_more_organizers_than_are_allowed(service
 
 
 async def test_the_answer_whether_an_address_is_an_organizer_is_limited_by_the_hour(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"organizers_per_email": 1})) as service:
+    async with running_events(settings.model_copy(update={"organizers_per_email": 1})) as service:
         tries = [await sign_up(service, 1, slug=f"ada-{number}") for number in range(3)]
         tries.append(await sign_up(service, 1, email="Ada1@Example.com", slug="another"))
         other = await sign_up(service, 2)
@@ -168,7 +168,7 @@ async def test_the_answer_whether_an_address_is_an_organizer_is_limited_by_the_h
 
 
 async def test_no_stranger_keeps_an_address_from_becoming_an_organizer(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"organizers_per_email": 3})) as service:
+    async with running_events(settings.model_copy(update={"organizers_per_email": 3})) as service:
         slug = (await service.organizer()).slug
         stranger, ada = Client(service.client_at("203.0.113.7")), Client(service.client_at("198.51.100.1"))
 

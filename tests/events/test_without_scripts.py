@@ -138,9 +138,9 @@ async def test_an_event_is_made_from_another_and_a_visitor_pays_and_cancels(shop
     await ann.send({"action": "/undo$"})
     await ann.click(href="/cancel$")
     await ann.send({"action": "/cancel$"})
-    await service.cancel_due()
+    await service.complete_cancellations()
     await shop.deliver()
-    assert shop.moved("refund") == 1200
+    assert shop.moved_amount("refund") == 1200
 
 
 async def test_a_key_is_made_and_visitors_wait_in_a_waiting_room(service: Service) -> None:

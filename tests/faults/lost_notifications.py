@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.data_directories import query_value, wait_until
 from tests.helpers.events_service import eventually
 from tests.helpers.processes import Process, running_processes
@@ -98,6 +98,6 @@ async def cut_off_listener(database_url: str) -> AsyncGenerator[None]:
                 await asyncio.sleep(0.1)
 
     cuts = asyncio.Event()
-    async with at_work(cut()):
+    async with run_in_background(cut()):
         await cuts.wait()
         yield

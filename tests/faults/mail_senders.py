@@ -9,13 +9,13 @@ import pytest
 
 from tests.faults.stored_order import register_organizer_with_event
 from tests.helpers.processes import Process, running_processes, use_mail_server
-from tests.helpers.smtp import Server, mail_server
+from tests.helpers.smtp import MailServer, mail_server
 
 
 @contextmanager
 def mail_senders(
     database_url: str, data_dir: Path, monkeypatch: pytest.MonkeyPatch, count: int = 2
-) -> Generator[tuple[Server, list[Process]]]:
+) -> Generator[tuple[MailServer, list[Process]]]:
     """A mail server, and processes that send mails by it."""
     with mail_server() as server:
         use_mail_server(server, monkeypatch)
@@ -28,7 +28,7 @@ async def publish(process: Process, people: int) -> tuple[str, int]:
     return await register_organizer_with_event(process, capacity=people // 2, waitinglist_capacity=people)
 
 
-async def arrived(server: Server, count: int) -> None:
+async def wait_for_mails(server: MailServer, count: int) -> None:
     """Wait until this many different mails have arrived."""
     loop, more = asyncio.get_running_loop(), asyncio.Event()
     server.arrived = lambda: loop.call_soon_threadsafe(more.set)

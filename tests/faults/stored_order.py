@@ -4,7 +4,7 @@ from typing import Any
 
 import psycopg
 
-from tests.helpers.processes import Accepted, Process, organizer_at
+from tests.helpers.processes import AcceptedRegistration, Process, organizer_at
 
 
 async def register_organizer_with_event(process: Process, **fields: Any) -> tuple[str, int]:
@@ -30,9 +30,11 @@ def assert_places_went_in_order(outcomes: list[tuple[str, int]], capacity: int, 
     assert len({person for _, person in outcomes}) == len(outcomes)
 
 
-def assert_answered_before_sent_means_earlier(accepted: list[Accepted], answers: dict[str, dict[str, Any]]) -> None:
+def assert_answered_before_sent_means_earlier(
+    accepted: list[AcceptedRegistration], answers: dict[str, dict[str, Any]]
+) -> None:
     """A registration answered before another one was sent is earlier in the order, and has no worse a place."""
-    first: dict[str, Accepted] = {}
+    first: dict[str, AcceptedRegistration] = {}
     for request in sorted(accepted, key=lambda request: request.answered):
         first.setdefault(request.poll, request)
     rank = {"registered": 0, "waitlisted": 1, "registration_rejected": 2}

@@ -32,7 +32,7 @@ def field(page: httpx2.Response, name: str) -> str:
     return match[1]
 
 
-class Person:
+class ApprovingOrganizer:
     """An organizer at a browser, who goes to another process when one is killed."""
 
     def __init__(self, http: HttpClient, processes: Sequence[Process], session: str) -> None:
@@ -79,7 +79,7 @@ async def test_an_approved_request_is_done_exactly_once(database_url: str, tmp_p
             form = {"email": "ada@example.com", "password": PASSWORD}
             form["token"] = field(await http.get(f"{first}/sign-in"), "token")
             session = (await http.post(f"{first}/sign-in", data=form)).headers["set-cookie"].split("=", 1)[1]
-            person = Person(http, processes, session.partition(";")[0])
+            person = ApprovingOrganizer(http, processes, session.partition(";")[0])
             for process in processes:  # it may still have the key without the switch in its cache
                 process.kill()
                 process.start()

@@ -23,9 +23,9 @@ from tests.faults.stored_order import (
     registrations_in_order,
 )
 from tests.helpers.data_directories import wait_until
-from tests.helpers.events_service import event_fields, eventually, running
+from tests.helpers.events_service import event_fields, eventually, running_events
 from tests.helpers.inventory_service import unlimited
-from tests.helpers.processes import Accepted, Process, outcomes, running_processes
+from tests.helpers.processes import AcceptedRegistration, Process, outcomes, running_processes
 from tests.helpers.serving import PLAIN
 from tests.inventory.ledger_agent import POOL_COUNT, LedgerAgent
 
@@ -49,7 +49,7 @@ def servers() -> Iterator[Pair]:
         yield servers
 
 
-class Crowd:
+class PersistentCrowd:
     """People who register from many connections, and ask again until they are accepted or there is no place."""
 
     def __init__(self, process: Process, key: str, event_id: int) -> None:
@@ -57,7 +57,7 @@ class Crowd:
         self._key = key
         self._event_id = event_id
         self._number = count()
-        self.accepted: list[Accepted] = []
+        self.accepted: list[AcceptedRegistration] = []
         self.ended = False
 
     async def come(self, connections: int = 32) -> None:
@@ -72,14 +72,14 @@ class Crowd:
                 while not self.ended:
                     answer = await http.post(f"{self._process.url}/api/registrations", json={"registration": person})
                     if answer.status_code == 202:
-                        self.accepted.append(Accepted(sent, loop.time(), answer.json()["next"]["url"]))
+                        self.accepted.append(AcceptedRegistration(sent, loop.time(), answer.json()["next"]["url"]))
                         break
                     assert answer.status_code == 503, answer.text
                     await asyncio.sleep(RETRY_SECONDS)
 
-    async def has(self, accepted: int) -> None:
+    async def wait_until_accepted(self, count: int) -> None:
         """Wait until a number of people were accepted."""
-        await asyncio.to_thread(wait_until, lambda: len(self.accepted) >= accepted, 60)
+        await asyncio.to_thread(wait_until, lambda: len(self.accepted) >= count, 60)
 
 
 @pytest.mark.parametrize("round", range(ROUNDS))
@@ -89,16 +89,16 @@ async def test_every_202_has_its_outcome_after_the_failover_and_the_first_new_on
     EVENTS.migrate(servers.primary_url)
     with running_processes(servers.url, tmp_path, 1) as [process]:
         key, event_id = await register_organizer_with_event(process, capacity=SEATS, waitinglist_capacity=WAITING)
-        crowd = Crowd(process, key, event_id)
+        crowd = PersistentCrowd(process, key, event_id)
         coming = asyncio.create_task(crowd.come())
-        await crowd.has(100)
+        await crowd.wait_until_accepted(100)
         before = await outcomes(process, key, [request.poll for request in crowd.accepted[:50]])
-        await crowd.has(BEFORE)
+        await crowd.wait_until_accepted(BEFORE)
         await asyncio.to_thread(servers.kill_primary)
         await asyncio.to_thread(servers.promote)
         promoted = asyncio.get_running_loop().time()
         count_before = len(crowd.accepted)
-        await crowd.has(count_before + AFTER)
+        await crowd.wait_until_accepted(count_before + AFTER)
         crowd.ended = True
         await coming
         answers = await outcomes(process, key, [request.poll for request in crowd.accepted])
@@ -184,7 +184,7 @@ async def test_every_acknowledged_change_of_stock_is_in_the_ledger_after_the_fai
 
 async def test_a_commit_goes_on_when_its_caller_stops_waiting(servers: Pair, settings: Settings) -> None:
     EVENTS.migrate(servers.primary_url)
-    async with running(settings.model_copy(update={"database_url": servers.url})) as service:
+    async with running_events(settings.model_copy(update={"database_url": servers.url})) as service:
         with servers.cut_off():
             asking = asyncio.create_task(service.organizer("Ada Events"))
             await asyncio.to_thread(wait_until, servers.waiting)
@@ -203,7 +203,7 @@ async def test_a_repeated_request_is_answered_only_when_the_standby_has_what_it_
     servers: Pair, settings: Settings
 ) -> None:
     EVENTS.migrate(servers.primary_url)
-    async with running(settings.model_copy(update={"database_url": servers.url})) as service:
+    async with running_events(settings.model_copy(update={"database_url": servers.url})) as service:
         ada = await service.organizer("Ada Events")
         body = {"event": event_fields()}
 

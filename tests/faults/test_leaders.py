@@ -13,7 +13,7 @@ from tests.helpers.processes import Process, outcomes, register_person, running_
 
 @pytest.mark.parametrize(
     ("leave", "seconds"),
-    [(Process.stop, 2.0), (Process.kill, MAX_TAKEOVER_SECONDS), (Process.halt, MAX_TAKEOVER_SECONDS)],
+    [(Process.stop, 2.0), (Process.kill, MAX_TAKEOVER_SECONDS), (Process.suspend, MAX_TAKEOVER_SECONDS)],
     ids=["stopped in order", "killed", "stalled"],
 )
 async def test_a_registration_has_its_outcome_soon_after_the_process_that_settles_is_gone(

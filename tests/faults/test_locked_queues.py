@@ -4,7 +4,7 @@ import asyncio
 
 from holdfast.events.queues import release
 from tests.events.queues.queue_scene import QueueScene, open_queue
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Service, eventually
 from tests.helpers.locked_rows import check_unnoticed, hold_locks
 
@@ -59,7 +59,7 @@ async def test_a_locked_queue_releases_as_soon_as_it_is_free_and_others_meanwhil
     async def is_empty(queue: QueueScene) -> bool:
         return await queue.length() == 0
 
-    async with at_work(release.LOOP.run(service.database)):
+    async with run_in_background(release.LOOP.run(service.database)):
         async with hold_locks(service.database.url, QUEUE, id=locked.id) as operator:
             await operator.is_waited_for()
             await free.join("cal", "dan")

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from holdfast.events.seats import intake, settlement
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Client, Service, eventually
 from tests.helpers.locked_rows import check_unnoticed, hold_locks
 
@@ -20,13 +20,15 @@ REGISTRATION = """
 
 
 @pytest.fixture
-async def settling(service: Service) -> AsyncIterator[None]:
+async def running_settlement(service: Service) -> AsyncIterator[None]:
     """Settlement runs, as in a process with background work."""
-    async with at_work(settlement.LOOP.run(service.database)):
+    async with run_in_background(settlement.LOOP.run(service.database)):
         yield
 
 
-def asking(client: Client, event: dict[str, Any], name: str, **options: Any) -> Coroutine[Any, Any, httpx2.Response]:
+def send_registration(
+    client: Client, event: dict[str, Any], name: str, **options: Any
+) -> Coroutine[Any, Any, httpx2.Response]:
     registration = {"event_id": event["id"], "email": f"{name}@example.com"}
     return client.post("/api/registrations", {"registration": registration}, **options)
 
@@ -42,7 +44,7 @@ async def outcome(client: Client, poll: str) -> str:
     return answer["data"]["status"] if "data" in answer else answer["code"]
 
 
-@pytest.mark.usefixtures("settling")
+@pytest.mark.usefixtures("running_settlement")
 async def test_a_locked_event_delays_only_its_own_settlement(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     locked, free = await ada.create_event(capacity=1, waitinglist_capacity=0), await ben.create_event()
@@ -73,7 +75,7 @@ async def test_a_locked_event_with_more_registrations_than_a_batch_delays_no_oth
     assert await settlement.settle(service.database, batch_size=2) == 5
 
 
-@pytest.mark.usefixtures("settling")
+@pytest.mark.usefixtures("running_settlement")
 async def test_a_locked_registration_delays_only_its_own_event(service: Service) -> None:
     ada = await service.organizer()
     event, free = await ada.create_event(capacity=1, waitinglist_capacity=0), await ada.create_event()
@@ -106,7 +108,7 @@ async def test_registrations_before_a_locked_one_are_settled_and_later_ones_wait
     assert [await outcome(ada, poll) for poll in (bob, cal)] == ["registered", "registration_rejected"]
 
 
-@pytest.mark.usefixtures("settling")
+@pytest.mark.usefixtures("running_settlement")
 async def test_registrations_for_a_locked_event_wait_in_order_and_others_are_taken_and_settled(
     service: Service,
 ) -> None:
@@ -114,10 +116,12 @@ async def test_registrations_for_a_locked_event_wait_in_order_and_others_are_tak
     locked, free = await ada.create_event(capacity=2, waitinglist_capacity=0), await ben.create_event()
 
     async with hold_locks(service.database.url, EVENT, id=locked["id"]) as operator:
-        waiting = [asyncio.create_task(asking(ada, locked, "ann"))]
+        waiting = [asyncio.create_task(send_registration(ada, locked, "ann"))]
         await operator.is_waited_for()
-        waiting += [asyncio.create_task(asking(ada, locked, name)) for name in ("bob", "cal")]
-        others = await check_unnoticed(asyncio.gather(*(asking(ben, free, f"n{number}") for number in range(20))))
+        waiting += [asyncio.create_task(send_registration(ada, locked, name)) for name in ("bob", "cal")]
+        others = await check_unnoticed(
+            asyncio.gather(*(send_registration(ben, free, f"n{number}") for number in range(20)))
+        )
 
         assert [answer.status_code for answer in others] == [202] * 20
         assert await outcome(ben, others[0].json()["next"]["url"]) == "registered"
@@ -133,8 +137,10 @@ async def test_a_locked_person_waits_and_others_are_registered_for_the_same_even
     await ada.register(past["id"], email="ann@example.com")
 
     async with hold_locks(service.database.url, PERSON, email="ann@example.com") as operator:
-        ann = asyncio.create_task(asking(ada, event, "ann"))
-        answers = await check_unnoticed(asyncio.gather(*(asking(ada, event, f"n{number}") for number in range(20))))
+        ann = asyncio.create_task(send_registration(ada, event, "ann"))
+        answers = await check_unnoticed(
+            asyncio.gather(*(send_registration(ada, event, f"n{number}") for number in range(20)))
+        )
         assert [answer.status_code for answer in answers] == [202] * 20
         await operator.is_waited_for()
         assert not ann.done()
@@ -151,8 +157,8 @@ async def test_a_person_whose_rejection_is_locked_waits_to_register_again_and_ot
     await ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 5}})
 
     async with hold_locks(service.database.url, REGISTRATION, email="bob@example.com") as operator:
-        bob = asyncio.create_task(asking(ada, event, "bob"))
-        assert (await check_unnoticed(asking(ada, event, "cal"))).status_code == 202
+        bob = asyncio.create_task(send_registration(ada, event, "bob"))
+        assert (await check_unnoticed(send_registration(ada, event, "cal"))).status_code == 202
         await operator.is_waited_for()
         assert not bob.done()
 
@@ -167,15 +173,15 @@ async def test_an_account_being_created_by_another_session_delays_no_other_regis
 
     async with hold_locks(service.database.url, creation):
         ann, *others = await check_unnoticed(
-            asyncio.gather(*(asking(ada, event, name) for name in ("ann", "bob", "cal", "dan")))
+            asyncio.gather(*(send_registration(ada, event, name) for name in ("ann", "bob", "cal", "dan")))
         )
 
     assert [answer.status_code for answer in others] == [202] * 3
     assert (ann.status_code, ann.json()["code"]) == (503, "service_unavailable")
-    assert (await asking(ada, event, "ann")).status_code == 202
+    assert (await send_registration(ada, event, "ann")).status_code == 202
 
 
-@pytest.mark.usefixtures("settling")
+@pytest.mark.usefixtures("running_settlement")
 async def test_a_stalled_intake_holds_up_the_settlement_but_not_the_intake(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
@@ -195,16 +201,18 @@ async def test_a_call_whose_key_another_process_works_on_waits_and_other_keys_do
     ada = await service.organizer()
     event = await ada.create_event()
     key = {"Idempotency-Key": "K"}
-    assert (await asking(ada, event, "ann", headers=key)).status_code == 202
+    assert (await send_registration(ada, event, "ann", headers=key)).status_code == 202
     [(id,)] = await service.run_sql("select id from idempotency_answers")
     await service.run_sql("delete from idempotency_answers")
     lock = "select pg_advisory_xact_lock(1768187245, %(lock)s)"
 
     async with hold_locks(service.database.url, lock, lock=int.from_bytes(id[:4], signed=True)) as other:
-        again = asyncio.create_task(asking(ada, event, "ann", headers=key))
+        again = asyncio.create_task(send_registration(ada, event, "ann", headers=key))
         await other.is_waited_for()
         answers = await check_unnoticed(
-            asyncio.gather(*(asking(ada, event, f"n{n}", headers={"Idempotency-Key": f"K{n}"}) for n in range(5)))
+            asyncio.gather(
+                *(send_registration(ada, event, f"n{n}", headers={"Idempotency-Key": f"K{n}"}) for n in range(5))
+            )
         )
         assert [answer.status_code for answer in answers] == [202] * 5
         assert not again.done()

@@ -53,7 +53,7 @@ RETRY_SECONDS = 0.05
 HOST = "http://events.example"
 
 
-class Registrations:
+class RegisteringPeople:
     """People who register for one event, each until the answer is 202. Some of them leave again.
 
     promises    the times that were promised, by commitment
@@ -125,7 +125,7 @@ async def make_log(database_url: str, directory: Path) -> tuple[PublishedLog, di
     with running_processes(database_url, directory.parent, 2, base_url=HOST) as processes:
         seats, places = ARRIVALS * 6 // 10, ARRIVALS
         key, event_id = await register_organizer_with_event(processes[0], capacity=seats, waitinglist_capacity=places)
-        people, path = Registrations(processes, key, event_id), f"/log/events/{event_id}"
+        people, path = RegisteringPeople(processes, key, event_id), f"/log/events/{event_id}"
 
         async def is_back() -> bool:
             with contextlib.suppress(psycopg.OperationalError):

@@ -19,10 +19,10 @@ import pytest
 from holdfast.events.mails.limits import MAILS_PER_HOUR
 from holdfast.kit.contract.addresses import mailbox
 from holdfast.kit.mail.shards import MAX_READ_SECONDS
-from tests.faults.mail_senders import arrived, mail_senders, publish
-from tests.helpers.events_service import eventually, running, unlimited
+from tests.faults.mail_senders import mail_senders, publish, wait_for_mails
+from tests.helpers.events_service import eventually, running_events, unlimited
 from tests.helpers.processes import Process, establish_organizers, register_all
-from tests.helpers.smtp import Server
+from tests.helpers.smtp import MailServer
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 KILLS = 200 if SOAK else 3
@@ -43,7 +43,7 @@ async def test_mails_arrive_under_kills_and_none_that_was_confirmed_is_sent_agai
                 register_all(processes, key, people, connections=8), kill_now_and_then(processes, server)
             )
 
-            async with running(unlimited(database_url, tmp_path)) as service:
+            async with running_events(unlimited(database_url, tmp_path)) as service:
 
                 async def nothing_waits() -> bool:
                     [(waiting,)] = await service.run_sql(
@@ -52,7 +52,7 @@ async def test_mails_arrive_under_kills_and_none_that_was_confirmed_is_sent_agai
                     )
                     return waiting == 0
 
-                await arrived(server, PEOPLE)
+                await wait_for_mails(server, PEOPLE)
                 await eventually(nothing_waits, seconds=60)
                 await eventually(lambda: all_gone(orphans))
                 rows = await service.run_sql("select recipient, kind, outcome from mails order by id")
@@ -81,9 +81,9 @@ async def test_a_stopped_sender_does_not_send_again_what_others_sent_meanwhile(
         people = iter([{"event_id": event, "email": f"{number}@example.com"} for number in range(200)])
         async with in_time(database_url):
             await register_all(processes, key, people, connections=8)
-            await arrived(server, 20)
+            await wait_for_mails(server, 20)
             for process in processes:
-                process.halt()
+                process.suspend()
             # Leases of a process that does not go on end, but only after what it has read of them is too old to be
             # used. Its session ends too, since it is idle for too long.
             with psycopg.connect(database_url, autocommit=True) as connection:
@@ -94,10 +94,10 @@ async def test_a_stopped_sender_does_not_send_again_what_others_sent_meanwhile(
                     " where relname = 'mail_sender' and granted and mode = 'RowShareLock'"
                     " and database = (select oid from pg_database where datname = current_database())"
                 )
-            processes[1].go_on()
-            await arrived(server, 120)
-            processes[0].go_on()
-            await arrived(server, 200)
+            processes[1].resume()
+            await wait_for_mails(server, 120)
+            processes[0].resume()
+            await wait_for_mails(server, 200)
 
     assert len(server.copies) == 200
     assert not any(received.is_wrong for received in server.received)
@@ -112,11 +112,11 @@ async def test_a_process_stopped_while_another_sent_its_shares_sends_nothing_aga
         people = iter([{"event_id": event, "email": f"{number}@example.com"} for number in range(200)])
         async with in_time(database_url):
             await register_all(processes, key, people, connections=8)
-            await arrived(server, 20)
-            processes[0].halt()
+            await wait_for_mails(server, 20)
+            processes[0].suspend()
             # The other process sends everything, also the shares of the one that was stopped: its leases end.
-            await arrived(server, 200)
-            processes[0].go_on()
+            await wait_for_mails(server, 200)
+            processes[0].resume()
             await eventually(lambda: all_stored(database_url))
 
     assert len(server.copies) == 200
@@ -138,12 +138,12 @@ async def test_a_mailbox_gets_no_more_mails_of_new_organizers_than_its_limit_whi
         )
         async with in_time(database_url):
             await register_all(processes, key, people, connections=8)
-            await arrived(server, 40)
-            processes[0].halt()
+            await wait_for_mails(server, 40)
+            processes[0].suspend()
             processes[1].kill()
             await asyncio.to_thread(processes[1].start)
-            await arrived(server, 20 * MAILS_PER_HOUR)
-            processes[0].go_on()
+            await wait_for_mails(server, 20 * MAILS_PER_HOUR)
+            processes[0].resume()
             await eventually(lambda: all_stored(database_url))
 
     mailboxes = Counter(mailbox(copies[0].recipient) for copies in server.copies.values())
@@ -174,7 +174,7 @@ async def in_time(database_url: str) -> AsyncGenerator[None]:
         pytest.fail(f"After {TIMEOUT_SECONDS} s {pending} registrations are pending, and these mails wait: {waiting}")
 
 
-async def kill_now_and_then(processes: list[Process], server: Server) -> list[psutil.Process]:
+async def kill_now_and_then(processes: list[Process], server: MailServer) -> list[psutil.Process]:
     """Kill one process, and what writes the mails of the other, whenever some more mails have arrived.
 
     Returns what wrote mails for these processes.
@@ -182,7 +182,7 @@ async def kill_now_and_then(processes: list[Process], server: Server) -> list[ps
     orphans: list[psutil.Process] = []
     between = PEOPLE // (KILLS + 1)
     for number in range(KILLS):
-        await arrived(server, number * between + random.randint(1, between))
+        await wait_for_mails(server, number * between + random.randint(1, between))
         process, other = random.sample(processes, 2)
         writers = [psutil.Process(process.id).children() for process in (process, other)]
         process.kill()

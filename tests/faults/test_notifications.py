@@ -17,7 +17,7 @@ from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, kil
 from tests.faults.pair import pair
 from tests.faults.stored_order import register_organizer_with_event
 from tests.helpers.data_directories import wait_until
-from tests.helpers.events_service import queue_fields, running, unlimited
+from tests.helpers.events_service import queue_fields, running_events, unlimited
 from tests.helpers.processes import Process, outcomes, register_person, running_processes
 
 
@@ -29,7 +29,7 @@ async def settled_after(process: Process, key: str, poll: str) -> float:
     return time.monotonic() - began
 
 
-class Queue:
+class NotifiedQueue:
     """A waiting room, and the visitors who wait in it."""
 
     def __init__(self, http: httpx2.AsyncClient, path: str) -> None:
@@ -38,7 +38,7 @@ class Queue:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def at(cls, process: Process, key: str) -> AsyncGenerator["Queue"]:
+    async def open_at(cls, process: Process, key: str) -> AsyncGenerator["NotifiedQueue"]:
         async with HttpClient(headers={"X-API-Key": key}, timeout=30) as http:
             made = await http.post(f"{process.url}/api/queues", json={"queue_event": queue_fields()})
             yield cls(http, f"/api/queues/{made.json()['data']['id']}")
@@ -76,7 +76,7 @@ async def test_a_visitor_whose_process_died_before_its_notice_is_released_by_a_p
 ) -> None:
     with start_dying_process(database_url, tmp_path) as (works, dies):
         key, _ = await register_organizer_with_event(works)
-        async with Queue.at(works, key) as queue:
+        async with NotifiedQueue.open_at(works, key) as queue:
             await queue.join(dies, "ann")
             await asyncio.to_thread(kill_before_its_notice, database_url, dies)
             took = await queue.released_after(works, "ann")
@@ -89,7 +89,7 @@ async def test_settlement_and_release_go_on_while_the_listening_connection_is_cu
 ) -> None:
     with running_processes(database_url, tmp_path, 2) as (one, two):
         key, event_id = await register_organizer_with_event(one)
-        async with Queue.at(one, key) as queue, cut_off_listener(database_url):
+        async with NotifiedQueue.open_at(one, key) as queue, cut_off_listener(database_url):
             poll = await register_person(two, key, event_id, "ann@example.com")
             settled = await settled_after(one, key, poll)
             await queue.join(two, "ann")
@@ -123,7 +123,7 @@ async def test_a_key_ends_everywhere_while_the_listening_connection_is_cut_off(
 async def test_a_commit_that_waits_for_the_standby_does_not_delay_notices_of_others(tmp_path: Path) -> None:
     with pair() as servers:
         EVENTS.migrate(servers.primary_url)
-        async with running(unlimited(servers.url, tmp_path)) as service:
+        async with running_events(unlimited(servers.url, tmp_path)) as service:
             ada = await service.organizer()
             event = await ada.create_event()
             with servers.cut_off():

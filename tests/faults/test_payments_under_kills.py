@@ -12,10 +12,9 @@ from holdfast.kit.running.steps import Steps
 from holdfast_demo.stripe.processor import StripeDouble
 from holdfast_demo.stripe.webhooks import Endpoint
 from tests.helpers.event_visitor import Visitor, field_value
-from tests.helpers.events_service import Client, Service, eventually, running, unlimited
+from tests.helpers.events_service import Client, Service, eventually, running_events, unlimited
 from tests.helpers.processes import Process, running_processes
-from tests.helpers.serving import listener
-from tests.helpers.serving import serving as serving_here
+from tests.helpers.serving import bind_port, serve_app
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 KILLS = 100 if SOAK else 3
@@ -31,15 +30,15 @@ SEATS = 2 * PEOPLE // 3
 async def test_a_person_who_paid_under_kills_has_the_seat_or_a_refund_and_no_other_has_a_seat(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = listener()
-    address = here.url
+    port = bind_port()
+    address = port.url
     processor = StripeDouble(address)
     processor.webhooks.first_pause = 0.2
     monkeypatch.setenv("STRIPE_SECRET_KEY", processor.key)
     monkeypatch.setenv("STRIPE_API_BASE", address)
     monkeypatch.setenv("STRIPE_WEBHOOK_SECRET", SECRET)
     settings = unlimited(database_url, tmp_path).model_copy(update={"stripe_key": processor.key, "stripe_api": address})
-    async with serving_here(processor.app, here), running(settings) as service, asyncio.timeout(TIMEOUT_SECONDS):
+    async with serve_app(processor.app, port), running_events(settings) as service, asyncio.timeout(TIMEOUT_SECONDS):
         ada = await service.organizer()
         account = (await ada.post("/api/stripe/onboarding_link")).json()["data"]["stripe_account_id"]
         processor.finish(account)

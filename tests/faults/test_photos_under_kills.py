@@ -16,7 +16,7 @@ from holdfast.events.photos.retention import clear_photos
 from holdfast.events.photos.sizes import SizesWork
 from holdfast.kit.running.steps import Steps
 from holdfast.kit.security.http_client import HttpClient
-from tests.helpers.events_service import eventually, running, unlimited
+from tests.helpers.events_service import eventually, running_events, unlimited
 from tests.helpers.photos import a_day_passes, photo_states, stored_files
 from tests.helpers.pictures import picture
 from tests.helpers.processes import Process, organizer_at, running_processes
@@ -28,7 +28,7 @@ BETWEEN = 12
 """Answers from one kill to the next, on average."""
 
 
-class Organizer:
+class PhotoOrganizer:
     """An organizer who adds photos to its own event, and takes some of them off again."""
 
     def __init__(self, process: Process, number: int) -> None:
@@ -45,7 +45,7 @@ class Organizer:
         async with organizer_at(self.process.url, **named) as ada:
             self.key, self.event = ada.key or "", (await ada.create_event())["id"]
 
-    async def go_on(self) -> None:
+    async def change_photos(self) -> None:
         """Add one photo, and perhaps take it off."""
         content = picture("image/png", 20 + self.number, 20)
         photos = f"/api/events/{self.event}/photos"
@@ -69,7 +69,7 @@ class Organizer:
 
 async def test_no_photo_is_lost_and_no_file_forgotten_whatever_is_killed(database_url: str, tmp_path: Path) -> None:
     with running_processes(database_url, tmp_path, 1) as (process,):
-        organizers = [Organizer(process, number) for number in range(6)]
+        organizers = [PhotoOrganizer(process, number) for number in range(6)]
         for organizer in organizers:
             await organizer.begin()
         over = asyncio.Event()
@@ -77,10 +77,10 @@ async def test_no_photo_is_lost_and_no_file_forgotten_whatever_is_killed(databas
         def added() -> int:
             return sum(len(organizer.added) for organizer in organizers)
 
-        async def keep_on(organizer: Organizer) -> None:
+        async def keep_on(organizer: PhotoOrganizer) -> None:
             while not over.is_set() and len(organizer.added - organizer.removed) < 40:
                 with contextlib.suppress(httpx2.TransportError):
-                    await organizer.go_on()
+                    await organizer.change_photos()
 
         async def kill_now_and_then() -> None:
             for _ in range(KILLS):
@@ -92,7 +92,7 @@ async def test_no_photo_is_lost_and_no_file_forgotten_whatever_is_killed(databas
 
         await asyncio.gather(kill_now_and_then(), *map(keep_on, organizers))
 
-    async with running(unlimited(database_url, tmp_path)) as service:
+    async with running_events(unlimited(database_url, tmp_path)) as service:
         await a_day_passes(service)
         await clear_photos(Steps(service.database))
         await handle_all(SizesWork(service.database))

@@ -10,9 +10,9 @@ from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
 from tests.events.log.log_scene import LogScene, open_log
 from tests.faults.pair import pair
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.data_directories import wait_until
-from tests.helpers.events_service import Client, Service, eventually, running
+from tests.helpers.events_service import Client, Service, eventually, running_events
 from tests.helpers.locked_rows import hold_locks
 from tests.helpers.processes import Process
 from tests.helpers.sealing import seal_once
@@ -83,7 +83,7 @@ async def test_every_registration_is_logged_once_even_if_the_sealing_process_is_
 ) -> None:
     process = Process(settings.database_url, tmp_path, base_url=settings.base_url)
     try:
-        async with running(settings) as service:
+        async with running_events(settings) as service:
             ada = await service.organizer()
             event = await ada.create_event(capacity=100)
             scene = SealingScene(service, process, ada, event["id"])
@@ -103,7 +103,7 @@ async def test_every_registration_is_logged_once_even_if_the_sealing_process_is_
                     await asyncio.to_thread(process.kill)
                     assert not await seal_once(service.database)
                     await scene.nothing_more_is_served(is_sealed=step == BETWEEN_SEAL_AND_SIGNATURE)
-                async with at_work(sealing.LOOP.run(service.database)):  # this process seals and signs too
+                async with run_in_background(sealing.LOOP.run(service.database)):  # this process seals and signs too
                     await asyncio.to_thread(process.start)
                     await scene.register(1)
                     await eventually(scene.has_settled)
@@ -115,10 +115,10 @@ async def test_every_registration_is_logged_once_even_if_the_sealing_process_is_
                 await scene.register(3)
                 await holder.is_waited_for()
                 await eventually(scene.has_settled)
-                process.halt()
-            async with at_work(sealing.LOOP.run(service.database)):  # this process seals and signs too
+                process.suspend()
+            async with run_in_background(sealing.LOOP.run(service.database)):  # this process seals and signs too
                 await scene.all_is_logged_once()
-                process.go_on()
+                process.resume()
                 await scene.register(3)
                 await eventually(scene.has_settled)
                 await scene.all_is_logged_once()
@@ -129,7 +129,7 @@ async def test_every_registration_is_logged_once_even_if_the_sealing_process_is_
 async def test_a_head_that_the_standby_may_not_have_is_not_signed(settings: Settings) -> None:
     with pair() as servers:
         EVENTS.migrate(servers.primary_url)
-        async with running(settings.model_copy(update={"database_url": servers.url})) as service:
+        async with running_events(settings.model_copy(update={"database_url": servers.url})) as service:
             log = await open_log(service, seal=True)
             await log.arrive(3)
             before = await log.content("/checkpoint")

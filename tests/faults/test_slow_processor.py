@@ -8,14 +8,14 @@ from holdfast.events.settings import Settings
 from holdfast_demo.stripe.errors import Fault
 from tests.helpers.event_visitor import Visitor
 from tests.helpers.events_service import eventually
-from tests.helpers.payments import handle_payments, paying
+from tests.helpers.payments import handle_payments, open_payment_scene
 
 DELAY_SECONDS = 12
 """How long the processor takes."""
 
 
 async def test_a_processor_that_does_not_answer_delays_nothing_else(settings: Settings) -> None:
-    async with paying(settings) as scene:
+    async with open_payment_scene(settings) as scene:
         ada = await scene.organizer()
         paid = await scene.event(ada, capacity=50)
         free = (await ada.create_event(capacity=50))["id"]

@@ -32,7 +32,7 @@ from tests.faults.stored_order import (
 from tests.helpers.events_service import eventually, queue_fields
 from tests.helpers.inventory_service import unlimited
 from tests.helpers.processes import (
-    Accepted,
+    AcceptedRegistration,
     Process,
     establish_organizers,
     outcomes,
@@ -60,7 +60,7 @@ CLIENTS = 8
 """How many connections each process has for registering, and as many for joining the queue."""
 
 
-class Crowd:
+class MixedCrowd:
     """People who register and visitors who join a queue, each by one process, until the crowd has ended.
 
     accepted    those who were answered with 202, by the process that answered
@@ -68,7 +68,7 @@ class Crowd:
     """
 
     def __init__(self, processes: list[Process], key: str, event_id: int, queue: str) -> None:
-        self.accepted: list[list[Accepted]] = [[] for _ in processes]
+        self.accepted: list[list[AcceptedRegistration]] = [[] for _ in processes]
         self.joined: list[str] = []
         self.mails_expected = 0
         self.ended = False
@@ -92,7 +92,7 @@ class Crowd:
                 sent = time.time()
                 answer = await insist(http, "/api/registrations", {"registration": person})
                 assert answer.status_code == 202, answer.text
-                self.accepted[process].append(Accepted(sent, time.time(), answer.json()["next"]["url"]))
+                self.accepted[process].append(AcceptedRegistration(sent, time.time(), answer.json()["next"]["url"]))
                 self.mails_expected += notify
                 await asyncio.sleep(PAUSE)
 
@@ -121,15 +121,15 @@ async def insist(http: httpx2.AsyncClient, path: str, body: Any) -> httpx2.Respo
 
 
 @asynccontextmanager
-async def stopped(process: Process) -> AsyncGenerator[float]:
+async def suspend_until_end(process: Process) -> AsyncGenerator[float]:
     """Stop a process until the block has ended and `STALL` seconds have gone by. Yields when it was stopped."""
-    process.halt()
+    process.suspend()
     began = time.time()
     try:
         yield began
         await asyncio.sleep(max(0.0, began + STALL - time.time()))
     finally:
-        process.go_on()
+        process.resume()
 
 
 async def open_queue(process: Process, key: str) -> str:
@@ -151,26 +151,26 @@ async def test_registrations_a_queue_and_mails_go_on_and_are_right_when_the_proc
             )
             establish_organizers(database_url)
             queue = await open_queue(processes[1], key)
-            crowd = Crowd(processes, key, event_id, queue)
+            crowd = MixedCrowd(processes, key, event_id, queue)
             coming = asyncio.create_task(crowd.come())
-            await eventually(lambda: has(len(crowd.joined) > 100 and server.received))
+            await eventually(lambda: is_truthy(len(crowd.joined) > 100 and server.received))
             # The first has been there longest, and leads.
             for number in [0, *random.choices(range(3), k=ROUNDS - 1)]:
                 other = (number + 1) % 3
-                async with stopped(processes[number]) as began:
+                async with suspend_until_end(processes[number]) as began:
                     await others_go_on(crowd, number, began)
                     if STALL > LOCKED:
                         await asyncio.sleep(began + LOCKED - time.time())
                         poll = await register_person(processes[other], key, event_id, f"late{began}@example.com")
                         await outcomes(processes[other], key, [poll], seconds=STALL - LOCKED)
                 awake = time.time()
-                await eventually(lambda number=number, awake=awake: answered(crowd.accepted[number], awake), 60)
+                await eventually(lambda number=number, awake=awake: was_answered(crowd.accepted[number], awake), 60)
             crowd.ended = True
             async with asyncio.timeout(STALL + 60):
                 await coming
             accepted = [request for requests in crowd.accepted for request in requests]
             answers = await outcomes(processes[1], key, [request.poll for request in accepted], seconds=300)
-            await eventually(lambda: has(len(server.copies) >= crowd.mails_expected), 120)
+            await eventually(lambda: is_truthy(len(server.copies) >= crowd.mails_expected), 120)
 
     final_rows = registrations_in_order(database_url, event_id)
     assert_places_went_in_order(final_rows, SEATS, WAITING)
@@ -181,25 +181,25 @@ async def test_registrations_a_queue_and_mails_go_on_and_are_right_when_the_proc
     print(f"{len(accepted)} registrations, {len(crowd.joined)} visitors, {len(server.received)} mails, {ROUNDS} stops")
 
 
-async def has(condition: object) -> bool:
+async def is_truthy(condition: object) -> bool:
     return bool(condition)
 
 
-async def answered(accepted: list[Accepted], since: float) -> bool:
+async def was_answered(accepted: list[AcceptedRegistration], since: float) -> bool:
     """Whether a client was answered who asked after that moment."""
     return any(request.sent > since for request in accepted)
 
 
-async def others_go_on(crowd: Crowd, number: int, began: float) -> None:
+async def others_go_on(crowd: MixedCrowd, number: int, began: float) -> None:
     """When the other processes have answered a client who asked since."""
     others = [requests for other, requests in enumerate(crowd.accepted) if other != number]
     visitors = len(crowd.joined)
     for requests in others:
-        await eventually(lambda requests=requests: answered(requests, began))
-    await eventually(lambda: has(len(crowd.joined) > visitors))
+        await eventually(lambda requests=requests: was_answered(requests, began))
+    await eventually(lambda: is_truthy(len(crowd.joined) > visitors))
 
 
-def assert_the_queue_is_right(database_url: str, crowd: Crowd) -> None:
+def assert_the_queue_is_right(database_url: str, crowd: MixedCrowd) -> None:
     """Every visitor has one place, the first came first, and in no second more were let in than may be."""
     tickets, released = stored_tickets(database_url)
     assert set(crowd.joined) <= tickets.keys()
@@ -238,7 +238,7 @@ async def test_stock_goes_on_and_every_balance_is_the_sum_of_its_entries_when_th
         working = asyncio.gather(*(agent.work(shared) for agent in agents))
         for _ in range(ROUNDS):
             await more_changes(stalls)
-            async with stopped(processes[0]):
+            async with suspend_until_end(processes[0]):
                 await more_changes(goes_on)
         await more_changes(stalls)
         ended = True
@@ -267,4 +267,4 @@ async def more_changes(agents: list[LedgerAgent]) -> None:
         return sum(len(agent.acknowledged) for agent in agents)
 
     before = known()
-    await eventually(lambda: has(known() > before + 100))
+    await eventually(lambda: is_truthy(known() > before + 100))

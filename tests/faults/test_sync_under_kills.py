@@ -25,7 +25,7 @@ from holdfast.inventory.sync import operations as sync
 from holdfast.kit.running.steps import Steps
 from holdfast.kit.security.http_client import HttpClient
 from tests.helpers.events_service import eventually
-from tests.helpers.inventory_service import Inventory, Shop, running, unlimited
+from tests.helpers.inventory_service import Inventory, Shop, running_inventory, unlimited
 from tests.helpers.processes import HOLDFAST, Process, port_that_stays_free, running_processes
 from tests.helpers.serving import PLAIN
 
@@ -36,11 +36,11 @@ KIT = {"Breakfast": 3001}
 VARIANTS = [*HONEY.values(), *TEA.values(), *KIT.values()]
 """The ids of variants. Each shop has the same, as the shops of the real platform never do."""
 
-RECENT = 6
+MAX_RECENT_ORDERS = 6
 """The number of orders that may still be changed. It is small: many changes of one order come close together."""
 
 
-class Impossible(Exception):
+class TradeRefusal(Exception):
     """The platform did not let a customer or a merchant do this; the message says why."""
 
 
@@ -52,10 +52,10 @@ class Platform:
         self._http = http
 
     async def ask(self, action: str, /, **arguments: Any) -> Any:
-        """Let something happen there. Raises `Impossible`."""
+        """Let something happen at the platform. Raises `TradeRefusal`."""
         answer = await self._http.post(f"/_test/{action}", json=arguments)
         if answer.status_code == 409:
-            raise Impossible(answer.json()["error"])
+            raise TradeRefusal(answer.json()["error"])
         assert answer.status_code == 200, answer.text
         return answer.json()
 
@@ -63,13 +63,13 @@ class Platform:
 @contextlib.asynccontextmanager
 async def platform(directory: Path, app_address: str) -> AsyncGenerator[Platform]:
     """A platform that keeps its state in a file, for as long as the block lasts."""
-    with _served(directory, app_address) as address:
+    with _run_double(directory, app_address) as address:
         async with HttpClient(base_url=address, verify=PLAIN, trust_env=False, timeout=60) as http:
             yield Platform(address, http)
 
 
 @contextlib.contextmanager
-def _served(directory: Path, app_address: str) -> Generator[str]:
+def _run_double(directory: Path, app_address: str) -> Generator[str]:
     words = ["--port", "0", "--for-tests", "--app-address", app_address, "--file", str(directory / "shops.sqlite")]
     words += ["--client-id", CLIENT, "--client-secret", SECRET]
     program = [HOLDFAST, "inventory", "platform-double", *words]
@@ -87,37 +87,44 @@ def _served(directory: Path, app_address: str) -> Generator[str]:
 class Trade:
     """What happens in one shop, at random.
 
-    changed    by variant, how many units a merchant has added to its level by hand, all in all
+    edited     by variant, how many units a merchant has added to its level by hand, all in all
     """
 
     def __init__(self, platform: Platform, domain: str, seed: int) -> None:
         self.domain = domain
-        self.changed: Counter[int] = Counter()
+        self.edited: Counter[int] = Counter()
         self.done: Counter[str] = Counter()
         self._platform = platform
         self._random = random.Random(seed)
-        self._recent: list[dict[str, Any]] = []
-        self._places: list[int] = []
+        self._recent_orders: list[dict[str, Any]] = []
+        self._locations: list[int] = []
 
     async def open(self, locations: int) -> None:
         """Open the shop with this many locations, and put everything into it that is sold."""
         await self._ask("open", points=2_000)
         for number in range(1, locations):
             await self._ask("add-location", name=f"Shop {number}")
-        self._places = [location["id"] for location in await self._ask("locations")]
-        stock = {str(place): 0 for place in self._places}
+        self._locations = [location["id"] for location in await self._ask("locations")]
+        stock = {str(location): 0 for location in self._locations}
         for title, variants in (("Honey jars", HONEY), ("Green tea", TEA), ("Kit", KIT)):
             new = [[name, f"SKU-{id}", "6.00", "DENY", True, False, stock, id] for name, id in variants.items()]
             await self._ask("add-product", title=title, variants=new)
 
-    async def go_on(self, count: int) -> None:
+    async def take_actions(self, count: int) -> None:
         """Let a number of things happen."""
         while count:
-            actions = {self._sell: 9, self._edit: 4, self._refund: 3, self._cancel: 2, self._send: 3, self._recount: 1}
+            actions = {
+                self._sell: 9,
+                self._edit: 4,
+                self._refund: 3,
+                self._cancel: 2,
+                self._send: 3,
+                self._recount: 1,
+            }
             [action] = self._random.choices([*actions], [*actions.values()])
             try:
                 await action()
-            except Impossible:
+            except TradeRefusal:
                 self.done["impossible"] += 1
             else:
                 self.done[action.__name__.strip("_")] += 1
@@ -131,57 +138,59 @@ class Trade:
         chosen = self._random.choices(VARIANTS, k=self._random.randint(1, most))
         return [[variant, self._random.randint(1, 3)] for variant in chosen]
 
-    def _order(self) -> dict[str, Any]:
-        if not self._recent:
-            raise Impossible("There is no order yet.")
-        return self._random.choice(self._recent)
+    def _random_order(self) -> dict[str, Any]:
+        if not self._recent_orders:
+            raise TradeRefusal("There is no order yet.")
+        return self._random.choice(self._recent_orders)
 
-    def _line(self, order: dict[str, Any]) -> dict[str, Any]:
+    def _random_line(self, order: dict[str, Any]) -> dict[str, Any]:
         return self._random.choice(order["lines"])
 
-    def _is_so(self) -> bool:
+    def _coin_is_heads(self) -> bool:
         return self._random.random() < 0.5
 
-    def _keep(self, order: dict[str, Any]) -> None:
+    def _remember(self, order: dict[str, Any]) -> None:
         """Remember what an order is like now."""
-        others: Sequence[dict[str, Any]] = [recent for recent in self._recent if recent["id"] != order["id"]]
-        self._recent = [*others, order][-RECENT:]
+        others: Sequence[dict[str, Any]] = [recent for recent in self._recent_orders if recent["id"] != order["id"]]
+        self._recent_orders = [*others, order][-MAX_RECENT_ORDERS:]
 
     async def _sell(self) -> None:
-        till = self._random.choice(self._places) if self._random.random() < 0.2 else None
+        location = self._random.choice(self._locations) if self._random.random() < 0.2 else None
         anyway = self._random.random() < 0.3
-        self._keep(await self._ask("sell", lines=self._random_lines(), even_if_sold_out=anyway, till=till))
+        self._remember(await self._ask("sell", lines=self._random_lines(), even_if_sold_out=anyway, till=location))
 
     async def _edit(self) -> None:
-        order = self._order()
-        line = self._line(order)
+        order = self._random_order()
+        line = self._random_line(order)
         quantity = self._random.randint(line["fulfilled"], line["current"] + 2)
         added = self._random_lines(1) if self._random.random() < 0.4 else []
-        change = [line["id"], quantity, self._is_so()]
-        self._keep(await self._ask("edit", order=order["id"], lines=[change], added=added))
+        change = [line["id"], quantity, self._coin_is_heads()]
+        self._remember(await self._ask("edit", order=order["id"], lines=[change], added=added))
 
     async def _refund(self) -> None:
-        order = self._order()
-        line = self._line(order)
+        order = self._random_order()
+        line = self._random_line(order)
         quantity = self._random.randint(1, max(1, line["current"]))
-        await self._ask("refund", order=order["id"], lines=[[line["id"], quantity, self._is_so()]])
+        await self._ask("refund", order=order["id"], lines=[[line["id"], quantity, self._coin_is_heads()]])
         line["current"] -= quantity
         line["fulfilled"] = min(line["fulfilled"], line["current"])
 
     async def _cancel(self) -> None:
-        self._keep(await self._ask("cancel", order=self._order()["id"], restock=self._is_so()))
+        self._remember(await self._ask("cancel", order=self._random_order()["id"], restock=self._coin_is_heads()))
 
     async def _send(self) -> None:
-        self._keep(await self._ask("send", order=self._order()["id"]))
+        self._remember(await self._ask("send", order=self._random_order()["id"]))
 
     async def _recount(self) -> None:
         """Count a variant by hand, and find another number than the platform has."""
         variant = self._random.choice(VARIANTS)
-        place = self._random.choice(self._places)
-        seen = (await self._ask("levels"))[str(variant)][str(place)]
+        location = self._random.choice(self._locations)
+        seen = (await self._ask("levels"))[str(variant)][str(location)]
         counted = max(0, seen + self._random.choice([-2, -1, 1, 2, 3]))
-        _, _, _, available, _, before, *_ = await self._ask("count", variant=variant, location=place, available=counted)
-        self.changed[variant] += available - before
+        _, _, _, available, _, before, *_ = await self._ask(
+            "count", variant=variant, location=location, available=counted
+        )
+        self.edited[variant] += available - before
 
 
 SOAK = "HOLDFAST_SOAK" in os.environ
@@ -207,12 +216,12 @@ LOCATIONS = (2, 1, 3)
 FAULTS = ("throttle", "before", "after", "down", "slow", "half", "stale", "shifted", "busy", "away", "failing")
 
 
-class Dealer:
+class TradingShop:
     """A shop that has the app: what happens there, and its pools."""
 
-    def __init__(self, trade: Trade, shop: Shop, policies: tuple[str, str]) -> None:
+    def __init__(self, trade: Trade, agent: Shop, policies: tuple[str, str]) -> None:
         self.trade = trade
-        self.shop = shop
+        self.agent = agent
         self.policies = policies
         self.pools: list[int] = []
 
@@ -223,8 +232,8 @@ class Dealer:
                 {"variant_gid": f"gid://shopify/ProductVariant/{id}", "units_per_sale": count}
                 for id, count in units.items()
             ]
-            pool = await self.shop.pool(STOCK, name=name, members=members)
-            await self.shop.call("update_pool", pool_id=pool["id"], policy=policy)
+            pool = await self.agent.pool(STOCK, name=name, members=members)
+            await self.agent.call("update_pool", pool_id=pool["id"], policy=policy)
             self.pools.append(pool["id"])
 
 
@@ -243,35 +252,37 @@ async def test_orders_pools_and_levels_agree_whatever_is_killed_and_however_the_
             running_processes(inventory_url, tmp_path, 1, service="inventory", base_url=base_url) as first,
             running_processes(inventory_url, tmp_path, 1, service="inventory") as second,
         ):
-            async with running(settings) as inventory:
-                dealers = [await install(shop_platform, inventory, number) for number in range(3)]
-                await eventually(lambda: imported(inventory), seconds=30)
-                for dealer in dealers:
-                    await everywhere(inventory, dealer.shop)
-                    await dealer.begin()
+            async with running_inventory(settings) as inventory:
+                shops = [await install(shop_platform, inventory, number) for number in range(3)]
+                await eventually(lambda: all_shops_are_imported(inventory), seconds=30)
+                for shop in shops:
+                    await offer_all_everywhere(inventory, shop.agent)
+                    await shop.begin()
                 for number in range(KILLS):
-                    await misbehave(shop_platform, number)
+                    await disturb_platform(shop_platform, number)
                     await asyncio.gather(
                         kill([*first, *second], inventory, number),
-                        *(dealer.trade.go_on(ACTION_COUNT // KILLS // 3 + 1) for dealer in dealers),
+                        *(shop.trade.take_actions(ACTION_COUNT // KILLS // 3 + 1) for shop in shops),
                     )
                     if random.random() < 0.2:
                         with contextlib.suppress(PlatformUnreachable):
-                            await catch_up(Steps(inventory.database), ShopTask(random.choice(dealers).shop.id))
-                await come_to_rest(shop_platform, inventory, dealers)
+                            await catch_up(Steps(inventory.database), ShopTask(random.choice(shops).agent.id))
+                await wait_until_all_agree(shop_platform, inventory, shops)
 
-                for dealer in dealers:
-                    await compare(shop_platform, inventory, dealer)
+                for shop in shops:
+                    await assert_books_agree(shop_platform, inventory, shop)
                 assert await inventory.differences() == []
                 [(deadlocks,)] = await inventory.sql(
                     "select deadlocks from pg_stat_database where datname = current_database()"
                 )
                 print(
-                    f"{KILLS} kills, {deadlocks} deadlocks", *(dict(dealer.trade.done) for dealer in dealers), sep="\n"
+                    f"{KILLS} kills, {deadlocks} deadlocks",
+                    *(dict(shop.trade.done) for shop in shops),
+                    sep="\n",
                 )
 
 
-async def install(shop_platform: Platform, inventory: Inventory, number: int) -> Dealer:
+async def install(shop_platform: Platform, inventory: Inventory, number: int) -> TradingShop:
     """Open a shop, and install the app there as the platform can by itself."""
     domain = f"shop-{number}.myshopify.com"
     trade = Trade(shop_platform, domain, number)
@@ -281,16 +292,16 @@ async def install(shop_platform: Platform, inventory: Inventory, number: int) ->
     answer = await inventory.http.post("/auth/session", headers={"authorization": f"Bearer {token}"})
     assert answer.status_code == 200, answer.text
     [(id,)] = await inventory.sql("select id from shops where domain = %(domain)s", domain=domain)
-    shop = Shop(inventory.http, inventory.settings, id, domain, answer.json()["api_key"])
-    return Dealer(trade, shop, POLICIES[number])
+    agent = Shop(inventory.http, inventory.settings, id, domain, answer.json()["api_key"])
+    return TradingShop(trade, agent, POLICIES[number])
 
 
-async def everywhere(inventory: Inventory, shop: Shop) -> None:
+async def offer_all_everywhere(inventory: Inventory, shop: Shop) -> None:
     """Let each location of a shop have the whole quantity: so all levels are set, and edits of all are seen."""
     await inventory.database.transact(lambda tx: sync.spread(tx, shop.id, ()), shop.id)
 
 
-async def imported(inventory: Inventory) -> bool:
+async def all_shops_are_imported(inventory: Inventory) -> bool:
     """Whether every shop is imported, and the platform tells of all of them."""
     [(left,)] = await inventory.sql(
         "select count(*) from procrastinate_jobs where task_name in ('subscribe_shop', 'import_catalog')"
@@ -299,7 +310,7 @@ async def imported(inventory: Inventory) -> bool:
     return left == 0
 
 
-async def misbehave(shop_platform: Platform, number: int) -> None:
+async def disturb_platform(shop_platform: Platform, number: int) -> None:
     """Let webhooks be lost, doubled, late and in another order, and requests go wrong."""
     await shop_platform.ask("webhook_delays", seed=number, lost=10, doubled=20, late=random.choice([0, 1, 3]))
     await shop_platform.ask("webhooks", haste=20.0, newest_first=random.random() < 0.3)
@@ -315,10 +326,10 @@ async def kill(processes: list[Process], inventory: Inventory, number: int) -> N
     process = random.choice(processes)
     process.kill()
     await asyncio.to_thread(process.start)
-    await hasten(inventory, graces=number % 3 == 0)
+    await skip_waits(inventory, graces=number % 3 == 0)
 
 
-async def hasten(inventory: Inventory, *, graces: bool) -> None:
+async def skip_waits(inventory: Inventory, *, graces: bool) -> None:
     """Let the time pass that processes wait for what a killed one had begun with; or also for what is unexplained."""
     # Each in a transaction that is tried again after a deadlock with the processes that are at work.
     transact = inventory.database.transact
@@ -330,7 +341,7 @@ async def hasten(inventory: Inventory, *, graces: bool) -> None:
     await transact(lambda tx: tx.notify(levels.LEVELS_CHANNEL))
 
 
-async def come_to_rest(shop_platform: Platform, inventory: Inventory, dealers: Sequence[Dealer]) -> None:
+async def wait_until_all_agree(shop_platform: Platform, inventory: Inventory, shops: Sequence[TradingShop]) -> None:
     """Let everything arrive, catch up with what never does, and have every level read once more."""
     await shop_platform.ask("heal")
     await shop_platform.ask("webhook_delays")
@@ -341,33 +352,32 @@ async def come_to_rest(shop_platform: Platform, inventory: Inventory, dealers: S
         return left == 0 and await shop_platform.ask("waiting") == 0
 
     await eventually(all_is_handled, seconds=TIMEOUT_SECONDS)
-    for dealer in dealers:
-        await catch_up(Steps(inventory.database), ShopTask(dealer.shop.id))
+    for shop in shops:
+        await catch_up(Steps(inventory.database), ShopTask(shop.agent.id))
 
     async def nothing_is_different() -> bool:
         different = 0
-        for dealer in dealers:
-            for pool_id, policy in zip(dealer.pools, dealer.policies, strict=True):
-                drift = (await dealer.shop.call("reconcile", pool_id=pool_id, dry_run=False))["drift"]
+        for shop in shops:
+            for pool_id, policy in zip(shop.pools, shop.policies, strict=True):
+                drift = (await shop.agent.call("reconcile", pool_id=pool_id, dry_run=False))["drift"]
                 different += len(drift)
                 if drift and policy == "flag":
-                    await dealer.shop.call("resync", pool_id=pool_id)
+                    await shop.agent.call("resync", pool_id=pool_id)
         return different == 0
 
     await eventually(nothing_is_different, seconds=TIMEOUT_SECONDS)
 
 
-async def compare(shop_platform: Platform, inventory: Inventory, dealer: Dealer) -> None:
+async def assert_books_agree(shop_platform: Platform, inventory: Inventory, shop: TradingShop) -> None:
     """Compare the books of a shop with what the platform has."""
-    shop = dealer.shop
-    orders = await shop_platform.ask("orders", shop=shop.domain)
+    orders = await shop_platform.ask("orders", shop=shop.agent.domain)
     rows = await inventory.sql(
         "select pool_id, kind::text, source_ref, sum(delta)::bigint, min(length(reason)) from ledger"
         " where shop_id = %(shop_id)s group by 1, 2, 3",
-        shop_id=shop.id,
+        shop_id=shop.agent.id,
     )
     present: list[int] = []
-    for pool_id, units, policy in zip(dealer.pools, UNITS, dealer.policies, strict=True):
+    for pool_id, units, policy in zip(shop.pools, UNITS, shop.policies, strict=True):
         units_by_order = {f"gid://shopify/Order/{order['id']}": units_of(order, units) for order in orders}
         counted: Counter[str] = Counter()
         adopted = 0
@@ -379,18 +389,18 @@ async def compare(shop_platform: Platform, inventory: Inventory, dealer: Dealer)
         assert {gid: count for gid, count in counted.items() if count} == {
             gid: count for gid, count in units_by_order.items() if count
         }
-        edited = sum(count * units[id] for id, count in dealer.trade.changed.items() if id in units and id != KIT_ID)
+        edited = sum(count * units[id] for id, count in shop.trade.edited.items() if id in units and id != KIT_ID)
         assert adopted == (edited if policy == "adopt" else 0)
-        on_hand = await shop.on_hand(pool_id)
+        on_hand = await shop.agent.on_hand(pool_id)
         assert on_hand == STOCK - sum(units_by_order.values()) + adopted
         present.append(on_hand)
     sources = [(source, reason) for _, kind, source, _, reason in rows if kind in {"sale", "cancel", "external_edit"}]
-    assert len(rows) - len(sources) == len(dealer.pools)  # what was there at first
+    assert len(rows) - len(sources) == len(shop.pools)  # what was there at first
     assert all(source and reason for source, reason in sources)
-    await compare_levels(shop_platform, shop, present)
+    await assert_levels_agree(shop_platform, shop.agent, present)
 
 
-async def compare_levels(shop_platform: Platform, shop: Shop, present: Sequence[int]) -> None:
+async def assert_levels_agree(shop_platform: Platform, shop: Shop, present: Sequence[int]) -> None:
     """Each level is what the pools have for it, and none was set more than twice in any second."""
     levels = {
         int(id): [*places.values()] for id, places in (await shop_platform.ask("levels", shop=shop.domain)).items()

@@ -26,7 +26,7 @@ from tests.faults.stored_order import (
     registrations_in_order,
     stored_tickets,
 )
-from tests.faults.upgrades import SOAK, OldDatabase, Upgrade, code_of, old_database, shared_directory, upgrading
+from tests.faults.upgrades import SOAK, OldDatabase, Upgrade, code_of, old_database, open_upgrade, shared_directory
 from tests.helpers.databases import scratch_database
 from tests.helpers.events_service import queue_fields
 from tests.helpers.inventory_service import unlimited
@@ -80,7 +80,7 @@ async def test_registrations_and_queues_go_on_without_an_error_while_the_code_is
     numbers = itertools.count()
     polls: list[str] = []
     visitors: list[str] = []
-    with upgrading(database_of(release, "events"), EVENTS) as upgrade:
+    with open_upgrade(database_of(release, "events"), EVENTS) as upgrade:
         key, event_id = await register_organizer_with_event(
             upgrade.process, capacity=SEATS, waitinglist_capacity=WAITING
         )
@@ -138,7 +138,7 @@ async def test_stock_goes_on_without_an_error_while_the_code_is_exchanged(
     release: str, stop: bool, database_of: DatabaseOf, inventory_template: str
 ) -> None:
     old = database_of(release, "inventory")
-    with upgrading(old, INVENTORY) as upgrade:
+    with open_upgrade(old, INVENTORY) as upgrade:
         agents = [StrictAgent(upgrade, old.key, number) for number in range(CLIENTS)]
         async with client({"authorization": f"Bearer {old.key}"}) as http:
             for number in range(POOL_COUNT):

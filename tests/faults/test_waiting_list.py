@@ -10,7 +10,7 @@ import psycopg
 
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.stored_order import register_organizer_with_event
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.processes import Process, running_processes
 from tests.helpers.serving import PLAIN
 
@@ -32,7 +32,7 @@ WRONG = """
 
 
 @contextlib.asynccontextmanager
-async def watching(database_url: str) -> AsyncGenerator[list[int]]:
+async def watch_event(database_url: str) -> AsyncGenerator[list[int]]:
     """Look at the event again and again while the block lasts: what is committed must be right at every moment.
 
     Gives how many people waited at each look.
@@ -47,7 +47,7 @@ async def watching(database_url: str) -> AsyncGenerator[list[int]]:
                 counted = await (await connection.execute("select waitlisted_count from events")).fetchall()
                 waited.append(counted[0][0])
 
-    async with at_work(watch()):
+    async with run_in_background(watch()):
         yield waited
 
 
@@ -86,7 +86,7 @@ async def test_64_clients_at_once_never_oversell_nor_leave_a_seat_free_nor_chang
         key, event_id = await register_organizer_with_event(
             processes[0], capacity=SEATS, waitinglist_capacity=WAITING_PLACES, **prices
         )
-        async with watching(database_url) as waited, asyncio.TaskGroup() as group:
+        async with watch_event(database_url) as waited, asyncio.TaskGroup() as group:
             for number in range(CLIENTS):
                 group.create_task(comes_and_goes(processes[number % 2], key, event_id, number, 20))
             group.create_task(adds_seats(processes[0], key, event_id, 10))

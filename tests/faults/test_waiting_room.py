@@ -61,7 +61,7 @@ class VisitorStatus:
 
 
 @dataclass
-class Crowd:
+class VisitorRecords:
     """What the visitors of a queue saw."""
 
     key: str
@@ -84,7 +84,9 @@ async def ask(
         number += 1
 
 
-async def join_all(processes: list[Process], crowd: Crowd, visitors: Iterator[str], connections: int = 32) -> None:
+async def join_all(
+    processes: list[Process], crowd: VisitorRecords, visitors: Iterator[str], connections: int = 32
+) -> None:
     """Let visitors join from this many connections, some of them twice."""
 
     async def one() -> None:
@@ -102,7 +104,7 @@ async def join_all(processes: list[Process], crowd: Crowd, visitors: Iterator[st
     await asyncio.gather(*(one() for _ in range(connections)))
 
 
-async def watch(processes: list[Process], crowd: Crowd, last: str) -> None:
+async def watch(processes: list[Process], crowd: VisitorRecords, last: str) -> None:
     """Ask again and again where visitors stand who were answered, until the last of all was let in."""
     async with HttpClient(verify=PLAIN, headers={"X-API-Key": crowd.key}, timeout=30) as http:
         while last not in crowd.let_in:
@@ -118,7 +120,7 @@ async def watch(processes: list[Process], crowd: Crowd, last: str) -> None:
             await asyncio.sleep(PAUSE_SECONDS)
 
 
-async def begin(processes: list[Process], crowd: Crowd) -> float:
+async def begin(processes: list[Process], crowd: VisitorRecords) -> float:
     """Let the queue begin; when it had."""
     async with HttpClient(verify=PLAIN, headers={"X-API-Key": crowd.key}, timeout=30) as http:
         _, answer = await ask(processes, http, "PATCH", crowd.path, json={"queue_event": {"starts_at": None}})
@@ -126,7 +128,7 @@ async def begin(processes: list[Process], crowd: Crowd) -> float:
     return time.time()
 
 
-async def kill_again_and_again(processes: list[Process], crowd: Crowd, database_url: str) -> None:
+async def kill_again_and_again(processes: list[Process], crowd: VisitorRecords, database_url: str) -> None:
     async def has_gone_on(goal: int) -> bool:
         return len(crowd.joined) + await asyncio.to_thread(count_released, database_url) >= goal
 
@@ -140,10 +142,10 @@ async def kill_again_and_again(processes: list[Process], crowd: Crowd, database_
 
 
 @contextlib.asynccontextmanager
-async def queue(process: Process) -> AsyncGenerator[Crowd]:
+async def queue(process: Process) -> AsyncGenerator[VisitorRecords]:
     async with organizer_at(process.url) as ada:
         made = await ada.create_queue(release_rate=RATE, token_ttl_minutes=60, starts_at="2099-01-01T00:00:00Z")
-        yield Crowd(ada.key or "", f"/api/queues/{made['id']}")
+        yield VisitorRecords(ada.key or "", f"/api/queues/{made['id']}")
 
 
 def count_released(database_url: str) -> int:

@@ -16,10 +16,10 @@ import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from holdfast.kit.security.http_client import HttpClient
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import eventually
 from tests.helpers.processes import Process, organizer_at, port_that_stays_free, register_all, running_processes
-from tests.helpers.webhook_receiver import Answer, Received, receiving
+from tests.helpers.webhook_receiver import ReceivedMessage, ReceiverAnswer, open_receiver
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 KILLS = 150 if SOAK else 4
@@ -51,7 +51,7 @@ class Deliveries:
         self.is_calm = False
         self._chance = random.Random(7)
 
-    def answer(self, message: Received) -> Answer:
+    def answer(self, message: ReceivedMessage) -> ReceiverAnswer:
         """What a receiver answers."""
         endpoint = message.path.removeprefix("/")
         key = (endpoint, message.id)
@@ -64,19 +64,19 @@ class Deliveries:
         self.copies[key] += 1
         chance = 1.0 if self.is_calm else self._chance.random()
         if chance < 0.01:
-            return Answer(500)
+            return ReceiverAnswer(500)
         if chance < 0.02:
-            return Answer(0)
+            return ReceiverAnswer(0)
         if chance < 0.022:
-            return Answer(-1)
+            return ReceiverAnswer(-1)
         if chance < 0.03:
-            return Answer(429, {"Retry-After": "1"})
+            return ReceiverAnswer(429, {"Retry-After": "1"})
         content = message.content
         subject, number = content["subject"], content["number"]
         if endpoint == "ordered" and message.id not in self.acknowledged[endpoint]:
             self.order[subject].append(number)
         self.acknowledged[endpoint][message.id] = subject, number
-        return Answer(closes=chance < 0.1)
+        return ReceiverAnswer(closes=chance < 0.1)
 
 
 async def test_webhooks_are_acknowledged_under_kills_and_their_numbers_have_no_gaps(
@@ -89,7 +89,7 @@ async def test_webhooks_are_acknowledged_under_kills_and_their_numbers_have_no_g
         await make_endpoints(processes[0], key, port, deliveries)
         people = iter([{"event_id": random.choice(events), "email": f"{n}@example.com"} for n in range(PEOPLE)])
         async with asyncio.timeout(TIMEOUT_SECONDS):
-            async with hastening(database_url), coming_and_going(port, deliveries):
+            async with skip_pauses(database_url), coming_and_going(port, deliveries):
                 await asyncio.gather(
                     register_all(processes, key, people, connections=8),
                     asyncio.to_thread(store_at_once, database_url),
@@ -97,7 +97,7 @@ async def test_webhooks_are_acknowledged_under_kills_and_their_numbers_have_no_g
                 )
             deliveries.is_calm = True
             memory = [process.memory() for process in processes]
-            async with hastening(database_url), receiver_at(port, deliveries):
+            async with skip_pauses(database_url), receiver_at(port, deliveries):
                 await eventually(lambda: has_ended(database_url), TIMEOUT_SECONDS)
             growth = max(process.memory() - before for process, before in zip(processes, memory, strict=True))
 
@@ -179,7 +179,7 @@ async def has_ended(database_url: str) -> bool:
 @asynccontextmanager
 async def receiver_at(port: int, deliveries: Deliveries) -> AsyncGenerator[None]:
     """A receiver that listens while the block runs."""
-    async with receiving(port) as receiver:
+    async with open_receiver(port) as receiver:
         receiver.answer = deliveries.answer
         yield
 
@@ -194,12 +194,12 @@ async def coming_and_going(port: int, deliveries: Deliveries) -> AsyncGenerator[
                 await asyncio.sleep(random.uniform(1.0, 4.0))
             await asyncio.sleep(random.uniform(0.1, 0.5))
 
-    async with at_work(run()):
+    async with run_in_background(run()):
         yield
 
 
 @asynccontextmanager
-async def hastening(database_url: str) -> AsyncGenerator[None]:
+async def skip_pauses(database_url: str) -> AsyncGenerator[None]:
     """While the block runs, the pauses after failures end at once."""
 
     async def run() -> None:
@@ -213,5 +213,5 @@ async def hastening(database_url: str) -> AsyncGenerator[None]:
                 await connection.execute("select pg_notify('holdfast', 'webhook_deliveries ')")
                 await asyncio.sleep(0.2)
 
-    async with at_work(run()):
+    async with run_in_background(run()):
         yield

@@ -205,7 +205,7 @@ class Upgrade:
 
 
 @contextmanager
-def upgrading(old: OldDatabase, product: ServiceProcess[Any, Any]) -> Generator[Upgrade]:
+def open_upgrade(old: OldDatabase, product: ServiceProcess[Any, Any]) -> Generator[Upgrade]:
     """A service that is to be upgraded, on a clone of a database that a release has made."""
     with scratch_database(old.url, "versions", CLONE) as url:
         upgrade = Upgrade(url, old, product)

@@ -7,7 +7,7 @@ from typing import Any
 
 
 @contextlib.asynccontextmanager
-async def at_work(*loops: Coroutine[Any, Any, Any]) -> AsyncGenerator[None]:
+async def run_in_background(*loops: Coroutine[Any, Any, Any]) -> AsyncGenerator[None]:
     """Loops that run while the block lasts. Fails if one of them ends before."""
     tasks = [asyncio.create_task(loop) for loop in loops]
     try:

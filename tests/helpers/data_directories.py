@@ -39,7 +39,7 @@ sys.stdin.read()
 """
 
 
-class User:
+class DatabaseUser:
     """A process that uses databases of a data directory until it is told to end."""
 
     def __init__(self, data_dir: Path, *names: str) -> None:
@@ -66,7 +66,7 @@ class User:
         return self.urls[0]
 
     @staticmethod
-    def start(*users: "User") -> None:
+    def start(*users: "DatabaseUser") -> None:
         """Let them start the server, all at the same time."""
         for user in users:
             user.go()
@@ -74,7 +74,7 @@ class User:
             user.urls = [user._line() for _ in user.names]
 
     @staticmethod
-    def end(*users: "User") -> None:
+    def end(*users: "DatabaseUser") -> None:
         """Let them end by themselves, all at the same time."""
         for user in users:
             assert user.process.stdin
@@ -95,21 +95,21 @@ class User:
 
 
 @contextlib.contextmanager
-def start_users(data_dir: Path, *names: str) -> Generator[list[User]]:
+def start_users(data_dir: Path, *names: str) -> Generator[list[DatabaseUser]]:
     """Processes that started together, each with one database."""
     with contextlib.ExitStack() as stack:
-        users: list[User] = []
+        users: list[DatabaseUser] = []
         for name in names:
-            users.append(User(data_dir, name))
+            users.append(DatabaseUser(data_dir, name))
             stack.callback(users[-1].close)
-        User.start(*users)
+        DatabaseUser.start(*users)
         yield users
 
 
 def scratch_directory() -> Path:
     """A data directory that is removed when this process ends in any way, after the server in it has stopped."""
     watcher = _watcher()  # made first: at the end of this process it has the last turn
-    return _watched(bundled.scratch_directory(MEMORY), watcher)
+    return _watch_directory(bundled.scratch_directory(MEMORY), watcher)
 
 
 def migrated_database(product: ServiceProcess[Any, Any], directory: Path | None = None) -> str:
@@ -124,7 +124,7 @@ def data_directory() -> Generator[Path]:
     """A data directory whose server is stopped in the end, come what may."""
     # Not pytest's own: the server runs as a user of its own when tests run as root, and must be able to get there.
     with tempfile.TemporaryDirectory(prefix="holdfast-tests-", dir=MEMORY, ignore_cleanup_errors=True) as name:
-        directory = _watched(Path(name), _watcher())
+        directory = _watch_directory(Path(name), _watcher())
         directory.chmod(0o755)
         yield directory
         with contextlib.suppress(OSError, IndexError, ValueError, ProcessLookupError):
@@ -141,7 +141,7 @@ def _watcher() -> subprocess.Popen[bytes]:
     return watcher
 
 
-def _watched(directory: Path, watcher: subprocess.Popen[bytes]) -> Path:
+def _watch_directory(directory: Path, watcher: subprocess.Popen[bytes]) -> Path:
     """The directory, of which the watcher was told."""
     assert watcher.stdin
     watcher.stdin.write(f"{directory}\n".encode())
@@ -152,12 +152,12 @@ def _watched(directory: Path, watcher: subprocess.Popen[bytes]) -> Path:
 def used_directory() -> Generator[Path]:
     """The same, with the files of a server that has run before: to copy them costs a tenth of making them."""
     with data_directory() as directory:
-        subprocess.run(["cp", "--archive", _used() / "postgres", directory], check=True)
+        subprocess.run(["cp", "--archive", _template_directory() / "postgres", directory], check=True)
         yield directory
 
 
 @cache
-def _used() -> Path:
+def _template_directory() -> Path:
     directory = scratch_directory()
     cluster = Cluster(directory / "postgres", directory / "postgres.log")
     cluster.make()

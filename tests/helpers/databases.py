@@ -47,7 +47,7 @@ _renewing: dict[str, psycopg.Connection[Any]] = {}
 def template_database(server_url: str, purpose: str, product: ServiceProcess[Any, Any]) -> Generator[str]:
     """A migrated database of a service, on the server of another one, for as long as the block lasts."""
     with scratch_database(server_url, purpose, "template template1") as url:
-        with alone(server_url):
+        with alone_on_server(server_url):
             product.migrate(url)
         # The first connection after a change of the schema writes what all others then read, those to clones too.
         with as_superuser(url) as connection:
@@ -59,7 +59,7 @@ def template_database(server_url: str, purpose: str, product: ServiceProcess[Any
 
 
 @contextlib.contextmanager
-def alone(server_url: str) -> Generator[None]:
+def alone_on_server(server_url: str) -> Generator[None]:
     """While the block lasts, no other worker is in one on this server: roles belong to all databases together."""
     with psycopg.connect(make_conninfo(server_url, dbname="postgres"), autocommit=True) as connection:
         connection.execute("select pg_advisory_lock(hashtextextended('holdfast tests', 0))")
@@ -69,12 +69,12 @@ def alone(server_url: str) -> Generator[None]:
 @contextlib.contextmanager
 def scratch_database(url: str, purpose: str, options: LiteralString = CLONE) -> Generator[str]:
     """A database for as long as the block lasts: a clone of the one at `url`, or of a special kind."""
-    url = _created(url, purpose, options)
+    url = _create_database(url, purpose, options)
     yield url
     _end(url)
 
 
-def _created(url: str, purpose: str, options: LiteralString) -> str:
+def _create_database(url: str, purpose: str, options: LiteralString) -> str:
     name = f"{purpose}_{os.getpid()}_{next(_numbers)}"
     names = {"name": sql.Identifier(name), "source": sql.Identifier(_name(url))}
     with psycopg.connect(make_conninfo(url, dbname="postgres"), autocommit=True) as connection:
@@ -95,9 +95,9 @@ def _end(url: str) -> None:
 @contextlib.contextmanager
 def clone(template_url: str) -> Generator[str]:
     """A clone of a template: a new one, or one that an earlier test has used and that is as new again."""
-    url, uses = _renewed(template_url)
+    url, uses = _renewed_clone(template_url)
     if url is None:
-        url = _created(template_url, "test", CLONE)
+        url = _create_database(template_url, "test", CLONE)
     yield url
     if uses + 1 < USES and template_url in _states:
         _returned[template_url].append((url, uses + 1))
@@ -121,9 +121,9 @@ def shared_or_own(
     return request.getfixturevalue(shared if is_shared else unshared)
 
 
-def empty(url: str, template_url: str) -> None:
+def empty_database(url: str, template_url: str) -> None:
     """Delete the rows of a clone of a template while a service uses it. Ids begin at 1 again."""
-    restore(url, _states[template_url])
+    restore_database(url, _states[template_url])
 
 
 def state_of(url: str) -> "State":
@@ -132,7 +132,7 @@ def state_of(url: str) -> "State":
         return _state(connection)
 
 
-def restore(url: str, state: "State") -> None:
+def restore_database(url: str, state: "State") -> None:
     """Put back the rows of a state into a database, while a service uses it."""
     with _to_renew(url) as connection:
         # A transaction of the service could not end while this waits for it.
@@ -149,7 +149,7 @@ def drop_ended(connection: psycopg.Connection[Any]) -> None:
             _ended.remove(name)
 
 
-def _renewed(template_url: str) -> tuple[str | None, int]:
+def _renewed_clone(template_url: str) -> tuple[str | None, int]:
     """A used clone that is as new again, and how often it was used; None if there is none."""
     # The one that was used last: the others are looked at when it cannot be used.
     while _returned[template_url]:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import functools
+import inspect
 import itertools
 import shutil
 import time
@@ -28,9 +29,8 @@ from holdfast.events.settings import Settings
 from holdfast.kit.http.application import Application
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security import api_keys
-from tests.helpers import databases
 from tests.helpers.connections import ReusedConnection
-from tests.helpers.databases import State, empty
+from tests.helpers.databases import State, empty_database, restore_database
 
 _numbers = itertools.count(1)
 
@@ -160,8 +160,8 @@ class Service:
         await self.wait_for_notices()
         return settled
 
-    async def cancel_due(self) -> int:
-        """End the time to undo of all cancellations that wait. Returns how many registrations are gone."""
+    async def complete_cancellations(self) -> int:
+        """Let the time to undo be over for all cancellations. Returns how many registrations are gone."""
         await self.run_sql("update registrations set cancels_at = now() where cancels_at is not null")
         removed = await own_cancellations.remove_cancelled(self.database)
         await self.wait_for_notices()
@@ -193,7 +193,7 @@ class Service:
 
 
 @contextlib.asynccontextmanager
-async def running(
+async def running_events(
     settings: Settings, *, resources: Mapping[str, Any] | None = None, **options: Any
 ) -> AsyncGenerator[Service]:
     """The service under these settings, without background work.
@@ -213,15 +213,15 @@ async def running(
         yield Service(app, http, database, service.runner)
 
 
-async def make_new(service: Service, template_url: str) -> None:
+async def empty_service(service: Service, template_url: str) -> None:
     """Empty the database and the caches of a running service."""
-    empty(service.database.url, template_url)
+    empty_database(service.database.url, template_url)
     await _drop_files_and_caches(service)
 
 
-async def restore(service: Service, state: State) -> None:
+async def restore_service(service: Service, state: State) -> None:
     """Put back the rows of a state into the database of a running service. Its files are deleted."""
-    databases.restore(service.database.url, state)
+    restore_database(service.database.url, state)
     await _drop_files_and_caches(service)
 
 
@@ -238,8 +238,13 @@ async def eventually(condition: Callable[[], Awaitable[object] | object], second
     """
     began = time.monotonic()
     async with asyncio.timeout(seconds):
-        while not (await held if isinstance(held := condition(), Awaitable) else held):  # noqa: ASYNC110
+        while not await _holds(condition):  # noqa: ASYNC110
             await asyncio.sleep(pause_after(time.monotonic() - began))
+
+
+async def _holds(condition: Callable[[], Awaitable[object] | object]) -> bool:
+    answer = condition()
+    return bool(await answer if inspect.isawaitable(answer) else answer)
 
 
 def pause_after(seconds: float) -> float:

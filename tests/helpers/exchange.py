@@ -135,7 +135,7 @@ class Stream:
             assert event, "the stream has ended"
         return event
 
-    async def closed(self) -> None:
+    async def wait_until_closed(self) -> None:
         """Wait until the service has ended the stream."""
         async with asyncio.timeout(TIMEOUT_SECONDS):
             await self.exchange.ended.wait()

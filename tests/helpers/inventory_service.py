@@ -28,7 +28,7 @@ from holdfast.kit.http.application import Application
 from holdfast.kit.postgres.database import Database as AnyDatabase
 from holdfast.kit.security import api_keys
 from tests.helpers.connections import ReusedConnection
-from tests.helpers.databases import State, empty, restore
+from tests.helpers.databases import State, empty_database, restore_database
 from tests.helpers.stored_rows import Rows, read_all_rows
 
 DAILY_LIMIT = 10
@@ -92,7 +92,7 @@ class Shop:
             raise ToolRefusal(json.loads(result["content"][0]["text"]))
         return result["structuredContent"]
 
-    async def refused(self, tool: str, **arguments: Any) -> dict[str, Any]:
+    async def refusal(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """What a tool is refused with, which must be an answer an agent can act on."""
         with pytest.raises(ToolRefusal) as refused:
             await self.call(tool, **arguments)
@@ -107,7 +107,7 @@ class Shop:
         """The history, the newest entry first."""
         return (await self.call("get_stock_history", **filters))["entries"]
 
-    def through(self, inventory: "Inventory") -> "Shop":
+    def at_service(self, inventory: "Inventory") -> "Shop":
         """The same shop, asking another instance of the service."""
         return Shop(inventory.http, inventory.settings, self.id, self.domain, self.key)
 
@@ -123,9 +123,9 @@ class Shop:
 
     async def storefront(self, **headers: str) -> httpx2.Response:
         """What the shop's storefront is told, asked through the platform."""
-        return await self.http.get(f"/storefront/availability?{self.signed()}", headers=headers)
+        return await self.http.get(f"/storefront/availability?{self.signed_query()}", headers=headers)
 
-    def signed(self) -> str:
+    def signed_query(self) -> str:
         return signatures.sign_proxy_query(self.domain, client_secret(self.settings), time.time())
 
 
@@ -162,11 +162,11 @@ class Inventory:
 
     async def empty(self, template_url: str) -> None:
         """Delete all rows of the database, and drop what this process caches of them. Ids begin at 1 again."""
-        await self._change_all(lambda: empty(self.database.url, template_url))
+        await self._change_all(lambda: empty_database(self.database.url, template_url))
 
     async def restore(self, state: State) -> None:
         """Put back the rows of a state into the database, and drop what this process caches."""
-        await self._change_all(lambda: restore(self.database.url, state))
+        await self._change_all(lambda: restore_database(self.database.url, state))
 
     async def _change_all(self, change: Callable[[], None]) -> None:
         ended = await self.sql("select id || ' ' || domain from shops")
@@ -188,13 +188,13 @@ class Inventory:
         ]
         return [difference for differences in audits for difference in differences]
 
-    async def everything(self) -> Rows:
+    async def all_rows(self) -> Rows:
         """Every row there is, to see whether anything changed."""
         return await read_all_rows(self.sql)
 
 
 @contextlib.asynccontextmanager
-async def running(settings: Settings, *, background: bool = False) -> AsyncGenerator[Inventory]:
+async def running_inventory(settings: Settings, *, background: bool = False) -> AsyncGenerator[Inventory]:
     """The service under these settings."""
     database = INVENTORY.database(settings)
     database.pool.connection_class = ReusedConnection

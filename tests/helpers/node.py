@@ -41,7 +41,7 @@ def install(packages: Path, cache: Path) -> None:
     shutil.copy(cache / _FILES[1], cache / _DONE)
 
 
-def installed(packages: Path, cache: Path) -> Path:
+def installed_packages(packages: Path, cache: Path) -> Path:
     """The folder of the packages, for a test. Without the registry it is skipped, but not in CI."""
     try:
         install(packages, cache)

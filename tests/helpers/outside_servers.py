@@ -18,7 +18,7 @@ Script = Callable[[asyncio.StreamWriter, str], Awaitable[None]]
 """What a server does with a connection on which it has read this request."""
 
 
-class Server:
+class OutsideServer:
     """A server that follows a script, and knows what it was asked."""
 
     def __init__(self, port: int) -> None:
@@ -28,7 +28,7 @@ class Server:
 
 
 @asynccontextmanager
-async def outside_server(script: Script, tls: ssl.SSLContext | None = None) -> AsyncGenerator[Server]:
+async def outside_server(script: Script, tls: ssl.SSLContext | None = None) -> AsyncGenerator[OutsideServer]:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             request = (await reader.readuntil(b"\r\n\r\n")).decode()
@@ -40,7 +40,7 @@ async def outside_server(script: Script, tls: ssl.SSLContext | None = None) -> A
             writer.close()
 
     listening = await asyncio.start_server(serve, LOCAL, 0, ssl=tls)
-    server = Server(listening.sockets[0].getsockname()[1])
+    server = OutsideServer(listening.sockets[0].getsockname()[1])
     async with listening:
         yield server
 
@@ -75,7 +75,7 @@ def redirecting_script(*to: str) -> Script:
     return answer
 
 
-def client_reaching(*servers: Server, seconds: float = 10) -> OutboundClient:
+def client_reaching(*servers: OutsideServer, seconds: float = 10) -> OutboundClient:
     return OutboundClient(exempt=[(LOCAL, server.port) for server in servers], seconds=seconds)
 
 

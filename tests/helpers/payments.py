@@ -26,9 +26,9 @@ from holdfast_demo.stripe.processor import StripeDouble, new_secrets
 from holdfast_demo.stripe.webhooks import Endpoint
 from tests.events.pages.own_registration import own_path
 from tests.helpers.event_visitor import Visitor, page_state
-from tests.helpers.events_service import Client, Service, eventually, running
+from tests.helpers.events_service import Client, Service, eventually, running_events
 from tests.helpers.row_work import handle_all
-from tests.helpers.serving import PresentApp, listener, running_already, serving
+from tests.helpers.serving import PresentApp, bind_port, running_already, serve_app
 
 ANN = "ann@example.com"
 
@@ -127,7 +127,7 @@ class PaymentScene:
         )
         return dict(rows)  # pyright: ignore[reportArgumentType]
 
-    def moved(self, kind: str) -> int:
+    def moved_amount(self, kind: str) -> int:
         """The sum of what the processor's books say was moved, such as `charge`, `refund`."""
         return sum(self.processor.books.moved(kind).values())
 
@@ -169,8 +169,8 @@ class Buyer:
         self.scene.processor.pay(await self.session())
 
 
-class PaymentPlace:
-    """A service with a processor, which the tests of a module share: each of them finds both as new."""
+class SharedProcessor:
+    """A service with a processor, which the tests of a module share: each scene finds the processor as new."""
 
     def __init__(self, service: Service, address: str, key: str) -> None:
         self.service = service
@@ -180,34 +180,37 @@ class PaymentPlace:
         self.app = PresentApp()
 
     @contextlib.asynccontextmanager
-    async def begin(self) -> AsyncGenerator[PaymentScene]:
+    async def open_scene(self) -> AsyncGenerator[PaymentScene]:
         """A new processor. The service must have been emptied."""
         self.service.database.resources = self._resources
         with contextlib.closing(processor_at(self._address, heard := [], key=self._key)) as processor:
-            async with self.app.being(processor.app):
+            async with self.app.answering_with(processor.app):
                 yield PaymentScene(self.service, processor, heard)
                 processor.heal()
 
 
 @contextlib.asynccontextmanager
-async def place_of(settings: Settings) -> AsyncGenerator[PaymentPlace]:
-    """A place, for as long as the block lasts."""
-    here = listener()
-    address = here.url
+async def open_shared_processor(settings: Settings) -> AsyncGenerator[SharedProcessor]:
+    """A service and a processor to share, for as long as the block lasts."""
+    port = bind_port()
+    address = port.url
     key = new_secrets().api
-    async with running(payable(settings, address, key)) as service:
-        place = PaymentPlace(service, address, key)
-        async with serving(running_already(place.app), here):
-            yield place
+    async with running_events(payable(settings, address, key)) as service:
+        shared = SharedProcessor(service, address, key)
+        async with serve_app(running_already(shared.app), port):
+            yield shared
 
 
 @contextlib.asynccontextmanager
-async def paying(settings: Settings, **options: Any) -> AsyncGenerator[PaymentScene]:
+async def open_payment_scene(settings: Settings, **options: Any) -> AsyncGenerator[PaymentScene]:
     """A service with a processor, for as long as the block lasts."""
-    here = listener()
-    address = here.url
+    port = bind_port()
+    address = port.url
     with contextlib.closing(processor_at(address, heard := [], **options)) as processor:
-        async with serving(processor.app, here), running(payable(settings, address, processor.key)) as service:
+        async with (
+            serve_app(processor.app, port),
+            running_events(payable(settings, address, processor.key)) as service,
+        ):
             yield PaymentScene(service, processor, heard)
             # The service waits for the answers to its calls before it ends.
             processor.heal()

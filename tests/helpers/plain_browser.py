@@ -97,7 +97,7 @@ class _Tree(HTMLParser):
         self.here.children.append(data)
 
 
-class Page:
+class PlainPage:
     """A page that is open. `url`: its address."""
 
     def __init__(self, url: str, html: str) -> None:
@@ -168,16 +168,16 @@ class PlainBrowser:
             follow_redirects=True,
             headers={"Accept": "text/html", "Accept-Language": "en", "User-Agent": "Firefox of a test"},
         )
-        self.page = Page(base_url, "")
+        self.page = PlainPage(base_url, "")
 
-    async def open(self, address: str) -> Page:
+    async def open(self, address: str) -> PlainPage:
         return self._show(await self.http.get(urljoin(self.page.url, address)))
 
-    async def click(self, **attributes: str) -> Page:
+    async def click(self, **attributes: str) -> PlainPage:
         """Follow the first seen link with these attributes, which are regular expressions."""
         return await self.open(self.page.one("a", **attributes).get("href"))
 
-    async def reload(self) -> Page:
+    async def reload(self) -> PlainPage:
         """What the page does by itself after a while."""
         [refresh] = [element for element in self.page.elements if element.get("http-equiv") == "refresh"]
         _, _, address = refresh.get("content").partition("url=")
@@ -189,7 +189,7 @@ class PlainBrowser:
         fields: Mapping[str, str] | None = None,
         files: Mapping[str, File] | None = None,
         **more: str,
-    ) -> Page:
+    ) -> PlainPage:
         """Fill in fields of a form, and press its button: the first seen one with these attributes of `main`.
 
         button    attributes of the button or `action` of its form, as regular expressions
@@ -245,10 +245,10 @@ class PlainBrowser:
                 elif "checked" in control.attributes:
                     yield name, control.get("value") or "on"
 
-    def _show(self, answer: httpx2.Response) -> Page:
+    def _show(self, answer: httpx2.Response) -> PlainPage:
         assert answer.status_code < 500, answer.text
         assert answer.headers["content-type"].startswith("text/html"), answer.text
-        self.page = Page(str(answer.url), answer.text)
+        self.page = PlainPage(str(answer.url), answer.text)
         self.status = answer.status_code
         assert self.page.useless_controls() == [], self.page.url
         return self.page

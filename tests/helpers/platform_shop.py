@@ -15,8 +15,8 @@ from holdfast.kit.running import steps
 from holdfast_demo.shopify import seed
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.platform_state import App
-from tests.helpers.inventory_service import Inventory, Shop, running
-from tests.helpers.serving import PLAIN, PresentApp, listener, running_already, serving
+from tests.helpers.inventory_service import Inventory, Shop, running_inventory
+from tests.helpers.serving import PLAIN, PresentApp, bind_port, running_already, serve_app
 
 KEY_PATTERN = re.compile(r"hf_[A-Za-z0-9_-]{43}")
 
@@ -51,8 +51,8 @@ class PlatformScene:
 
     async def agree(self, begun: httpx2.Response, base_url: str = BASE_URL) -> str:
         """Agree at the platform. Returns the query with which it sends the browser back."""
-        place = urlsplit(begun.headers["location"])
-        answer = await self.browser.post(f"{place.path}?{place.query}")
+        consent = urlsplit(begun.headers["location"])
+        answer = await self.browser.post(f"{consent.path}?{consent.query}")
         assert answer.status_code in {302, 303}, answer.text
         back = answer.headers["location"]
         assert back.startswith(f"{base_url}{INSTALL_PATH}?"), back
@@ -71,8 +71,8 @@ class PlatformScene:
         [(id,)] = await self.inventory.sql("select id from shops where domain = %(domain)s", domain=DOMAIN)
         return Shop(self.inventory.http, self.inventory.settings, id, DOMAIN, key)
 
-    async def installed(self, *scopes: str) -> Shop:
-        """The shop at the service, with the app, and a key that has these scopes."""
+    async def install_shop(self, *scopes: str) -> Shop:
+        """Install the app. Returns the shop at the service, with a key that has these scopes."""
         await self.install()
         shop = await self.shop()
         await self.inventory.regenerate(shop, *scopes)
@@ -84,8 +84,8 @@ class PlatformScene:
         return row
 
 
-class Place:
-    """A service beside the platform, which the tests of a module share: each of them finds both as new."""
+class SharedPlatform:
+    """A service and the platform, which the tests of a module share: each scene finds both as new."""
 
     def __init__(self, inventory: Inventory, template_url: str, address: str, browser: httpx2.AsyncClient) -> None:
         self._inventory = inventory
@@ -96,46 +96,50 @@ class Place:
         self.app = PresentApp()
 
     @contextlib.asynccontextmanager
-    async def begin(self) -> AsyncGenerator[PlatformScene]:
+    async def open_scene(self) -> AsyncGenerator[PlatformScene]:
         self._inventory.database.resources = self._resources
         await self._inventory.empty(self._template_url)
         self._browser.cookies.clear()
         with contextlib.closing(platform_at(self._address, BASE_URL)) as platform:
-            async with self.app.being(platform.app):
+            async with self.app.answering_with(platform.app):
                 yield PlatformScene(self._inventory, platform, self._browser)
 
 
+PlatformSource = Settings | SharedPlatform
+"""What a scene is opened from: settings, for a service and a platform of its own, or those that a module shares."""
+
+
 @contextlib.asynccontextmanager
-async def place_of(settings: Settings, template_url: str) -> AsyncGenerator[Place]:
-    """A place, for as long as the block lasts. `template_url`: what the database of the settings is a clone of."""
-    here = listener()
-    address = here.url
+async def open_shared_platform(settings: Settings, template_url: str) -> AsyncGenerator[SharedPlatform]:
+    """A service and a platform to share, for as long as the block lasts.
+
+    template_url    the template whose clone is the database of the settings
+    """
+    port = bind_port()
+    address = port.url
     async with (
-        running(app_settings(settings, address, BASE_URL)) as inventory,
+        running_inventory(app_settings(settings, address, BASE_URL)) as inventory,
         httpx2.AsyncClient(base_url=address, verify=PLAIN, trust_env=False) as browser,
     ):
-        place = Place(inventory, template_url, address, browser)
-        async with serving(running_already(place.app), here):
-            yield place
+        shared = SharedPlatform(inventory, template_url, address, browser)
+        async with serve_app(running_already(shared.app), port):
+            yield shared
 
 
 @contextlib.asynccontextmanager
-async def beside_the_platform(place: Settings | Place, base_url: str = BASE_URL) -> AsyncGenerator[PlatformScene]:
-    """A service, and the platform at which it is an app with this address.
-
-    place    where; settings: a service of its own under them
-    """
-    if isinstance(place, Place):
-        async with place.begin() as scene:
+async def open_platform_scene(source: PlatformSource, base_url: str = BASE_URL) -> AsyncGenerator[PlatformScene]:
+    """A service, and the platform at which it is an app with this address."""
+    if isinstance(source, SharedPlatform):
+        async with source.open_scene() as scene:
             yield scene
         return
-    here = listener()
-    address = here.url
+    port = bind_port()
+    address = port.url
     with contextlib.closing(platform_at(address, base_url)) as platform:
         async with (
-            serving(platform.app, here),
+            serve_app(platform.app, port),
             httpx2.AsyncClient(base_url=address, verify=PLAIN, trust_env=False) as browser,
-            running(app_settings(place, address, base_url)) as inventory,
+            running_inventory(app_settings(source, address, base_url)) as inventory,
         ):
             yield PlatformScene(inventory, platform, browser)
 

@@ -95,7 +95,7 @@ class DeliveryScene:
         """Let another process have taken the delivery."""
         await self.inventory.sql("update webhooks set due_at = now() + interval '1 hour', lease_id = gen_random_uuid()")
 
-    async def again(self) -> None:
+    async def deliver_again(self) -> None:
         """Let the delivery be due, and handle it."""
         await self.inventory.sql("update webhooks set due_at = now() where due_at is not null")
         await handle_all(self.handling)

@@ -23,11 +23,11 @@ import pytest
 from holdfast.events.settings import Settings
 from holdfast.kit.security.http_client import HttpClient
 from holdfast.kit.security.service_secret import secret
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import UNLIMITED, Client, pause_after
 from tests.helpers.forking import forks
 from tests.helpers.serving import PLAIN
-from tests.helpers.smtp import Server
+from tests.helpers.smtp import MailServer
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 
@@ -117,11 +117,11 @@ class Process:
         self._process.kill()
         self.wait()
 
-    def halt(self) -> None:
+    def suspend(self) -> None:
         """SIGSTOP: everything stays open, and nothing goes on."""
         self._process.send_signal(signal.SIGSTOP)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """SIGCONT."""
         self._process.send_signal(signal.SIGCONT)
 
@@ -164,7 +164,7 @@ async def organizer_at(url: str, **fields: Any) -> AsyncGenerator[Client]:
         yield Client(http, made["api_key"]["key"], made["organizer"]["id"], made["organizer"]["slug"])
 
 
-class Accepted(NamedTuple):
+class AcceptedRegistration(NamedTuple):
     """One registration that was answered with 202: when it was sent and answered, and where to poll."""
 
     sent: float
@@ -174,13 +174,13 @@ class Accepted(NamedTuple):
 
 async def register_all(
     processes: list[Process], key: str, people: Iterator[dict[str, Any]], *, connections: int = 64
-) -> list[Accepted]:
+) -> list[AcceptedRegistration]:
     """Register everyone from this many connections spread over the processes; those that were answered with 202.
 
     When a connection breaks, the same person asks another process. Nothing but 202 and the refusal of a full event is
     an answer.
     """
-    accepted: list[Accepted] = []
+    accepted: list[AcceptedRegistration] = []
     loop = asyncio.get_running_loop()
 
     async def one(number: int) -> None:
@@ -195,7 +195,7 @@ async def register_all(
                     except httpx2.TransportError:
                         number += 1
                 if response.status_code == 202:
-                    accepted.append(Accepted(sent, loop.time(), response.json()["next"]["url"]))
+                    accepted.append(AcceptedRegistration(sent, loop.time(), response.json()["next"]["url"]))
                 else:
                     assert response.json()["code"] == "event_full", response.text
 
@@ -227,7 +227,7 @@ async def register_person(process: Process, key: str, event_id: int, email: str)
     return answer.json()["next"]["url"]
 
 
-def use_mail_server(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def use_mail_server(server: MailServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let processes that are started now send mails by a server."""
     for name, value in {**server.settings, "api_registration_notify": True}.items():
         monkeypatch.setenv(name.upper(), str(value))
@@ -259,5 +259,5 @@ async def kill_in_turn(processes: Sequence[Process], max_pause_seconds: float = 
             await asyncio.to_thread(process.start)
             seconds_of_start = time.monotonic() - began
 
-    async with at_work(kill()):
+    async with run_in_background(kill()):
         yield kills

@@ -36,14 +36,14 @@ async def serve_all_routes(
     url = databases[name]
     if name == "events":
         settings = events.unlimited(url, data_dir).model_copy(update={"oauth_builtin": True, **limits})
-        async with events.running(settings) as service:
+        async with events.running_events(settings) as service:
             # An organizer may be registered before the limits count, which a process keeps for itself.
-            async with events.running(events.unlimited(url, data_dir)) as before:
+            async with events.running_events(events.unlimited(url, data_dir)) as before:
                 key = (await before.organizer()).key or ""
             yield ServiceUnderTest(service.app, service.http, all_paths(EVENTS, service.database), key)
     else:
         more = {"client_id": "an-app", "client_secret": "a secret of 32 characters or more", **limits}
-        async with inventory.running(inventory.unlimited(url, data_dir, **more)) as service:
+        async with inventory.running_inventory(inventory.unlimited(url, data_dir, **more)) as service:
             key = (await service.shop()).key
             yield ServiceUnderTest(service.app, service.http, all_paths(INVENTORY, service.database), key)
 

@@ -18,7 +18,7 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.application import Application
 from holdfast.kit.http.handler import envelope
 from holdfast.kit.http.index import Route
-from tests.helpers.events_service import Service, eventually, running
+from tests.helpers.events_service import Service, eventually, running_events
 
 PLAIN = ssl.create_default_context()
 """For clients of our own processes, which speak no TLS. Each would otherwise spend 26 ms on reading certificates."""
@@ -29,23 +29,23 @@ def application(*routes: Route) -> Application:
     return Application(routes, contextlib.nullcontext, envelope(Problem.body))
 
 
-class Listener(socket.socket):
-    """A port of this machine."""
+class BoundPort(socket.socket):
+    """A port of this machine, which this process has taken."""
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.getsockname()[1]}"
 
 
-def listener() -> Listener:
-    """A free port, already taken."""
-    listening = Listener()
-    listening.bind(("127.0.0.1", 0))
-    return listening
+def bind_port() -> BoundPort:
+    """Take a free port."""
+    port = BoundPort()
+    port.bind(("127.0.0.1", 0))
+    return port
 
 
 @contextlib.asynccontextmanager
-async def serving(app: ASGIApp, at: socket.socket, **options: Any) -> AsyncGenerator[None]:
+async def serve_app(app: ASGIApp, at: socket.socket, **options: Any) -> AsyncGenerator[None]:
     """Serve an application in this process, for as long as the block lasts.
 
     At its end, clients that still wait get their answers, and streams end; what is made for clients that are gone is
@@ -123,13 +123,13 @@ def startup_output(lines: IO[str]) -> str:
 
 
 @contextlib.asynccontextmanager
-async def running_at_port(
+async def serve_events(
     settings: Settings, *, resources: Mapping[str, Any] | None = None, **changes: Any
 ) -> AsyncGenerator[Service]:
     """The events service behind a real port, to which its links lead. `changes` are those of the settings."""
-    at = listener()
-    changed = settings.model_copy(update={"base_url": at.url, **changes})
-    async with running(changed, resources=resources) as service, serving(running_already(service.app), at):
+    port = bind_port()
+    changed = settings.model_copy(update={"base_url": port.url, **changes})
+    async with running_events(changed, resources=resources) as service, serve_app(running_already(service.app), port):
         yield service
 
 
@@ -144,8 +144,8 @@ class PresentApp:
         await self._present(scope, receive, send)
 
     @contextlib.asynccontextmanager
-    async def being(self, app: Starlette) -> AsyncGenerator[None]:
-        """Let it be this application, for as long as the block lasts."""
+    async def answering_with(self, app: Starlette) -> AsyncGenerator[None]:
+        """Answer with this application, for as long as the block lasts."""
         self._present = app
         async with app.router.lifespan_context(app):
             yield

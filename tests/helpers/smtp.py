@@ -12,7 +12,7 @@ from typing import Any
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, Session
 
-from tests.helpers.serving import listener
+from tests.helpers.serving import bind_port
 
 NEVER = "never"
 """The server takes the command, and never answers."""
@@ -23,7 +23,7 @@ BREAK = "break"
 """The server takes the command, and closes the connection."""
 
 
-class Received:
+class ReceivedMail:
     """A mail that the server has accepted.
 
     connection    the number of its connection
@@ -48,7 +48,7 @@ class Received:
         return mail
 
 
-class Server:
+class MailServer:
     """A mail server in a thread of its own, on a port that it keeps.
 
     offers      the further extensions that it offers after EHLO
@@ -61,12 +61,12 @@ class Server:
     """
 
     def __init__(self, port: int | None = None, **options: Any) -> None:
-        with listener() as free:
+        with bind_port() as free:
             self.port: int = port or free.getsockname()[1]
         self.offers = ["PIPELINING"]
         self.answers: dict[str, list[str]] = {}
-        self.received: list[Received] = []
-        self.copies: dict[str, list[Received]] = {}
+        self.received: list[ReceivedMail] = []
+        self.copies: dict[str, list[ReceivedMail]] = {}
         self.commands: list[tuple[int, str, str]] = []
         self.options = options
         self.arrived: Callable[[], object] = lambda: None
@@ -101,7 +101,7 @@ class Server:
         """How many connections have begun a mail."""
         return len({number for number, command, _ in self.commands if command == "MAIL"})
 
-    def take(self, received: Received) -> None:
+    def take(self, received: ReceivedMail) -> None:
         copies = self.copies.setdefault(received.message_id, [])
         received.is_wrong = any(copy.is_proved for copy in copies)
         copies.append(received)
@@ -136,7 +136,7 @@ class Server:
 
 
 class _Handler:
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: MailServer) -> None:
         self._server = server
 
     async def handle_EHLO(  # noqa: N802
@@ -170,7 +170,7 @@ class _Handler:
         if answer := await self._server.answer(server, "DATA", envelope.rcpt_tos[0]):
             return answer
         assert isinstance(envelope.content, bytes)
-        self._server.take(Received(number, envelope.rcpt_tos[0], envelope.content))
+        self._server.take(ReceivedMail(number, envelope.rcpt_tos[0], envelope.content))
         return "250 taken"
 
     async def handle_RSET(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
@@ -183,7 +183,7 @@ class _Handler:
 
 
 class _Controller(Controller):
-    def __init__(self, server: Server, **options: Any) -> None:
+    def __init__(self, server: MailServer, **options: Any) -> None:
         self._smtp: list[SMTP] = []
         super().__init__(_Handler(server), **options)  # pyright: ignore[reportUnknownMemberType]
 
@@ -204,9 +204,9 @@ def _abort(server: SMTP) -> None:
 
 
 @contextlib.contextmanager
-def mail_server(**options: Any) -> Generator[Server]:
+def mail_server(**options: Any) -> Generator[MailServer]:
     """A mail server that runs, for as long as the block lasts."""
-    server = Server(**options)
+    server = MailServer(**options)
     server.start()
     try:
         yield server
@@ -224,6 +224,6 @@ def login(username: str, password: str) -> dict[str, Any]:
     return {"authenticator": authenticate, "auth_required": True}
 
 
-def encrypted(context: ssl.SSLContext) -> dict[str, Any]:
+def starttls_options(context: ssl.SSLContext) -> dict[str, Any]:
     """Options of a server that wants STARTTLS."""
     return {"tls_context": context, "require_starttls": True}

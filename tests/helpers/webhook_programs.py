@@ -9,7 +9,7 @@ from tests.helpers.webhook_receiver import Receiver, Receivers, deliver, receive
 
 
 @dataclass
-class Program:
+class OrganizerProgram:
     """A program of an organizer, and its endpoint."""
 
     service: Service
@@ -44,22 +44,22 @@ async def change(organizer: Client, path: str, **fields: Any) -> dict[str, Any]:
     return answer.json()["data"]
 
 
-class Programs:
+class OrganizerPrograms:
     """Makes programs for organizers of a service."""
 
     def __init__(self, service: Service, receivers: Receivers) -> None:
         self.service = service
         self._receivers = receivers
 
-    async def add(self, organizer: Client, **fields: Any) -> Program:
+    async def add(self, organizer: Client, **fields: Any) -> OrganizerProgram:
         receiver = await self._receivers.add()
         fields = {"url": receiver.url, **fields}
         answer = await organizer.post("/api/webhook_endpoints", {"webhook_endpoint": fields})
         assert answer.status_code == 201, answer.text
-        return Program(self.service, organizer, answer.json()["data"], receiver)
+        return OrganizerProgram(self.service, organizer, answer.json()["data"], receiver)
 
 
-async def programs_of(service: Service) -> AsyncGenerator[Programs]:
+async def programs_of(service: Service) -> AsyncGenerator[OrganizerPrograms]:
     """Programs for organizers of a service, as a fixture."""
     async with receivers_of(service.database) as receivers:
-        yield Programs(service, receivers)
+        yield OrganizerPrograms(service, receivers)

@@ -19,7 +19,7 @@ LOCAL = "127.0.0.1"
 
 
 @dataclass
-class Received:
+class ReceivedMessage:
     """A message as it came in."""
 
     path: str
@@ -40,7 +40,7 @@ class Received:
 
 
 @dataclass
-class Answer:
+class ReceiverAnswer:
     """What the receiver answers.
 
     status    0: it closes the connection instead; -1: it waits until the sender gives up
@@ -59,10 +59,10 @@ class Receiver:
     def __init__(self, port: int) -> None:
         self.port = port
         self.url = f"http://{LOCAL}:{port}/hooks"
-        self.received: list[Received] = []
+        self.received: list[ReceivedMessage] = []
         self.connections = 0
         self.broken_off = 0
-        self.answer: Callable[[Received], Answer] = lambda _: Answer()
+        self.answer: Callable[[ReceivedMessage], ReceiverAnswer] = lambda _: ReceiverAnswer()
 
     @property
     def types(self) -> list[str]:
@@ -74,7 +74,7 @@ class Receiver:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
                 headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:-2])}
-                message = Received(
+                message = ReceivedMessage(
                     head[0].split(" ")[1], headers, await reader.readexactly(int(headers["content-length"]))
                 )
                 self.received.append(message)
@@ -100,7 +100,7 @@ class Receiver:
 
 
 @asynccontextmanager
-async def receiving(port: int = 0) -> AsyncGenerator[Receiver]:
+async def open_receiver(port: int = 0) -> AsyncGenerator[Receiver]:
     """A receiver that listens at a port; 0: at any."""
     receiver: Receiver
 
@@ -134,7 +134,7 @@ class Receivers:
         self._ports: list[int] = []
 
     async def add(self) -> Receiver:
-        receiver = await self._stack.enter_async_context(receiving())
+        receiver = await self._stack.enter_async_context(open_receiver())
         self._ports.append(receiver.port)
         client = OutboundClient(exempt=[(LOCAL, port) for port in self._ports], seconds=1)
         self._database.resources = replace(self._database.resources, webhooks=client)

@@ -8,8 +8,8 @@ import pytest_asyncio
 
 from holdfast.inventory.settings import Settings
 from tests.helpers.databases import clone, scratch_database, shared_or_own
-from tests.helpers.inventory_service import Inventory, Shop, running, unlimited
-from tests.helpers.platform_shop import Place, place_of
+from tests.helpers.inventory_service import Inventory, Shop, running_inventory, unlimited
+from tests.helpers.platform_shop import PlatformSource, SharedPlatform, open_shared_platform
 from tests.inventory.sync.sync_scene import SyncScene, open_installed_shop
 
 
@@ -22,7 +22,7 @@ def settings(inventory_url: str, tmp_path: Path) -> Settings:
 @pytest.fixture
 async def own_inventory(settings: Settings) -> AsyncIterator[Inventory]:
     """The inventory service in this process, without background work, with a database of this test's own."""
-    async with running(settings) as inventory:
+    async with running_inventory(settings) as inventory:
         yield inventory
 
 
@@ -32,7 +32,7 @@ async def module_inventory(
 ) -> AsyncIterator[Inventory]:
     """The inventory service of the tests of a module."""
     with clone(inventory_template) as url:
-        async with running(unlimited(url, tmp_path_factory.mktemp("data"))) as inventory:
+        async with running_inventory(unlimited(url, tmp_path_factory.mktemp("data"))) as inventory:
             yield inventory
 
 
@@ -57,24 +57,27 @@ def inventory(new_inventory: Inventory) -> Inventory:
 
 
 @pytest.fixture(scope="module")
-async def module_place(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Place]:
-    """A service beside the platform, for the tests of a module."""
+async def shared_platform(
+    inventory_template: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[SharedPlatform]:
+    """A service and the platform, for the tests of a module."""
     with clone(inventory_template) as url:
-        async with place_of(unlimited(url, tmp_path_factory.mktemp("data")), inventory_template) as place:
-            yield place
+        settings = unlimited(url, tmp_path_factory.mktemp("data"))
+        async with open_shared_platform(settings, inventory_template) as shared:
+            yield shared
 
 
 @pytest.fixture
-def place(request: pytest.FixtureRequest, inventory_template: str) -> Settings | Place:
-    """Where a scene beside the platform plays: in settings of its own if the test names them, else with the module."""
+def platform_source(request: pytest.FixtureRequest, inventory_template: str) -> PlatformSource:
+    """What a scene with the platform is opened from: the settings if the test names them, else what a module shares."""
     names = ("own_inventory", "inventory", "settings", "inventory_url")
-    return shared_or_own(request, inventory_template, *names, shared="module_place", unshared="settings")
+    return shared_or_own(request, inventory_template, *names, shared="shared_platform", unshared="settings")
 
 
 @pytest.fixture
-async def scene(place: Settings | Place) -> AsyncGenerator[SyncScene]:
+async def scene(platform_source: PlatformSource) -> AsyncGenerator[SyncScene]:
     """A shop that has the app, with 50 singles, 8 6-packs and 4 12-packs of honey at the platform, and no pool."""
-    async with open_installed_shop(place) as scene:
+    async with open_installed_shop(platform_source) as scene:
         yield scene
 
 
@@ -84,7 +87,7 @@ async def shared_inventory(
 ) -> AsyncIterator[Inventory]:
     """The inventory service for all tests of a module, which see that they change nothing of what they share."""
     with scratch_database(inventory_template, "shared") as url:
-        async with running(unlimited(url, tmp_path_factory.mktemp("data"))) as inventory:
+        async with running_inventory(unlimited(url, tmp_path_factory.mktemp("data"))) as inventory:
             yield inventory
 
 
@@ -94,7 +97,7 @@ async def common_inventory(
 ) -> AsyncIterator[Inventory]:
     """The inventory service of all tests of a worker that see it only through a shop of their own."""
     with scratch_database(inventory_template, "common") as url:
-        async with running(unlimited(url, tmp_path_factory.mktemp("data"))) as inventory:
+        async with running_inventory(unlimited(url, tmp_path_factory.mktemp("data"))) as inventory:
             yield inventory
 
 

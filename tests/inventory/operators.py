@@ -8,7 +8,7 @@ from tests.helpers.command_line import run_holdfast
 DOMAIN = "ada.myshopify.com"
 
 
-class Operator:
+class ShopOperator:
     """An operator, who has the command line, the database and the data directory."""
 
     def __init__(self, url: str, data_dir: Path) -> None:

@@ -1,4 +1,4 @@
-"""Arguments that every tool accepts, on a shop furnished for them."""
+"""Arguments that every tool accepts, on a shop prepared for them."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 }
 
 
-async def furnish_shop(inventory: Inventory, *scopes: str) -> Shop:
+async def prepare_shop(inventory: Inventory, *scopes: str) -> Shop:
     """A shop in which all of them are accepted: pools 1 and 2, pool 3 archived, entries 1 and 2, hold 3."""
     shop = await inventory.shop()
     await shop.golden()

@@ -14,7 +14,7 @@ import pytest_asyncio
 from holdfast.kit.mcp.tools import definition
 from tests.helpers.generated import fits
 from tests.helpers.inventory_service import SINGLE, TOOLS, Inventory, Shop
-from tests.inventory.samples import ARGUMENTS, furnish_shop
+from tests.inventory.samples import ARGUMENTS, prepare_shop
 
 every_tool = pytest.mark.parametrize("tool", TOOLS)
 in_one_loop = pytest.mark.asyncio(loop_scope="module")
@@ -60,7 +60,7 @@ def inventory(shared_inventory: Inventory) -> Inventory:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shop(inventory: Inventory) -> Shop:
-    return await furnish_shop(inventory)
+    return await prepare_shop(inventory)
 
 
 def schema(tool: str) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def test_every_tool_has_sample_arguments() -> None:
 
 @every_tool
 async def test_a_valid_call_is_answered_as_its_output_schema_says(new_inventory: Inventory, tool: str) -> None:
-    answer = await (await furnish_shop(new_inventory)).call(tool, **ARGUMENTS[tool])
+    answer = await (await prepare_shop(new_inventory)).call(tool, **ARGUMENTS[tool])
 
     assert fits(definition(TOOLS[tool])["outputSchema"], answer)
 
@@ -93,18 +93,18 @@ async def test_a_valid_call_is_answered_as_its_output_schema_says(new_inventory:
 @in_one_loop
 @every_tool
 async def test_an_unknown_argument_is_named(shop: Shop, inventory: Inventory, tool: str) -> None:
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     response = await shop.ask(tool, {**ARGUMENTS[tool], "dryrun": True, "Limit": 1})
 
     assert errors(response) == {"dryrun": ["unknown field"], "Limit": ["unknown field"]}
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 @in_one_loop
 @every_tool
 async def test_every_argument_that_is_missing_is_named(shop: Shop, inventory: Inventory, tool: str) -> None:
-    before = await inventory.everything()
+    before = await inventory.all_rows()
     required: list[str] = schema(tool).get("required", [])
 
     if required:
@@ -112,7 +112,7 @@ async def test_every_argument_that_is_missing_is_named(shop: Shop, inventory: In
     for name in required:
         arguments = {other: value for other, value in ARGUMENTS[tool].items() if other != name}
         assert errors(await shop.ask(tool, arguments)) == {name: ["is required"]}
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 @in_one_loop
@@ -120,7 +120,7 @@ async def test_every_argument_that_is_missing_is_named(shop: Shop, inventory: In
 async def test_an_argument_that_does_not_fit_the_schema_is_refused_by_name(
     shop: Shop, inventory: Inventory, tool: str
 ) -> None:
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     for name in schema(tool)["properties"]:
         for wrong in WRONG:
@@ -129,17 +129,17 @@ async def test_an_argument_that_does_not_fit_the_schema_is_refused_by_name(
             if fits(schema(tool), arguments) or (wrong is None and name not in schema(tool).get("required", ())):
                 continue
             assert list(errors(await shop.ask(tool, arguments))) == [name], (name, wrong)
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 @in_one_loop
 @every_tool
 async def test_all_invalid_arguments_are_named_at_once(shop: Shop, inventory: Inventory, tool: str) -> None:
-    before = await inventory.everything()
+    before = await inventory.all_rows()
     names = schema(tool)["properties"].keys()
 
     assert errors(await shop.ask(tool, {name: {"not": "this"} for name in names})).keys() == names
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 def _as_sku(text: str) -> list[dict[str, Any]]:
@@ -160,20 +160,20 @@ def texts(tool: str) -> list[tuple[str, Callable[[str], Any]]]:
 @in_one_loop
 @every_tool
 async def test_a_text_with_a_nul_is_refused_by_name(shop: Shop, inventory: Inventory, tool: str) -> None:
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     for name, put in texts(tool):
         for text in ("\x00", "a\x00b", f"{SINGLE}\x00"):
             refused = errors(await shop.ask(tool, {**ARGUMENTS[tool], name: put(text)}))
             assert list(refused) == [name], text
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 @in_one_loop
 @every_tool
 async def test_a_text_that_is_no_unicode_is_refused(shop: Shop, inventory: Inventory, tool: str) -> None:
     """Half a surrogate pair can be written in JSON, and is no character."""
-    before = await inventory.everything()
+    before = await inventory.all_rows()
     headers = {"authorization": f"Bearer {shop.key}", "content-type": "application/json"}
 
     for name, put in texts(tool):
@@ -184,7 +184,7 @@ async def test_a_text_that_is_no_unicode_is_refused(shop: Shop, inventory: Inven
             assert response.status_code in {200, 400}, response.text
             answer = response.json()
             assert answer.get("error", {}).get("code") in {-32700, -32602} or answer["result"]["isError"]
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 @in_one_loop
@@ -200,13 +200,13 @@ async def test_an_invalid_time_is_refused_by_name(shop: Shop, tool: str) -> None
 async def test_arguments_that_are_no_object_are_an_error_of_the_protocol(
     shop: Shop, inventory: Inventory, tool: str
 ) -> None:
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     for arguments in ([], [1], "{}", 7, True):
         response = await shop.ask(tool, arguments)
         assert response.status_code == 200
         assert response.json()["error"]["code"] == -32602
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 REACHING = [
@@ -220,12 +220,12 @@ REACHING = [
 @pytest.mark.parametrize("tool", REACHING)
 async def test_an_id_of_another_shop_is_not_found(shop: Shop, inventory: Inventory, tool: str) -> None:
     other = await inventory.shop()
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
-    refused = await other.refused(tool, **ARGUMENTS[tool])
+    refused = await other.refusal(tool, **ARGUMENTS[tool])
 
     assert refused["code"] == "not_found"
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 @in_one_loop

@@ -13,13 +13,13 @@ from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.orders import LineReturn
 from tests.helpers.platform_shop import DOMAIN, SECRET
 from tests.helpers.platform_webhooks import deliver, handle
-from tests.inventory.orders.order_scene import OrderScene, catch_up_orders, open_scene
+from tests.inventory.orders.order_scene import OrderScene, catch_up_orders, open_order_scene
 from tests.inventory.sync.sync_scene import SyncScene, open_pooled_shop
 
 
 @pytest.fixture
 async def orders(settings: Settings) -> AsyncGenerator[OrderScene]:
-    async with open_scene(settings) as scene:
+    async with open_order_scene(settings) as scene:
         yield scene
 
 

@@ -12,15 +12,15 @@ from psycopg.conninfo import make_conninfo
 from tests.helpers.command_line import run_holdfast
 from tests.helpers.inventory_service import SINGLE
 from tests.helpers.processes import Process, running_processes
-from tests.inventory.operators import DOMAIN, Operator
+from tests.inventory.operators import DOMAIN, ShopOperator
 
 KEY = re.compile(r"hf_[\w-]{43}")
 LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
 
 @pytest.fixture
-def operator(inventory_url: str, tmp_path: Path) -> Operator:
-    return Operator(inventory_url, tmp_path)
+def operator(inventory_url: str, tmp_path: Path) -> ShopOperator:
+    return ShopOperator(inventory_url, tmp_path)
 
 
 def ask(process: Process, key: str, message: Mapping[str, object] = LIST_TOOLS) -> httpx2.Response:
@@ -47,7 +47,7 @@ def test_every_command_has_help(command: str) -> None:
     assert "Usage" in explained.stdout
 
 
-def test_a_shops_key_is_printed_alone_on_the_last_line_and_works(operator: Operator, inventory_url: str) -> None:
+def test_a_shops_key_is_printed_alone_on_the_last_line_and_works(operator: ShopOperator, inventory_url: str) -> None:
     lines = operator.run("shop", "add", DOMAIN).splitlines()
 
     assert re.fullmatch(r"Shop \d+, ada\.myshopify\.com, shared inventory \d+\.", lines[0])
@@ -58,34 +58,34 @@ def test_a_shops_key_is_printed_alone_on_the_last_line_and_works(operator: Opera
         assert ask(process, lines[-1]).status_code == 200
 
 
-def test_a_key_of_a_shop_can_be_shown_again(operator: Operator) -> None:
+def test_a_key_of_a_shop_can_be_shown_again(operator: ShopOperator) -> None:
     key = operator.add()
 
     assert operator.run("shop", "key", DOMAIN) == f"{key}\n"
 
 
 @pytest.mark.parametrize("domain", ["ada", "ADA.myshopify.com"])
-def test_an_invalid_domain_is_refused_in_one_line(operator: Operator, domain: str) -> None:
+def test_an_invalid_domain_is_refused_in_one_line(operator: ShopOperator, domain: str) -> None:
     complaint = operator.run("shop", "add", "--", domain, status=1)
 
     assert "must look like my-shop.myshopify.com" in complaint
     assert "Traceback" not in complaint
 
 
-def test_a_shop_can_be_added_once(operator: Operator) -> None:
+def test_a_shop_can_be_added_once(operator: ShopOperator) -> None:
     key = operator.add()
 
     assert "this shop exists already" in operator.run("shop", "add", DOMAIN, status=1)
     assert operator.run("shop", "key", DOMAIN) == f"{key}\n"
 
 
-def test_an_unknown_shop_has_no_key(operator: Operator) -> None:
+def test_an_unknown_shop_has_no_key(operator: ShopOperator) -> None:
     for more in ([], ["--regenerate"]):
         assert "No shop has the domain" in operator.run("shop", "key", DOMAIN, *more, status=1)
 
 
 def test_a_regenerated_key_replaces_the_old_one_at_once_in_a_running_server(
-    operator: Operator, inventory_url: str, tmp_path: Path
+    operator: ShopOperator, inventory_url: str, tmp_path: Path
 ) -> None:
     old = operator.add()
     with running_processes(inventory_url, tmp_path, 1, service="inventory") as (process,):
@@ -104,7 +104,7 @@ def test_a_regenerated_key_replaces_the_old_one_at_once_in_a_running_server(
 
 
 def test_a_regenerated_key_has_the_scopes_named_or_those_it_had(
-    operator: Operator, inventory_url: str, tmp_path: Path
+    operator: ShopOperator, inventory_url: str, tmp_path: Path
 ) -> None:
     def scopes() -> list[str]:
         with psycopg.connect(inventory_url) as connection:
@@ -121,7 +121,7 @@ def test_a_regenerated_key_has_the_scopes_named_or_those_it_had(
     assert sorted(scopes()) == ["read_inventory", "read_pools"]
 
 
-def test_scopes_that_do_not_exist_or_change_nothing_are_refused(operator: Operator) -> None:
+def test_scopes_that_do_not_exist_or_change_nothing_are_refused(operator: ShopOperator) -> None:
     key = operator.add()
 
     unknown = operator.run("shop", "key", DOMAIN, "--regenerate", "--scope", "read_orders", status=1)
@@ -133,7 +133,7 @@ def test_scopes_that_do_not_exist_or_change_nothing_are_refused(operator: Operat
 
 
 def test_a_signed_address_is_answered_by_the_running_server(
-    operator: Operator, inventory_url: str, tmp_path: Path
+    operator: ShopOperator, inventory_url: str, tmp_path: Path
 ) -> None:
     key = operator.add()
     with running_processes(inventory_url, tmp_path, 1, service="inventory") as (process,):
@@ -146,7 +146,7 @@ def test_a_signed_address_is_answered_by_the_running_server(
         assert httpx2.get(url).json()["variants"] == {SINGLE: 50}
 
 
-def test_a_signed_address_uses_the_configured_secret(operator: Operator) -> None:
+def test_a_signed_address_uses_the_configured_secret(operator: ShopOperator) -> None:
     operator.environment["INVENTORY_CLIENT_SECRET"] = "hush"
     operator.environment["INVENTORY_BASE_URL"] = "https://stock.example.com"
     hush = operator.run("sign-proxy-url", DOMAIN)
@@ -156,7 +156,9 @@ def test_a_signed_address_uses_the_configured_secret(operator: Operator) -> None
     assert operator.run("sign-proxy-url", DOMAIN).rpartition("=")[2] != hush.rpartition("=")[2]
 
 
-def test_the_command_check_passes_or_names_the_damage(operator: Operator, inventory_url: str, tmp_path: Path) -> None:
+def test_the_command_check_passes_or_names_the_damage(
+    operator: ShopOperator, inventory_url: str, tmp_path: Path
+) -> None:
     key = operator.add()
     with running_processes(inventory_url, tmp_path, 1, service="inventory") as (process,):
         call(process, key, "create_pool", name="Honey jars", quantity=50)
@@ -170,7 +172,7 @@ def test_the_command_check_passes_or_names_the_damage(operator: Operator, invent
     assert complaint.startswith("Pool 1: on_hand 50, its ledger sums to 44, its last balance is 44;")
 
 
-def test_locations_are_listed_and_quantities_spread_over_them(operator: Operator, inventory_url: str) -> None:
+def test_locations_are_listed_and_quantities_spread_over_them(operator: ShopOperator, inventory_url: str) -> None:
     operator.add()
     shop, warehouse, stall = "shop", "gid://shopify/Location/1", "gid://shopify/Location/2"
     assert operator.run(shop, "locations", DOMAIN) == ""
@@ -203,7 +205,7 @@ def test_locations_are_listed_and_quantities_spread_over_them(operator: Operator
     ],
 )
 def test_invalid_shares_of_locations_are_refused(
-    operator: Operator, words: list[str], status: int, complaint: str
+    operator: ShopOperator, words: list[str], status: int, complaint: str
 ) -> None:
     operator.add()
 
@@ -211,7 +213,9 @@ def test_invalid_shares_of_locations_are_refused(
     assert "No shop has the domain" in operator.run("shop", "locations", "ben.myshopify.com", status=1)
 
 
-def test_webhooks_that_could_not_be_handled_are_listed_and_tried_again(operator: Operator, inventory_url: str) -> None:
+def test_webhooks_that_could_not_be_handled_are_listed_and_tried_again(
+    operator: ShopOperator, inventory_url: str
+) -> None:
     operator.add()
     assert operator.run("webhooks") == "No webhook is parked or waits.\n"
     with psycopg.connect(inventory_url) as connection:
@@ -236,7 +240,7 @@ def test_webhooks_that_could_not_be_handled_are_listed_and_tried_again(operator:
 def test_migrate_says_what_it_would_do_and_then_does_it(inventory_template: str, tmp_path: Path) -> None:
     with psycopg.connect(inventory_template, dbname="postgres", autocommit=True) as connection:
         connection.execute("create database inventory_not_migrated")
-    operator = Operator(make_conninfo(inventory_template, dbname="inventory_not_migrated"), tmp_path)
+    operator = ShopOperator(make_conninfo(inventory_template, dbname="inventory_not_migrated"), tmp_path)
 
     dry = operator.run("migrate", "--dry-run")
     refused = [
@@ -251,7 +255,7 @@ def test_migrate_says_what_it_would_do_and_then_does_it(inventory_template: str,
     assert KEY.fullmatch(operator.add())
 
 
-def test_an_operator_names_owners_and_hands_a_link_to_the_console_over(operator: Operator) -> None:
+def test_an_operator_names_owners_and_hands_a_link_to_the_console_over(operator: ShopOperator) -> None:
     operator.run("shop", "add", DOMAIN, "--owner", "ada@example.com")
     operator.add("ben.myshopify.com")
 

@@ -14,9 +14,9 @@ from jsonschema import Draft202012Validator
 
 from tests.helpers.databases import scratch_database
 from tests.helpers.generated import Schema, fits, from_schema
-from tests.helpers.inventory_service import SINGLE, SIX_PACK, TOOLS, TWELVE_PACK, running, unlimited
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, TOOLS, TWELVE_PACK, running_inventory, unlimited
 from tests.helpers.processes import running_processes
-from tests.inventory.samples import furnish_shop
+from tests.inventory.samples import prepare_shop
 
 GIDS = st.sampled_from([SINGLE, SIX_PACK, TWELVE_PACK, "gid://shopify/ProductVariant/99999999999999999999"])
 SHEETS = st.sampled_from(
@@ -31,7 +31,7 @@ SHEETS = st.sampled_from(
 )
 
 
-def known(schema: Schema) -> st.SearchStrategy[str] | None:
+def known_values(schema: Schema) -> st.SearchStrategy[str] | None:
     """Variants and spreadsheets."""
     if "ProductVariant" in schema.get("description", "") or schema.get("maxLength") == 120:
         return GIDS
@@ -40,7 +40,7 @@ def known(schema: Schema) -> st.SearchStrategy[str] | None:
     return None
 
 
-class Served(NamedTuple):
+class ServedInventory(NamedTuple):
     """The service in a process of its own, and what it says of its tools."""
 
     http: httpx2.Client
@@ -54,49 +54,51 @@ def rpc(http: httpx2.Client, method: str, **params: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def served(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A furnished shop, asked by its agent. What has happened to its books by the end is right."""
+def service_process(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedInventory]:
+    """A prepared shop, asked by its agent. What has happened to its books by the end is right."""
     data: Path = tmp_path_factory.mktemp("data")
     with scratch_database(inventory_template, "generated_inventory") as url:
 
-        async def furnish() -> str:
-            async with running(unlimited(url, data)) as inventory:
-                return (await furnish_shop(inventory)).key
+        async def prepare_key() -> str:
+            async with running_inventory(unlimited(url, data)) as inventory:
+                return (await prepare_shop(inventory)).key
 
-        key = asyncio.run(furnish())
+        key = asyncio.run(prepare_key())
         with (
             running_processes(url, data, 1, service="inventory") as (process,),
             httpx2.Client(base_url=process.url, headers={"authorization": f"Bearer {key}"}, timeout=30) as http,
         ):
             tools = {tool["name"]: tool for tool in rpc(http, "tools/list")["result"]["tools"]}
-            yield Served(http, tools)
+            yield ServedInventory(http, tools)
 
         async def differences() -> list[str]:
-            async with running(unlimited(url, data)) as inventory:
+            async with running_inventory(unlimited(url, data)) as inventory:
                 return await inventory.differences()
 
         assert asyncio.run(differences()) == []
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_input_and_output_schemas_of_tools_are_valid_json_schemas(served: Served, tool: str) -> None:
+def test_input_and_output_schemas_of_tools_are_valid_json_schemas(service_process: ServedInventory, tool: str) -> None:
     for name in ("inputSchema", "outputSchema"):
-        Draft202012Validator.check_schema(served.tools[tool][name])
-        assert served.tools[tool][name]["type"] == "object"
+        Draft202012Validator.check_schema(service_process.tools[tool][name])
+        assert service_process.tools[tool][name]["type"] == "object"
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_arguments_that_fit_the_schema_are_answered_as_promised_or_refused_in_words(served: Served, tool: str) -> None:
-    about = served.tools[tool]
+def test_arguments_that_fit_the_schema_are_answered_as_promised_or_refused_in_words(
+    service_process: ServedInventory, tool: str
+) -> None:
+    about = service_process.tools[tool]
 
     @settings(
         max_examples=80,
         phases=[Phase.generate, Phase.shrink],
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )
-    @given(from_schema(about["inputSchema"], known))
+    @given(from_schema(about["inputSchema"], known_values))
     def answered(arguments: dict[str, Any]) -> None:
-        answer = rpc(served.http, "tools/call", name=tool, arguments=arguments)
+        answer = rpc(service_process.http, "tools/call", name=tool, arguments=arguments)
 
         assert "result" in answer, answer
         result = answer["result"]

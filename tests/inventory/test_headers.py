@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.inventory.settings import Settings
-from tests.helpers.inventory_service import Inventory, running
+from tests.helpers.inventory_service import Inventory, running_inventory
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ async def test_every_answer_forbids_browsers_to_guess_its_type(inventory: Invent
 
 async def test_metrics_are_shown_only_with_the_token_that_is_set(settings: Settings) -> None:
     token = "figures-" * 4
-    async with running(settings.model_copy(update={"metrics_token": token})) as inventory:
+    async with running_inventory(settings.model_copy(update={"metrics_token": token})) as inventory:
         figures = await inventory.http.get("/metrics", headers={"Authorization": f"Bearer {token}"})
         refused = await inventory.http.get("/metrics")
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from holdfast.inventory.stock import expiry
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import eventually
 from tests.helpers.inventory_service import Inventory, Shop
 from tests.helpers.locked_rows import check_unnoticed, hold_locks
@@ -27,7 +27,7 @@ async def test_the_holds_of_other_shops_expire_while_one_shop_is_locked_and_its_
     async def has_no_hold(number: int) -> bool:
         return (await shops[number].call("get_pool", pool_id=pools[number]["id"]))["held"] == 0
 
-    async with at_work(expiry.LOOP.run(inventory.database)):
+    async with run_in_background(expiry.LOOP.run(inventory.database)):
         for shop, pool in zip(shops, pools, strict=True):
             await shop.call("hold_quantity", pool_id=pool["id"], quantity=6)
         async with hold_locks(inventory.database.url, ROWS[row], shop=shops[0].id) as operator:

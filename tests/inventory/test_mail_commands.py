@@ -5,7 +5,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.inventory.operators import Operator
+from tests.inventory.operators import ShopOperator
 
 WAITS = """
     insert into mails (kind, thread, recipient, arguments)
@@ -14,12 +14,12 @@ WAITS = """
 
 
 @pytest.fixture
-def operator(inventory_url: str, tmp_path: Path) -> Operator:
-    return Operator(inventory_url, tmp_path)
+def operator(inventory_url: str, tmp_path: Path) -> ShopOperator:
+    return ShopOperator(inventory_url, tmp_path)
 
 
 def test_mails_to_merchants_that_failed_or_wait_are_listed_and_tried_again(
-    operator: Operator, inventory_url: str
+    operator: ShopOperator, inventory_url: str
 ) -> None:
     with psycopg.connect(inventory_url) as connection:
         [(waiting,)] = connection.execute(WAITS, ["ada@example.com"]).fetchall()
@@ -42,7 +42,7 @@ def test_mails_to_merchants_that_failed_or_wait_are_listed_and_tried_again(
     assert [row[:2] for row in after] == [[str(waiting), "waiting"], [str(failed), "waiting"]]
 
 
-def test_an_unknown_mail_is_refused_in_one_line(operator: Operator) -> None:
+def test_an_unknown_mail_is_refused_in_one_line(operator: ShopOperator) -> None:
     refused = operator.run("mail", "retry", "7", status=1)
 
     assert refused.startswith("No mail with the id 7 waits or has failed. This was looked for in ")

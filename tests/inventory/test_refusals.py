@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from tests.helpers.inventory_service import SINGLE, Inventory, Shop
-from tests.inventory.samples import furnish_shop
+from tests.inventory.samples import prepare_shop
 
 MAX_QUANTITY = 10**12
 
 
 @pytest.fixture
 async def scene(inventory: Inventory) -> Shop:
-    return await furnish_shop(inventory)
+    return await prepare_shop(inventory)
 
 
 @pytest.mark.parametrize(
@@ -26,13 +26,13 @@ async def scene(inventory: Inventory) -> Shop:
     ],
 )
 async def test_an_invalid_cursor_is_refused_by_name(scene: Shop, tool: str, arguments: dict[str, Any]) -> None:
-    refused = await scene.refused(tool, **arguments, cursor="nowhere")
+    refused = await scene.refusal(tool, **arguments, cursor="nowhere")
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["cursor"])
 
 
 async def test_an_archived_pool_has_no_availability(scene: Shop) -> None:
-    assert (await scene.refused("get_availability", pool_id=3))["code"] == "pool_not_active"
+    assert (await scene.refusal("get_availability", pool_id=3))["code"] == "pool_not_active"
 
 
 async def test_more_than_a_pool_can_hold_is_refused(scene: Shop) -> None:
@@ -44,12 +44,12 @@ async def test_more_than_a_pool_can_hold_is_refused(scene: Shop) -> None:
         await scene.call("bulk_adjust", items=[{"pool_id": 2, "delta": MAX_QUANTITY}] * 250)
 
     refusals = [
-        await scene.refused("hold_quantity", variant_gid=SINGLE, quantity=MAX_QUANTITY),
-        await scene.refused("bulk_adjust", items=[{"pool_id": 2, "delta": MAX_QUANTITY}] * 2),
-        await scene.refused("adjust_pool_quantity", pool_id=2, delta=MAX_QUANTITY),
+        await scene.refusal("hold_quantity", variant_gid=SINGLE, quantity=MAX_QUANTITY),
+        await scene.refusal("bulk_adjust", items=[{"pool_id": 2, "delta": MAX_QUANTITY}] * 2),
+        await scene.refusal("adjust_pool_quantity", pool_id=2, delta=MAX_QUANTITY),
     ]
     await scene.call("adjust_pool_quantity", pool_id=2, delta=MAX_QUANTITY - 9)
-    refusals.append(await scene.refused("revert_entry", entry_id=change["entries"][0]["id"]))
+    refusals.append(await scene.refusal("revert_entry", entry_id=change["entries"][0]["id"]))
 
     assert [(refusal["code"], list(refusal["errors"])) for refusal in refusals] == [
         ("validation_failed", ["quantity"])

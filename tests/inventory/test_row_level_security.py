@@ -22,7 +22,7 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.operation import Batch, Batched, Call, Operation, Stepwise
 from holdfast.kit.running.steps import Steps
 from tests.helpers.inventory_service import SINGLE, Inventory, Shop
-from tests.inventory.samples import ARGUMENTS, furnish_shop
+from tests.inventory.samples import ARGUMENTS, prepare_shop
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -44,7 +44,7 @@ def inventory(shared_inventory: Inventory) -> Inventory:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def ada(inventory: Inventory) -> Shop:
     """The shop reached for: three pools, a hold, a history."""
-    return await furnish_shop(inventory)
+    return await prepare_shop(inventory)
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -85,7 +85,7 @@ async def test_every_operation_called_with_the_id_of_another_shop_finds_nothing(
     inventory: Inventory, ada: Shop, ben: Shop, operation: Operation
 ) -> None:
     """The first wall is taken away: the operation is told that the caller is Ada. The second one stands."""
-    before = await everything(inventory, ada)
+    before = await rows_of_shop(inventory, ada)
     pretender = system(ada.id)
     command = check(operation.command, ARGUMENTS[operation.name])
 
@@ -104,14 +104,14 @@ async def test_every_operation_called_with_the_id_of_another_shop_finds_nothing(
 
     echoed = str(ARGUMENTS[operation.name])
     assert [secret for secret in SECRETS if secret in answer and secret not in echoed] == []
-    assert await everything(inventory, ada) == before
+    assert await rows_of_shop(inventory, ada) == before
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
 async def test_no_operation_of_the_agent_endpoint_finds_data_of_another_shop(
     inventory: Inventory, ada: Shop, ben: Shop, operation: Operation
 ) -> None:
-    before = await everything(inventory, ada)
+    before = await rows_of_shop(inventory, ada)
     message = {
         "jsonrpc": "2.0",
         "id": 1,
@@ -123,7 +123,7 @@ async def test_no_operation_of_the_agent_endpoint_finds_data_of_another_shop(
 
     echoed = str(ARGUMENTS[operation.name])
     assert [secret for secret in SECRETS if secret in answer and secret not in echoed] == []
-    assert await everything(inventory, ada) == before
+    assert await rows_of_shop(inventory, ada) == before
 
 
 @pytest.mark.parametrize("uri", ["pool://1", "pool://1/history"])
@@ -162,11 +162,11 @@ WRITES: list[Callable[[Tx, int], Awaitable[object]]] = [
 
 @pytest.mark.parametrize("number", range(len(WRITES)))
 async def test_no_row_of_another_shop_can_be_written(inventory: Inventory, ada: Shop, ben: Shop, number: int) -> None:
-    before = await everything(inventory, ada)
+    before = await rows_of_shop(inventory, ada)
     with contextlib.suppress(psycopg.errors.InsufficientPrivilege):
         assert await inventory.database.transact(lambda tx: WRITES[number](tx, ada.id), ben.id) is None
 
-    assert await everything(inventory, ada) == before
+    assert await rows_of_shop(inventory, ada) == before
 
 
 async def test_a_failed_transaction_does_not_leave_its_connection_in_the_shop(inventory: Inventory, ada: Shop) -> None:
@@ -188,7 +188,7 @@ async def test_a_failed_transaction_does_not_leave_its_connection_in_the_shop(in
     assert who[0][1] in {None, ""}
 
 
-async def everything(inventory: Inventory, shop: Shop) -> dict[str, list[tuple[Any, ...]]]:
+async def rows_of_shop(inventory: Inventory, shop: Shop) -> dict[str, list[tuple[Any, ...]]]:
     """Every row of a shop."""
     return {
         table: sorted(await inventory.sql(f"select t.*::text from {table} t where shop_id = {shop.id}"))

@@ -10,12 +10,12 @@ import pytest_asyncio
 
 from holdfast.inventory.shops.model import SCOPES
 from tests.helpers.inventory_service import TOOLS, Inventory, Shop
-from tests.inventory.samples import ARGUMENTS, furnish_shop
+from tests.inventory.samples import ARGUMENTS, prepare_shop
 
 NEEDED = {name: operation.scope for name, operation in TOOLS.items()}
 
 
-def lacking(response: httpx2.Response) -> str:
+def missing_scope(response: httpx2.Response) -> str:
     """The scope a call was refused for."""
     assert response.status_code == 403, response.text
     body = response.json()
@@ -29,7 +29,7 @@ def lacking(response: httpx2.Response) -> str:
     return members["scope"].strip('"')
 
 
-async def listed(shop: Shop) -> list[str]:
+async def list_tools(shop: Shop) -> list[str]:
     response = await shop.post({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     return [tool["name"] for tool in response.json()["result"]["tools"]]
 
@@ -46,7 +46,7 @@ def test_reading_needs_a_scope_to_read_and_writing_one_to_write() -> None:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared_shop(shared_inventory: Inventory) -> Shop:
     """For tests that are refused."""
-    return await furnish_shop(shared_inventory)
+    return await prepare_shop(shared_inventory)
 
 
 @pytest.mark.asyncio(loop_scope="module")
@@ -55,12 +55,12 @@ async def test_with_all_scopes_but_the_one_it_needs_a_tool_is_refused_and_nothin
     shared_inventory: Inventory, shared_shop: Shop, tool: str
 ) -> None:
     await shared_inventory.regenerate(shared_shop, *(scope for scope in SCOPES if scope != NEEDED[tool]))
-    before = await shared_inventory.everything()
+    before = await shared_inventory.all_rows()
 
     response = await shared_shop.ask(tool, ARGUMENTS[tool])
 
-    assert lacking(response) == NEEDED[tool]
-    assert await shared_inventory.everything() == before
+    assert missing_scope(response) == NEEDED[tool]
+    assert await shared_inventory.all_rows() == before
 
 
 ALSO: dict[str, set[str]] = {"create_pool": {"write_inventory"}, "import_csv": {"write_inventory"}}
@@ -69,7 +69,7 @@ ALSO: dict[str, set[str]] = {"create_pool": {"write_inventory"}, "import_csv": {
 
 @pytest.mark.parametrize("tool", TOOLS)
 async def test_with_the_scope_it_needs_a_tool_needs_no_other(inventory: Inventory, tool: str) -> None:
-    shop = await furnish_shop(inventory, str(NEEDED[tool]), *ALSO.get(tool, ()))
+    shop = await prepare_shop(inventory, str(NEEDED[tool]), *ALSO.get(tool, ()))
 
     response = await shop.ask(tool, ARGUMENTS[tool])
 
@@ -82,15 +82,15 @@ async def test_only_tools_the_key_may_call_are_listed(inventory: Inventory, coun
     for scopes in itertools.combinations(SCOPES, count):
         shop = await inventory.shop(*scopes)
 
-        assert await listed(shop) == [name for name in TOOLS if NEEDED[name] in scopes]
+        assert await list_tools(shop) == [name for name in TOOLS if NEEDED[name] in scopes]
 
 
 async def test_a_key_without_scopes_sees_no_tools_and_can_call_none(inventory: Inventory) -> None:
-    shop = await furnish_shop(inventory)
+    shop = await prepare_shop(inventory)
     await inventory.regenerate(shop)
 
-    assert await listed(shop) == []
-    assert lacking(await shop.ask("list_pools", {})) == "read_pools"
+    assert await list_tools(shop) == []
+    assert missing_scope(await shop.ask("list_pools", {})) == "read_pools"
 
 
 MORE: list[tuple[str, dict[str, Any], set[str], str]] = [
@@ -116,15 +116,15 @@ async def test_a_call_that_changes_quantities_needs_their_scope_too(
     inventory: Inventory, tool: str, arguments: dict[str, Any], scopes: set[str], needed: str
 ) -> None:
     """The challenge names all that the call needs, as RFC 6750 has it."""
-    shop = await furnish_shop(inventory, *scopes)
-    before = await inventory.everything()
+    shop = await prepare_shop(inventory, *scopes)
+    before = await inventory.all_rows()
 
-    assert lacking(await shop.ask(tool, arguments)) == needed
-    assert await inventory.everything() == before
+    assert missing_scope(await shop.ask(tool, arguments)) == needed
+    assert await inventory.all_rows() == before
 
 
 async def test_an_empty_quantity_cell_needs_no_scope_for_quantities(inventory: Inventory) -> None:
-    shop = await furnish_shop(inventory, "write_pools")
+    shop = await prepare_shop(inventory, "write_pools")
 
     done = await shop.call("import_csv", kind="pools", text="name,quantity,buffer\nLids,,3\n", dry_run=False)
 
@@ -132,8 +132,8 @@ async def test_an_empty_quantity_cell_needs_no_scope_for_quantities(inventory: I
 
 
 async def test_in_a_batch_one_call_without_its_scope_keeps_all_from_being_run(inventory: Inventory) -> None:
-    shop = await furnish_shop(inventory, "write_inventory")
-    before = await inventory.everything()
+    shop = await prepare_shop(inventory, "write_inventory")
+    before = await inventory.all_rows()
     calls = [("adjust_pool_quantity", {"pool_id": 1, "delta": -6}), ("pause_pool", {"pool_id": 1})]
     batch = [
         {"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
@@ -142,18 +142,18 @@ async def test_in_a_batch_one_call_without_its_scope_keeps_all_from_being_run(in
 
     response = await shop.post(batch, **{"mcp-protocol-version": "2025-03-26"})
 
-    assert lacking(response) == "write_pools"
-    assert await inventory.everything() == before
+    assert missing_scope(response) == "write_pools"
+    assert await inventory.all_rows() == before
 
 
 async def test_a_scope_that_is_taken_away_is_gone_at_once(inventory: Inventory) -> None:
-    shop = await furnish_shop(inventory)
+    shop = await prepare_shop(inventory)
     await shop.call("adjust_pool_quantity", pool_id=1, delta=-1)
     old = shop.key
 
     await inventory.regenerate(shop, "read_pools")
 
-    assert lacking(await shop.ask("adjust_pool_quantity", {"pool_id": 1, "delta": -1})) == "write_inventory"
+    assert missing_scope(await shop.ask("adjust_pool_quantity", {"pool_id": 1, "delta": -1})) == "write_inventory"
     shop.key = old
     response = await shop.ask("list_pools", {})
     assert (response.status_code, json.loads(response.content)["error"]) == (401, "invalid_api_key")

@@ -11,15 +11,15 @@ from holdfast.kit.background import tasks
 from holdfast.kit.background.tasks import TaskHandler
 from holdfast.kit.postgres.transactions import Task
 from holdfast.kit.running.steps import Steps
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.inventory_service import Inventory, Shop
 
 
-class Nothing(Struct):
+class NoArguments(Struct):
     """Says nothing more."""
 
 
-COUNT = Task("count_pools", Nothing)
+COUNT = Task("count_pools", NoArguments)
 
 
 @pytest.fixture
@@ -34,27 +34,30 @@ async def ben(inventory: Inventory) -> Shop:
 async def test_a_task_of_a_shop_sees_rows_of_that_shop_only(inventory: Inventory, ben: Shop) -> None:
     counts: asyncio.Queue[int] = asyncio.Queue()
 
-    async def count(steps: Steps[object], _: Nothing) -> None:
+    async def count(steps: Steps[object], _: NoArguments) -> None:
         counts.put_nowait(await steps.read(lambda reader: reader.value("select count(*) from pools")))
 
-    await inventory.database.transact(lambda tx: tx.enqueue(COUNT, Nothing()), ben.id)
-    async with at_work(tasks.run_tasks(inventory.database, [TaskHandler(COUNT, count)], ())), asyncio.timeout(20):
+    await inventory.database.transact(lambda tx: tx.enqueue(COUNT, NoArguments()), ben.id)
+    async with (
+        run_in_background(tasks.run_tasks(inventory.database, [TaskHandler(COUNT, count)], ())),
+        asyncio.timeout(20),
+    ):
         assert await counts.get() == 2
 
 
 async def test_a_task_for_a_shop_is_enqueued_by_work_without_a_tenant_but_not_by_another_shop(
     inventory: Inventory, ben: Shop
 ) -> None:
-    await inventory.database.transact(lambda tx: tx.enqueue(COUNT, Nothing(), tenant=ben.id))
+    await inventory.database.transact(lambda tx: tx.enqueue(COUNT, NoArguments(), tenant=ben.id))
     assert await inventory.sql("select args ->> 'tenant' from procrastinate_jobs") == [(str(ben.id),)]
 
     with pytest.raises(ValueError, match="no work of another"):
-        await inventory.database.transact(lambda tx: tx.enqueue(COUNT, Nothing(), tenant=ben.id), ben.id + 1)
+        await inventory.database.transact(lambda tx: tx.enqueue(COUNT, NoArguments(), tenant=ben.id), ben.id + 1)
 
 
 async def test_the_table_of_jobs_cannot_be_read_or_changed_by_a_shop(inventory: Inventory, ben: Shop) -> None:
     async def enqueue_and_look(tx: Tx) -> None:
-        await tx.enqueue(COUNT, Nothing())
+        await tx.enqueue(COUNT, NoArguments())
         await tx.tuples("select * from procrastinate_jobs")
 
     async def delete(tx: Tx) -> None:

@@ -19,7 +19,7 @@ from holdfast.kit.http.sockets import listen
 REQUEST = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
 
 
-class Client:
+class SocketClient:
     """One connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -49,7 +49,7 @@ class Client:
         async with asyncio.timeout(20):
             return _status_and_length(await self._reader.readuntil(b"\r\n\r\n"))
 
-    async def closed(self, seconds: float = 20) -> bytes:
+    async def read_until_closed(self, seconds: float = 20) -> bytes:
         """What still arrives until the server closes the connection; fails when it does not close it."""
         async with asyncio.timeout(seconds):
             try:
@@ -75,15 +75,15 @@ def _status_and_length(head: bytes) -> tuple[int, int]:
     return int(head.split(b" ", 2)[1]), int(length[1]) if length else 0
 
 
-class Site:
+class SocketSite:
     """A server, and the clients that are connected to it."""
 
     def __init__(self, server: uvicorn.Server, port: int) -> None:
         self.port = port
         self._server = server
-        self.clients: list[Client] = []
+        self.clients: list[SocketClient] = []
 
-    async def client(self, address: str = "127.0.0.1", *, receive_buffer: int | None = None) -> Client:
+    async def client(self, address: str = "127.0.0.1", *, receive_buffer: int | None = None) -> SocketClient:
         """A new connection from an address; a small buffer makes the server see soon that nobody reads."""
         raw = socket.socket()
         raw.setblocking(False)
@@ -91,7 +91,7 @@ class Site:
         if receive_buffer:
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         await asyncio.get_running_loop().sock_connect(raw, ("127.0.0.1", self.port))
-        client = Client(*await asyncio.open_connection(sock=raw, limit=receive_buffer or 2**16))
+        client = SocketClient(*await asyncio.open_connection(sock=raw, limit=receive_buffer or 2**16))
         self.clients.append(client)
         return client
 
@@ -107,13 +107,13 @@ class Site:
 
 
 @contextlib.asynccontextmanager
-async def serve_site(app: ASGIApp, bounds: ConnectionLimits) -> AsyncGenerator[Site]:
+async def serve_site(app: ASGIApp, bounds: ConnectionLimits) -> AsyncGenerator[SocketSite]:
     """Serve an application within bounds, from a thread of its own with the event loop that services have."""
     listener = listen("127.0.0.1", 0)
     protocol: Any = partial(Connection, bounds)
     config = uvicorn.Config(app, http=protocol, ws="none", lifespan="off", log_config=None)
     server = uvicorn.Server(config)
-    site = Site(server, listener.getsockname()[1])
+    site = SocketSite(server, listener.getsockname()[1])
     running = asyncio.create_task(asyncio.to_thread(server.run, [listener]))
     try:
         yield site

@@ -11,14 +11,14 @@ PATH = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPA
 """Where the other process finds this module: the `PYTHONPATH` to be set."""
 
 
-class Sum(Struct):
+class Addends(Struct):
     """Two numbers to be added."""
 
     left: int
     right: int
 
 
-def added(sum: Sum) -> tuple[int, int]:
+def add_numbers(sum: Addends) -> tuple[int, int]:
     """The sum, and the process that made it."""
     print("this is no answer")
     return sum.left + sum.right, os.getpid()
@@ -29,7 +29,7 @@ def cut(text: str) -> str:
     return text[0]
 
 
-def repeated(times: int) -> bytes:
+def repeat_byte(times: int) -> bytes:
     return b"x" * times
 
 
@@ -46,13 +46,13 @@ def killed_until(path: str) -> str:
     return "done"
 
 
-def written(kinds: list[str]) -> list[bytes]:
+def write_mails(kinds: list[str]) -> list[bytes]:
     """A mail of each kind; `deadly` ones end the process."""
     if "deadly" in kinds:
         os.kill(os.getpid(), signal.SIGKILL)
     return [kind.encode() for kind in kinds]
 
 
-def hanging(seconds: float) -> float:
+def hang(seconds: float) -> float:
     time.sleep(seconds)
     return seconds

@@ -42,7 +42,7 @@ FAULTS = ("stop", "crash", "kill") * (60 if SOAK else 2)
 
 
 @dataclass
-class Exchange:
+class SentRequest:
     """A request, when it was sent first, and when and what was answered. What was not answered is unknown.
 
     lost        whether it was sent again because the first answer was lost
@@ -64,7 +64,7 @@ class History:
     processes: list[Process]
     database_url: str
     headers: Mapping[str, str]
-    exchanges: list[Exchange] = field(default_factory=list[Exchange])
+    exchanges: list[SentRequest] = field(default_factory=list[SentRequest])
     answers: int = 0
     refusals: int = 0
     ended: asyncio.Event = field(default_factory=asyncio.Event)
@@ -72,9 +72,9 @@ class History:
 
     async def ask(
         self, http: AnyClient, request: Any, method: str, path: str, *, once: bool = False, **options: Any
-    ) -> Exchange:
+    ) -> SentRequest:
         """Ask until there is an answer, or with `once` only once. Half of what is refused is given up."""
-        exchange = Exchange(request, time.monotonic())
+        exchange = SentRequest(request, time.monotonic())
         self.exchanges.append(exchange)
         for number in itertools.count(self.chance.randrange(len(self.processes))):
             try:
@@ -129,9 +129,9 @@ class History:
                     await asyncio.to_thread(process.kill)
                     await asyncio.to_thread(process.start)
                 elif fault == "stop":
-                    process.halt()
+                    process.suspend()
                     await asyncio.sleep(STOPPED)
-                    process.go_on()
+                    process.resume()
                 else:
                     await asyncio.to_thread(crash, self.database_url)
             await self._progress()
@@ -154,7 +154,7 @@ def was_not_begun(response: httpx2.Response) -> bool:
     return response.status_code == 503 and any(reason in response.text for reason in NOT_BEGUN)
 
 
-def nothing_of_refused(exchanges: Iterable[Exchange], done: Container[object]) -> None:
+def nothing_of_refused(exchanges: Iterable[SentRequest], done: Container[object]) -> None:
     """Fail if something was done of a request that was refused before it was begun. `done`: names of requests."""
     made = [exchange.request for exchange in exchanges if exchange.given_up and exchange.request[1] in done]
     agree(not made, f"{made[:5]} were refused, and are there")
@@ -165,9 +165,9 @@ def agree(holds: object, message: str) -> None:
     assert holds, f"The history disagrees: {message}"
 
 
-def never_inverted(published: Iterable[Exchange]) -> None:
+def never_inverted(published: Iterable[SentRequest]) -> None:
     """Fail if something was answered before something else was sent that is published before it."""
-    first = Exchange("nothing", -inf)
+    first = SentRequest("nothing", -inf)
     for exchange in reversed([*published]):
         agree(
             first.answered >= exchange.sent,

@@ -34,7 +34,7 @@ ONE_ROUND = settings(
 )
 
 
-class Stage(Generic[S]):
+class MachineStage(Generic[S]):
     """A service that is open in an event loop of its own, for all the examples of a machine.
 
     compared    answers so far
@@ -59,14 +59,14 @@ class Stage(Generic[S]):
 
 
 @contextlib.contextmanager
-def open_stage(opened: contextlib.AbstractAsyncContextManager[S]) -> Generator[Stage[S]]:
+def open_stage(opened: contextlib.AbstractAsyncContextManager[S]) -> Generator[MachineStage[S]]:
     """A service that is open while the block lasts."""
     with asyncio.Runner() as runner:
         loop = runner.get_loop()
         stack = contextlib.AsyncExitStack()
         service = loop.run_until_complete(stack.enter_async_context(opened))
         try:
-            yield Stage(loop, service)
+            yield MachineStage(loop, service)
         finally:
             loop.run_until_complete(stack.aclose())
 
@@ -74,7 +74,7 @@ def open_stage(opened: contextlib.AbstractAsyncContextManager[S]) -> Generator[S
 class Machine(RuleBasedStateMachine):
     """Base of the machines: a client of a service, and a model."""
 
-    stage: Stage[Any]
+    stage: MachineStage[Any]
 
     def agree(self, request: object, answer: object, expected: object) -> None:
         """Fail unless the service told what the model says."""
@@ -82,7 +82,7 @@ class Machine(RuleBasedStateMachine):
         assert answer == expected, f"The model disagrees about {request}: expected {expected}, was told {answer}"
 
 
-def explore(stage: Stage[Any], machine: Callable[[], Machine], operations: int) -> None:
+def explore(stage: MachineStage[Any], machine: Callable[[], Machine], operations: int) -> None:
     """Run examples until this many answers were compared."""
     for number in itertools.count(SEED):
         if stage.compared >= operations:

@@ -68,7 +68,7 @@ class PublishedLog:
             roots[larger] = appended.root
         return roots
 
-    def has(self, path: str, content: bytes) -> bool:
+    def contains(self, path: str, content: bytes) -> bool:
         """Whether a bundle of entries, or a tile of their hashes, is what the log has there."""
         level, number, width = parse_tile_path(path)
         texts = self.texts[number * 256 : number * 256 + width]

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.helpers.events_service import Client
 from tests.models.crowd_client import AnyClient
-from tests.models.history import Exchange, History, agree, never_inverted, nothing_of_refused
+from tests.models.history import History, SentRequest, agree, never_inverted, nothing_of_refused
 
 RATE = 30
 """Visitors released in a second."""
@@ -52,7 +52,7 @@ def claims_of(token: str) -> dict[str, Any]:
     return json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
 
 
-def explain_answers(exchanges: list[Exchange], tickets: dict[str, int], released: list[tuple[int, float]]) -> None:
+def explain_answers(exchanges: list[SentRequest], tickets: dict[str, int], released: list[tuple[int, float]]) -> None:
     """Fail unless the tickets, in their order, explain every answer."""
     joins = {exchange.request[1]: exchange for exchange in exchanges if exchange.request[0] == "join"}
     nothing_of_refused(joins.values(), tickets)
@@ -82,7 +82,7 @@ def explain_answers(exchanges: list[Exchange], tickets: dict[str, int], released
     _tokens_are_used_once([exchange for exchange in exchanges if exchange.request[0] == "verify"], replaced)
 
 
-def _came_again(exchanges: list[Exchange], joins: dict[str, Exchange], tickets: dict[str, int]) -> dict[str, int]:
+def _came_again(exchanges: list[SentRequest], joins: dict[str, SentRequest], tickets: dict[str, int]) -> dict[str, int]:
     """The first tickets of visitors who have a second one.
 
     A process that was stopped may do a join that was sent again elsewhere. If the token was used up by then, this
@@ -101,7 +101,7 @@ def _came_again(exchanges: list[Exchange], joins: dict[str, Exchange], tickets: 
     return again
 
 
-def _positions_never_rise(looks: list[Exchange], tickets: dict[str, int]) -> None:
+def _positions_never_rise(looks: list[SentRequest], tickets: dict[str, int]) -> None:
     """Each position says which ticket was released last. That only grows, from one answer to a later question."""
     known: list[tuple[float, int]] = []
     for look in looks:
@@ -117,7 +117,7 @@ def _positions_never_rise(looks: list[Exchange], tickets: dict[str, int]) -> Non
         agree(before <= most, f"{look.request} was told {body}, though ticket {before} had been released before")
 
 
-def _tokens_stay(looks: list[Exchange], tickets: dict[str, int]) -> None:
+def _tokens_stay(looks: list[SentRequest], tickets: dict[str, int]) -> None:
     """Each visitor has one token, which names its ticket."""
     first: dict[str, str] = {}
     for look in looks:
@@ -129,12 +129,12 @@ def _tokens_stay(looks: list[Exchange], tickets: dict[str, int]) -> None:
             agree(first.setdefault(name, token) == token, f"{name} has two tokens")
 
 
-def _tokens_are_used_once(verifications: list[Exchange], replaced: set[str]) -> None:
+def _tokens_are_used_once(verifications: list[SentRequest], replaced: set[str]) -> None:
     """No token is valid after it was used up, none is used up by nobody, and every use has a number of its own.
 
     replaced    tokens of visitors who came again; once they have another ticket, such a token is revoked
     """
-    by_token: defaultdict[str, list[Exchange]] = defaultdict(list)
+    by_token: defaultdict[str, list[SentRequest]] = defaultdict(list)
     for verification in verifications:
         by_token[verification.request[1]].append(verification)
     for token, uses in by_token.items():

@@ -26,7 +26,7 @@ class Token:
 
 
 @dataclass
-class Visitor:
+class QueueVisitor:
     """A visitor, and its present ticket."""
 
     ticket: int
@@ -58,7 +58,7 @@ class Queue:
     paced: float = 0
     rated: float = -1
     is_loose: bool = False
-    visitors: dict[str, Visitor] = field(default_factory=dict[str, Visitor])
+    visitors: dict[str, QueueVisitor] = field(default_factory=dict[str, QueueVisitor])
     released: list[float] = field(default_factory=list[float])
     tokens: int = 0
 
@@ -82,7 +82,7 @@ class Queue:
         if self.waiting == 0:
             self.paced = self.now
         self.tickets += 1
-        self.visitors[name] = Visitor(self.tickets)
+        self.visitors[name] = QueueVisitor(self.tickets)
         return "accepted"
 
     def status(self, name: str) -> Answer:

@@ -8,7 +8,7 @@ import psycopg
 
 from tests.helpers.events_service import Client, eventually
 from tests.models.crowd_client import AnyClient
-from tests.models.history import SOAK, Exchange, History, agree, never_inverted, nothing_of_refused
+from tests.models.history import SOAK, History, SentRequest, agree, never_inverted, nothing_of_refused
 from tests.models.registrations import Event, Registrations
 
 EVENT_COUNT = 2_000 if SOAK else 200
@@ -60,7 +60,7 @@ async def wait_until_settled(database_url: str) -> None:
     await eventually(lambda: "pending" not in {status for _, _, status in list_registrations(database_url)}, seconds=60)
 
 
-def explain_answers(exchanges: list[Exchange], published: list[tuple[str, int, str]]) -> None:
+def explain_answers(exchanges: list[SentRequest], published: list[tuple[str, int, str]]) -> None:
     """Fail unless the registrations, in their order, explain every answer."""
     registered = {exchange.request[1]: exchange for exchange in exchanges if exchange.request[0] == "register"}
     accepted = {
@@ -72,7 +72,7 @@ def explain_answers(exchanges: list[Exchange], published: list[tuple[str, int, s
     never_inverted(registered[person] for person, _, _ in published)
 
     models: defaultdict[int, Registrations] = defaultdict(lambda: Registrations([Event(SEATS, PLACES, 0)]))
-    line: defaultdict[int, list[Exchange]] = defaultdict(list)
+    line: defaultdict[int, list[SentRequest]] = defaultdict(list)
     for person, event, _ in published:
         models[event].register(0, person)
         line[event].append(registered[person])
@@ -94,7 +94,7 @@ def explain_answers(exchanges: list[Exchange], published: list[tuple[str, int, s
     )
 
 
-def _looks_are_explained(looks: list[Exchange], statuses: dict[str, str]) -> None:
+def _looks_are_explained(looks: list[SentRequest], statuses: dict[str, str]) -> None:
     """Every answer is the outcome, or that it is not known yet; never that after the outcome."""
     known: dict[str, float] = {}
     for look in sorted(looks, key=lambda look: look.answered):

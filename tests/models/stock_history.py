@@ -15,7 +15,7 @@ from holdfast.kit.security.http_client import HttpClient
 from tests.helpers.inventory_service import SINGLE, SIX_PACK, TWELVE_PACK
 from tests.helpers.serving import PLAIN
 from tests.models.crowd_client import AnyClient
-from tests.models.history import Exchange, History, agree, never_inverted
+from tests.models.history import History, SentRequest, agree, never_inverted
 from tests.models.ledger import Answer, Ledger, Pool
 from tests.models.ledger_answers import change_answer, entry, refusal
 
@@ -90,7 +90,7 @@ class Agents:
             case _:
                 return "adjust_pool_quantity", {"pool_id": pool, "delta": chance.choice([-2, 1]) * amount}
 
-    async def call(self, http: AnyClient, tool: str, arguments: Answer, **repeat: str) -> Exchange:
+    async def call(self, http: AnyClient, tool: str, arguments: Answer, **repeat: str) -> SentRequest:
         """Call a tool. What is kept of the answer is what is compared."""
         params = {"name": tool, "arguments": {**arguments, **repeat}}
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
@@ -116,7 +116,7 @@ def read_versions(database_url: str) -> list[tuple[int, list[Answer]]]:
     return [*versions.items()]
 
 
-def explain_answers(exchanges: list[Exchange], model: Ledger, versions: list[tuple[int, list[Answer]]]) -> None:
+def explain_answers(exchanges: list[SentRequest], model: Ledger, versions: list[tuple[int, list[Answer]]]) -> None:
     """Fail unless the ledger, replayed in its order, explains every answer."""
     began = model.version
     model.entries += [entry(row) for version, entries in versions if version <= began for row in entries]
@@ -128,7 +128,7 @@ def explain_answers(exchanges: list[Exchange], model: Ledger, versions: list[tup
     for exchange in refused:
         if exchange.lost and exchange.request[0] in made:
             # A refusal is not kept: what was lost may be done after what was sent in its place was refused.
-            changes[exchange.request[0]] = Exchange(exchange.request, exchange.sent)
+            changes[exchange.request[0]] = SentRequest(exchange.request, exchange.sent)
     refusals = Refusals(refused, changes, made)
     reads = [exchange for exchange in exchanges if exchange.request[1] == "get_availability" and exchange.answer]
     states = {began: model.get_availability([SINGLE, SIX_PACK, TWELVE_PACK])}
@@ -166,7 +166,7 @@ def explain_answers(exchanges: list[Exchange], model: Ledger, versions: list[tup
 class Refusals:
     """Calls that were refused. Each must be what the model says at some moment between its question and its answer."""
 
-    def __init__(self, refused: list[Exchange], changes: dict[str, Exchange], made: dict[str, int]) -> None:
+    def __init__(self, refused: list[SentRequest], changes: dict[str, SentRequest], made: dict[str, int]) -> None:
         done = sorted((changes[name].answered, version) for name, version in made.items() if name in changes)
         answered = [refusal for refusal, _ in done]
         latest = [0, *itertools.accumulate((version for _, version in done), max)]
@@ -178,7 +178,7 @@ class Refusals:
             (since, refused) for since, refused in self._open if since > model.version or not _refuses(model, refused)
         ]
 
-    def end_before(self, change: Exchange | None) -> None:
+    def end_before(self, change: SentRequest | None) -> None:
         """Fail if something was answered before this change was sent, and nothing before the change explains it."""
         for _, refused in self._open:
             agree(
@@ -187,7 +187,7 @@ class Refusals:
             )
 
 
-def _refuses(model: Ledger, exchange: Exchange) -> bool:
+def _refuses(model: Ledger, exchange: SentRequest) -> bool:
     """Whether the stock, as it is, refuses a call like that."""
     _, tool, arguments = exchange.request
     copy = Ledger(model.version, deepcopy(model.pools), [*model.entries], {**model.holds}, {*model.ended})

@@ -26,7 +26,7 @@ from tests.helpers.events_service import eventually
 from tests.helpers.processes import organizer_at, running_processes
 from tests.helpers.serving import PLAIN
 from tests.models.crowd_client import AnyClient
-from tests.models.history import SOAK, Exchange, History, agree, crash
+from tests.models.history import SOAK, History, SentRequest, agree, crash
 from tests.models.order_in_database import StoredOrder, keep_arrivals, pending_rows, read_order
 from tests.models.published_log import PublishedLog, read_log
 
@@ -119,9 +119,9 @@ class Guests:
                     await asyncio.to_thread(crash, history.database_url)
                 elif fault == "stop":
                     process = history.chance.choice(history.processes)
-                    process.halt()
+                    process.suspend()
                     await asyncio.sleep(STOPPED_SECONDS)
-                    process.go_on()
+                    process.resume()
                 else:
                     process = history.processes[int(fault)]
                     await asyncio.to_thread(process.kill)
@@ -192,7 +192,7 @@ def _subject(path: str) -> str:
     return f"{noun[:-1]} {id}"
 
 
-def explain(exchanges: Sequence[Exchange], logs: dict[str, PublishedLog], orders: dict[str, StoredOrder]) -> None:
+def explain(exchanges: Sequence[SentRequest], logs: dict[str, PublishedLog], orders: dict[str, StoredOrder]) -> None:
     """Fail unless the logs agree with the database, and with all that was ever answered."""
     for path, log in logs.items():
         agree_with_database(_subject(path), log, orders[path])
@@ -203,7 +203,7 @@ def explain(exchanges: Sequence[Exchange], logs: dict[str, PublishedLog], orders
         }
         only_grown(log, [answer.text for name, answer in answers if name == "checkpoint"])
         for name, answer in answers:
-            agree(name == "checkpoint" or log.has(name, answer.content), f"{path}/{name} was different before")
+            agree(name == "checkpoint" or log.contains(name, answer.content), f"{path}/{name} was different before")
     accepted = [
         exchange.answer
         for exchange in exchanges

@@ -14,10 +14,10 @@ import pytest
 
 from holdfast.kit.mail.sender import MAX_CONNECTIONS
 from holdfast.kit.mail.shards import MAX_READ_SECONDS
-from tests.faults.mail_senders import arrived, mail_senders, publish
+from tests.faults.mail_senders import mail_senders, publish, wait_for_mails
 from tests.helpers.events_service import eventually
 from tests.helpers.processes import Process, establish_organizers, register_all
-from tests.helpers.smtp import BREAK, NEVER, Server
+from tests.helpers.smtp import BREAK, NEVER, MailServer
 from tests.models.history import agree
 from tests.models.machine import SOAK
 
@@ -39,7 +39,7 @@ AWAY_SECONDS = 600 if SOAK else 2
 class Mailboxes:
     """The mails of all people, the processes that send them, and the mail server that takes some of them late."""
 
-    def __init__(self, database_url: str, processes: list[Process], server: Server) -> None:
+    def __init__(self, database_url: str, processes: list[Process], server: MailServer) -> None:
         self._database_url = database_url
         self._processes = processes
         self._server = server
@@ -93,14 +93,14 @@ class Mailboxes:
         Leases are ended by hand, but only after what was read of them is too old to be used.
         """
         self.stalls += 1
-        process.halt()
-        other.halt()
+        process.suspend()
+        other.suspend()
         with psycopg.connect(self._database_url, autocommit=True) as connection:
             connection.execute("select pg_sleep(%s)", [MAX_READ_SECONDS])
             connection.execute("update mail_shares set due_at = now() where due_at > now()")
-        other.go_on()
+        other.resume()
         await self.ended(min(len(self._server.copies) + MAILS // 8, MAILS))
-        process.go_on()
+        process.resume()
 
     async def ended(self, count: int) -> None:
         """Wait until this many mails have ended. Those that the mail server has deferred are due at once."""
@@ -135,7 +135,7 @@ async def test_mails_arrive_in_order_while_processes_and_the_mail_server_fail(
         establish_organizers(database_url)
         people = iter([{"event_id": event, "email": _address(number)} for number in range(PEOPLE)])
         await register_all(processes, key, people, connections=8)
-        await arrived(server, PEOPLE)
+        await wait_for_mails(server, PEOPLE)
         mailboxes = Mailboxes(database_url, processes, server)
         mailboxes.refuse_some()
         await mailboxes.cause()
@@ -144,7 +144,7 @@ async def test_mails_arrive_in_order_while_processes_and_the_mail_server_fail(
     explain(database_url, server, mailboxes)
 
 
-def explain(database_url: str, server: Server, mailboxes: Mailboxes) -> None:
+def explain(database_url: str, server: MailServer, mailboxes: Mailboxes) -> None:
     """Fail unless what has arrived agrees with what was stored, and with what has failed."""
     with psycopg.connect(database_url) as connection:
         rows = connection.execute("select id, recipient, outcome from mails order by id").fetchall()

@@ -48,7 +48,7 @@ HistoryOfCrowd = tuple[History, Callable[[AnyClient, int], Awaitable[None]]]
 """A history, and what each of its clients does again and again."""
 
 
-class Crowd:
+class HistoryClients:
     """The clients of histories of registrations, a queue and stock, which have one database server."""
 
     def __init__(self, histories: Sequence[HistoryOfCrowd]) -> None:
@@ -85,7 +85,7 @@ class Crowd:
                 with psycopg.connect(inventory_url) as locking:
                     locking.execute("lock table ledger in exclusive mode")
                     await self._refuse(2)
-                    with stalled(events_url):
+                    with stall_postgres(events_url):
                         await self._refuse(0, 1)
                         processes = [process for history, _ in self._histories for process in history.processes]
                         killed = self._chance.choice(processes)
@@ -120,7 +120,7 @@ class Crowd:
 
 
 @contextlib.contextmanager
-def stalled(database_url: str) -> Generator[None]:
+def stall_postgres(database_url: str) -> Generator[None]:
     """While the block lasts, PostgreSQL stands still, as with a disk that does not answer."""
     with psycopg.connect(database_url) as connection:
         postmaster = psutil.Process(connection.info.backend_pid).parent()
@@ -154,7 +154,9 @@ async def test_the_histories_explain_every_answer_under_overload(
         visitors = queue_history.Visitors(History(events, events_url, ada.headers), path)
         agents = stock_history.Agents(History(inventory, inventory_url, {"authorization": f"Bearer {shop_key}"}))
         ledger = await agents.begin()
-        crowd = Crowd([(people.history, people.come), (visitors.history, visitors.come), (agents.history, agents.work)])
+        crowd = HistoryClients(
+            [(people.history, people.come), (visitors.history, visitors.come), (agents.history, agents.work)]
+        )
         await crowd.run(events_url, inventory_url)
         await registration_history.wait_until_settled(events_url)
 

@@ -7,10 +7,18 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
 from holdfast.inventory.stock import expiry
-from tests.helpers.inventory_service import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, ToolRefusal, running, unlimited
+from tests.helpers.inventory_service import (
+    SINGLE,
+    SIX_PACK,
+    TWELVE_PACK,
+    Inventory,
+    ToolRefusal,
+    running_inventory,
+    unlimited,
+)
 from tests.models.ledger import Answer, Ledger, Pool
 from tests.models.ledger_answers import change_answer, entry, pool_now, refusal
-from tests.models.machine import SOAK, Machine, Stage, explore, open_stage
+from tests.models.machine import SOAK, Machine, MachineStage, explore, open_stage
 
 OPERATIONS = 350_000 if SOAK else 1_500
 
@@ -26,10 +34,10 @@ BEFORE = st.sampled_from([0, 1, 1, 1, 2, 2, 3, 5, 8])
 """How far back an entry or a hold lies."""
 
 
-class Agent(Machine):
+class LedgerMachine(Machine):
     """An agent of a shop with three pools; the last number names a pool that does not exist."""
 
-    def __init__(self, stage: Stage[Inventory]) -> None:
+    def __init__(self, stage: MachineStage[Inventory]) -> None:
         super().__init__()
         self.stage = stage
 
@@ -187,5 +195,5 @@ def _without_ids(answer: Answer | str) -> Answer | str:
 
 
 def test_changes_of_stock_are_answered_as_their_model_says(inventory_url: str, tmp_path: Path) -> None:
-    with open_stage(running(unlimited(inventory_url, tmp_path))) as stage:
-        explore(stage, lambda: Agent(stage), OPERATIONS)
+    with open_stage(running_inventory(unlimited(inventory_url, tmp_path))) as stage:
+        explore(stage, lambda: LedgerMachine(stage), OPERATIONS)

@@ -24,8 +24,8 @@ from holdfast.kit.running.steps import Steps
 from holdfast_demo.stripe.errors import Fault, StripeRefusal
 from tests.helpers.event_visitor import Visitor
 from tests.helpers.events_service import unlimited
-from tests.helpers.payments import PaymentScene, paying
-from tests.models.machine import SOAK, Machine, Stage, explore, open_stage
+from tests.helpers.payments import PaymentScene, open_payment_scene
+from tests.models.machine import SOAK, Machine, MachineStage, explore, open_stage
 
 OPERATIONS = 20_000 if SOAK else 400
 
@@ -61,7 +61,7 @@ whose seat was never paid, or was refunded; who paid in time and lost the seat.
 class Market(Machine):
     """A paid event, five people, a payment processor, and everything that can go wrong between them."""
 
-    def __init__(self, stage: Stage[PaymentScene]) -> None:
+    def __init__(self, stage: MachineStage[PaymentScene]) -> None:
         super().__init__()
         self.stage = stage
         self.scene = stage.service
@@ -285,5 +285,5 @@ NOBODY = "nobodyno"
 
 
 def test_a_payment_is_kept_for_a_seat_or_refunded_in_any_order_of_events(database_url: str, tmp_path: Path) -> None:
-    with open_stage(paying(unlimited(database_url, tmp_path))) as stage:
+    with open_stage(open_payment_scene(unlimited(database_url, tmp_path))) as stage:
         explore(stage, lambda: Market(stage), OPERATIONS)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
 from tests.events.queues.queue_scene import open_queue
-from tests.helpers.events_service import Service, running, unlimited
-from tests.models.machine import SOAK, Machine, Stage, explore, open_stage
+from tests.helpers.events_service import Service, running_events, unlimited
+from tests.models.machine import SOAK, Machine, MachineStage, explore, open_stage
 from tests.models.queues import Answer, Queue, Terms
 
 OPERATIONS = 300_000 if SOAK else 1_500
@@ -24,10 +24,10 @@ TIMES = st.sampled_from([None, None, None, 3, 10, 45])
 """Seconds from now."""
 
 
-class Organizer(Machine):
+class QueueMachine(Machine):
     """An organizer with a queue, and those who wait in it."""
 
-    def __init__(self, stage: Stage[Service]) -> None:
+    def __init__(self, stage: MachineStage[Service]) -> None:
         super().__init__()
         self.stage = stage
         self.numbers: dict[str, int] = {}
@@ -153,5 +153,5 @@ def _terms_of(queue: Answer) -> Answer:
 
 
 def test_a_queue_is_answered_as_its_model_says(database_url: str, tmp_path: Path) -> None:
-    with open_stage(running(unlimited(database_url, tmp_path))) as stage:
-        explore(stage, lambda: Organizer(stage), OPERATIONS)
+    with open_stage(running_events(unlimited(database_url, tmp_path))) as stage:
+        explore(stage, lambda: QueueMachine(stage), OPERATIONS)

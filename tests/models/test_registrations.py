@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
 from tests.events.clock import pass_by
-from tests.helpers.events_service import Service, running, unlimited
-from tests.models.machine import SOAK, Machine, Stage, explore, open_stage
+from tests.helpers.events_service import Service, running_events, unlimited
+from tests.models.machine import SOAK, Machine, MachineStage, explore, open_stage
 from tests.models.registrations import Answer, Event, Registrations
 
 OPERATIONS = 350_000 if SOAK else 1_500
@@ -28,10 +28,10 @@ EVENT = ("status", "registration_count", "capacity", "price")
 numbers = itertools.count(1)
 
 
-class Organizer(Machine):
+class RegistrationMachine(Machine):
     """An organizer with two events, and six people who register for them."""
 
-    def __init__(self, stage: Stage[Service]) -> None:
+    def __init__(self, stage: MachineStage[Service]) -> None:
         super().__init__()
         self.stage = stage
         self.number = next(numbers)
@@ -169,5 +169,5 @@ class Organizer(Machine):
 
 
 def test_registrations_are_answered_as_their_model_says(database_url: str, tmp_path: Path) -> None:
-    with open_stage(running(unlimited(database_url, tmp_path))) as stage:
-        explore(stage, lambda: Organizer(stage), OPERATIONS)
+    with open_stage(running_events(unlimited(database_url, tmp_path))) as stage:
+        explore(stage, lambda: RegistrationMachine(stage), OPERATIONS)

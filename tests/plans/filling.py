@@ -21,7 +21,7 @@ ALONE = """
 
 
 @contextlib.contextmanager
-def filling(url: str) -> Generator[psycopg.Connection[Any]]:
+def filling_database(url: str) -> Generator[psycopg.Connection[Any]]:
     """Write rows without triggers and checks of other tables; nothing then updates statistics by itself."""
     with as_superuser(url) as connection:
         if connection is None:

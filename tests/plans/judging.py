@@ -30,38 +30,38 @@ GIVEN = {"Function Scan", "ProjectSet", "Values Scan"}
 class Finding(NamedTuple):
     """A plan that reads too much.
 
-    place    file and function of the statement
+    source   file and function of the statement
     what     how much it reads, where, and for how many rows
     """
 
-    place: str
+    source: str
     what: str
     plan: Plan
 
     def __str__(self) -> str:
-        return f"{self.place} ({self.plan.doing}): {self.what}"
+        return f"{self.source} ({self.plan.doing}): {self.what}"
 
 
 def judge(plan: Plan) -> Finding | None:
     """What is wrong with a plan; None if it reads what it touches."""
     parts = nodes(plan.root)
     touched = (
-        plan.value_count + plan.root["Actual Rows"] + sum(_changed(part) + _generated_rows(part) for part in parts)
+        plan.value_count + plan.root["Actual Rows"] + sum(_changed_rows(part) + _generated_rows(part) for part in parts)
     )
     read = {id(part): _read(part) for part in parts}
-    total = sum(read.values()) + plan.indirect_rows - sum(map(_bounded, parts))
+    total = sum(read.values()) + plan.indirect_rows - sum(map(_bounded_rows, parts))
     blocks = plan.root.get("Shared Hit Blocks", 0) + plan.root.get("Shared Read Blocks", 0)
     if total > ROWS + TIMES * touched:
         worst = max(parts, key=lambda node: read[id(node)])
-        what = f"reads {total:,.0f} rows to touch {touched:,.0f}; most of them by {_named(worst)}"
+        what = f"reads {total:,.0f} rows to touch {touched:,.0f}; most of them by {_node_name(worst)}"
         if plan.indirect_rows > max(read.values()):
             what = f"its triggers or foreign keys read {plan.indirect_rows:,} rows to touch {touched:,.0f}"
     elif blocks > MORE_BLOCKS + BLOCKS * touched:
         worst = max((part for part in parts if part["Node Type"] in SCANS), key=_blocks, default=plan.root)
-        what = f"reads {blocks:,} blocks to touch {touched:,.0f} rows; most of them by {_named(worst)}"
+        what = f"reads {blocks:,} blocks to touch {touched:,.0f} rows; most of them by {_node_name(worst)}"
     else:
         return None
-    return Finding(place(plan.statement), what, plan)
+    return Finding(source_of(plan.statement), what, plan)
 
 
 def _read(node: dict[str, Any]) -> float:
@@ -74,7 +74,7 @@ def _read(node: dict[str, Any]) -> float:
     return left_out * loops
 
 
-def _changed(node: dict[str, Any]) -> float:
+def _changed_rows(node: dict[str, Any]) -> float:
     """Rows that a part of a plan inserts, updates or deletes."""
     if node["Node Type"] != "ModifyTable":
         return 0
@@ -86,7 +86,7 @@ def _generated_rows(node: dict[str, Any]) -> float:
     return node["Actual Rows"] * node["Actual Loops"] if node["Node Type"] in GIVEN else 0
 
 
-def _bounded(node: dict[str, Any]) -> float:
+def _bounded_rows(node: dict[str, Any]) -> float:
     """Rows that a part of a statement looks at one by one, once, as many as it says itself."""
     if node["Node Type"] != "Subquery Scan" or "Filter" not in node or node["Actual Loops"] != 1:
         return 0
@@ -97,14 +97,14 @@ def _blocks(node: dict[str, Any]) -> int:
     return node.get("Shared Hit Blocks", 0) + node.get("Shared Read Blocks", 0)
 
 
-def _named(node: dict[str, Any]) -> str:
+def _node_name(node: dict[str, Any]) -> str:
     table = f" of {node['Relation Name']}" if "Relation Name" in node else ""
     index = f" by {node['Index Name']}" if "Index Name" in node else ""
     return f"{node['Node Type']}{table}{index}, {node['Actual Loops']:,.0f} times"
 
 
 @cache
-def place(statement: str) -> str:
+def source_of(statement: str) -> str:
     """Where a statement is: the file, and the function or the constant."""
     lines = [line.strip() for line in statement.splitlines() if len(line.strip()) > 8] or [statement.strip()]
     known, path, text = max((sum(line in text for line in lines), path, text) for path, text in _sources())
@@ -127,5 +127,5 @@ def _sources() -> Sequence[tuple[str, str]]:
 
 def findings_of(plans: Sequence[Plan], exceptions: Container[str]) -> str:
     """What is wrong with plans, each statement once; nothing of those in functions that are excepted."""
-    findings = {finding.place: str(finding) for finding in map(judge, plans) if finding is not None}
+    findings = {finding.source: str(finding) for finding in map(judge, plans) if finding is not None}
     return "\n".join(what for where, what in sorted(findings.items()) if where not in exceptions)

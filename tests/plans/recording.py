@@ -126,7 +126,7 @@ class _Explained(AsyncConnection[Any]):
             [([answer],)] = await cursor.fetchall()
             [(after,)] = await (await cursor.execute(SCANNED)).fetchall()
         root = answer["Plan"]
-        indirect_rows = int(after - before - scanned(root))
+        indirect_rows = int(after - before - scanned_rows(root))
         self.recorder.plans.append(Plan(self.recorder.doing, statement, _count_values(values), root, indirect_rows))
 
     async def _name_of_prepared(self, query: bytes, types: tuple[int, ...]) -> str:
@@ -171,7 +171,7 @@ def nodes(root: dict[str, Any]) -> list[dict[str, Any]]:
     return [root, *(node for part in root.get("Plans", ()) for node in nodes(part))]
 
 
-def scanned(root: dict[str, Any]) -> float:
+def scanned_rows(root: dict[str, Any]) -> float:
     """Rows that a plan reads by reading tables from end to end."""
     return sum(
         (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]

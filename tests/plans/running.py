@@ -19,7 +19,7 @@ from holdfast.kit.process.part import Part
 from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.running.operation import Batch, Batched, Call, Operation, Stepwise
 from holdfast.kit.running.steps import Steps
-from tests.plans.filling import filling, small_tables
+from tests.plans.filling import filling_database, small_tables
 from tests.plans.judging import findings_of
 from tests.plans.recording import Recorder
 
@@ -38,7 +38,7 @@ SMALL = {
 """Tables without many rows in either service, and why."""
 
 
-class Work(ABC):
+class PlanWork(ABC):
     """A service on connections that have statements explained, and a person in whose browser its pages are opened."""
 
     def __init__(
@@ -56,7 +56,7 @@ class Work(ABC):
         )
 
     @abstractmethod
-    async def everything(self) -> None:
+    async def run_all(self) -> None:
         """Run each operation and each job, turn each loop, and open each page."""
 
     @abstractmethod
@@ -67,15 +67,15 @@ class Work(ABC):
     async def filled(self, fill: Callable[[Any], None]) -> AsyncGenerator[Self]:
         """Run everything once while there is little in the database, then fill it."""
         async with self.app.lifespan():
-            await self.everything()
-            with filling(self.database.url) as connection:
+            await self.run_all()
+            with filling_database(self.database.url) as connection:
                 fill(connection)
             yield self
 
     async def wrong(self, exceptions: Container[str]) -> str:
         """Run everything, and return what reads more than it touches."""
         self.recorder.begin()
-        await self.everything()
+        await self.run_all()
         return findings_of(self.recorder.plans, exceptions)
 
     async def pages(self) -> None:
@@ -139,7 +139,7 @@ class Work(ABC):
 
 def analyze(url: str) -> None:
     """Let the statistics catch up."""
-    with filling(url) as connection:
+    with filling_database(url) as connection:
         connection.execute("analyze")
 
 

@@ -31,12 +31,12 @@ from tests.events.console.organizing import sign_in_organizer
 from tests.helpers.databases import scratch_database
 from tests.helpers.events_service import Client, eventually, unlimited
 from tests.helpers.form_browser import Browser
-from tests.helpers.payments import PaymentScene, paying
+from tests.helpers.payments import PaymentScene, open_payment_scene
 from tests.helpers.photos import accept_photos
 from tests.plans import running
 from tests.plans.events_arguments import OTHER_ARGUMENTS, SCAN
 from tests.plans.events_rows import STRANGERS, fill
-from tests.plans.filling import filling
+from tests.plans.filling import filling_database
 from tests.plans.judging import findings_of
 from tests.plans.running import analyze, attempt, not_filled
 
@@ -146,7 +146,7 @@ IN_PATHS = {
 }
 
 
-async def furnish(scene: PaymentScene) -> tuple[Client, Browser]:
+async def prepare_scene(scene: PaymentScene) -> tuple[Client, Browser]:
     """An organizer who is signed in: event 1 has photos, the price of 2 moves, 3 is paid for, 4 opens with a draw;
     queue 1, and Ann."""
     service = scene.service
@@ -175,7 +175,7 @@ async def furnish(scene: PaymentScene) -> tuple[Client, Browser]:
     return ada, browser
 
 
-class Work(running.Work):
+class EventsWork(running.PlanWork):
     """The service, and an organizer who has its pages open.
 
     ann    the numbers in the links that Ann has
@@ -190,7 +190,7 @@ class Work(running.Work):
         self.entries = itertools.count()
         self.capacities = itertools.count(100)
 
-    async def everything(self) -> None:
+    async def run_all(self) -> None:
         for operation in service.ALL_OPERATIONS:
             await self.operation(operation)
         for job in (task for part in self.parts for task in part.tasks):
@@ -275,10 +275,10 @@ def few_first() -> Iterator[None]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def work(url: str, few_first: None, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Work]:
+async def work(url: str, few_first: None, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[EventsWork]:
     """The service in a database that was filled after everything had run once, while there was little in it."""
-    async with paying(unlimited(url, tmp_path_factory.mktemp("data"))) as scene:
-        ada, browser = await furnish(scene)
+    async with open_payment_scene(unlimited(url, tmp_path_factory.mktemp("data"))) as scene:
+        ada, browser = await prepare_scene(scene)
         [(arrival, issued)] = await scene.service.run_sql(
             """
             select arrival, (extract(epoch from data_link_at) * 1000000)::bigint
@@ -286,27 +286,27 @@ async def work(url: str, few_first: None, tmp_path_factory: pytest.TempPathFacto
             """
         )
         settings, ann = scene.service.database.resources.settings, {"arrival": arrival, "issued": issued}
-        async with Work(settings, ada, browser.http.cookies, ann).filled(fill) as work:
+        async with EventsWork(settings, ada, browser.http.cookies, ann).filled(fill) as work:
             yield work
 
 
-async def test_every_table_of_the_plans_has_thousands_of_rows(work: Work, url: str) -> None:
+async def test_every_table_of_the_plans_has_thousands_of_rows(work: EventsWork, url: str) -> None:
     assert not_filled(url, SMALL) == ""
 
 
-async def test_every_statement_reads_few_rows_right_after_a_load(work: Work) -> None:
+async def test_every_statement_reads_few_rows_right_after_a_load(work: EventsWork) -> None:
     assert await work.wrong(EXCEPTIONS | UNTIL_ANALYZED) == ""
 
 
-async def test_every_statement_reads_few_rows(work: Work, url: str) -> None:
+async def test_every_statement_reads_few_rows(work: EventsWork, url: str) -> None:
     await asyncio.to_thread(analyze, url)  # loops go on meanwhile
 
     assert await work.wrong(EXCEPTIONS) == ""
 
 
-async def test_a_missing_index_is_found_by_the_plans(work: Work, url: str) -> None:
+async def test_a_missing_index_is_found_by_the_plans(work: EventsWork, url: str) -> None:
     [listing] = (operation for operation in service.ALL_OPERATIONS if operation.name == "search_registrations")
-    with filling(url) as connection:
+    with filling_database(url) as connection:
         connection.execute("drop index registrations_of_event")
     work.recorder.begin()
 

@@ -35,7 +35,7 @@ from tests.inventory.console.merchant_at_platform import MerchantAtPlatform
 from tests.inventory.samples import ARGUMENTS
 from tests.inventory.sync.sync_scene import SyncScene, open_pooled_shop
 from tests.plans import running
-from tests.plans.filling import filling
+from tests.plans.filling import filling_database
 from tests.plans.inventory_arguments import OTHER_ARGUMENTS
 from tests.plans.inventory_rows import FIRST_SHOP, fill
 from tests.plans.judging import findings_of
@@ -137,7 +137,7 @@ async def _replay_ids(reader: Reader) -> list[tuple[int]]:
     return await reader.tuples("select replay_id from replays where result is null and error is null")
 
 
-class Work(running.Work):
+class InventoryWork(running.PlanWork):
     """The service, and a merchant who has its pages open."""
 
     def __init__(self, scene: SyncScene, cookies: httpx2.Cookies) -> None:
@@ -151,7 +151,7 @@ class Work(running.Work):
         self.leaving = count(FIRST_SHOP - 1)
         self.changes = count(1)
 
-    async def everything(self) -> None:
+    async def run_all(self) -> None:
         for operation in (*service.ALL_OPERATIONS, *service.TENANTLESS_OPERATIONS):
             await self.operation(operation)
         for name, arguments in SEARCHES:
@@ -216,7 +216,7 @@ class Work(running.Work):
 
     async def ask_from_outside(self) -> None:
         """Ask as the storefront does, and as an agent."""
-        await self.get(f"/storefront/availability?{self.shop.signed()}")
+        await self.get(f"/storefront/availability?{self.shop.signed_query()}")
         self.recorder.doing = "POST /mcp"
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
         parameters = {"name": "get_pool", "arguments": {"pool_id": 1}}
@@ -232,7 +232,7 @@ def url(inventory_template: str) -> Iterator[str]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def work(url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Work]:
+async def work(url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InventoryWork]:
     """The service in a database that was filled after everything had run once, while there was little in it."""
     async with open_pooled_shop(unlimited(url, tmp_path_factory.mktemp("data"))) as scene:
         merchant = MerchantAtPlatform(scene)
@@ -251,27 +251,27 @@ async def work(url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncItera
         await run_sql(scene.inventory.database, DELIVERED)
         await run_sql(scene.inventory.database, LIMITED)
         await run_sql(scene.inventory.database, OWNER, shop_id=scene.shop.id)
-        async with Work(scene, merchant.http.cookies).filled(fill) as work:
+        async with InventoryWork(scene, merchant.http.cookies).filled(fill) as work:
             yield work
 
 
-async def test_every_table_of_the_plans_has_thousands_of_rows(work: Work, url: str) -> None:
+async def test_every_table_of_the_plans_has_thousands_of_rows(work: InventoryWork, url: str) -> None:
     assert not_filled(url, SMALL) == ""
 
 
-async def test_every_statement_reads_few_rows_right_after_a_load(work: Work) -> None:
+async def test_every_statement_reads_few_rows_right_after_a_load(work: InventoryWork) -> None:
     assert await work.wrong(EXCEPTIONS | UNTIL_ANALYZED) == ""
 
 
-async def test_every_statement_reads_few_rows(work: Work, url: str) -> None:
+async def test_every_statement_reads_few_rows(work: InventoryWork, url: str) -> None:
     await asyncio.to_thread(analyze, url)  # loops go on meanwhile
 
     assert await work.wrong(EXCEPTIONS) == ""
 
 
-async def test_a_missing_index_is_found_by_the_plans(work: Work, url: str) -> None:
+async def test_a_missing_index_is_found_by_the_plans(work: InventoryWork, url: str) -> None:
     [adjust] = (operation for operation in api.OPERATIONS if operation.name == "adjust_pool_quantity")
-    with filling(url) as connection:
+    with filling_database(url) as connection:
         connection.execute("drop index members_of_pool; alter table members drop constraint members_pkey")
     work.recorder.begin()
 

@@ -163,7 +163,7 @@ def names_in_bounds() -> set[str]:
     for _, tree in sources():
         in_bounds: set[str] = set()
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and _called(node) in MAKERS:
+            if isinstance(node, ast.Call) and _called_name(node) in MAKERS:
                 in_bounds |= _names(node)
         # Texts that several bounds have in common are constants of their own.
         for name, value in _assignments(tree):
@@ -179,17 +179,17 @@ def limits_without_bound() -> list[Limited]:
     return [
         limited
         for path, tree in sources()
-        for limited, constants in _limited(path, tree)
+        for limited, constants in _limited_things(path, tree)
         if limited.key not in EXCEPTIONS and not constants & named
     ]
 
 
 def known_limits() -> set[str]:
     """The keys of all that has a limit, to find entries of `NOT_SHARED` and `SMALL_CACHES` that are not needed."""
-    return {limited.key for path, tree in sources() for limited, _ in _limited(path, tree)}
+    return {limited.key for path, tree in sources() for limited, _ in _limited_things(path, tree)}
 
 
-def _limited(path: str, tree: ast.Module) -> Iterator[tuple[Limited, set[str]]]:
+def _limited_things(path: str, tree: ast.Module) -> Iterator[tuple[Limited, set[str]]]:
     """What has a limit in a module, each with the constants that limit it."""
     for name, value in _assignments(tree):
         # What is made by a call is something else than a number.
@@ -198,10 +198,10 @@ def _limited(path: str, tree: ast.Module) -> Iterator[tuple[Limited, set[str]]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             for decorator in node.decorator_list:
-                if isinstance(decorator, ast.Call) and _called(decorator) == "lru_cache":
+                if isinstance(decorator, ast.Call) and _called_name(decorator) == "lru_cache":
                     yield Limited(path, node.lineno, node.name), _names(decorator)
         elif isinstance(node, ast.Call) and _has_limit(node):
-            yield Limited(path, node.lineno, _called(node)), _names(node)
+            yield Limited(path, node.lineno, _called_name(node)), _names(node)
 
 
 def _assignments(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
@@ -220,7 +220,7 @@ def _assignments(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
 
 def _has_limit(call: ast.Call) -> bool:
     """Whether a call makes something with a limit."""
-    match ast.unparse(call.func).partition("[")[0] if _called(call) == "Queue" else _called(call):
+    match ast.unparse(call.func).partition("[")[0] if _called_name(call) == "Queue" else _called_name(call):
         case "Semaphore" | "BoundedSemaphore" | "ThreadPoolExecutor" | "ProcessPoolExecutor":
             return True
         case "LRUCache" | "TTLCache" | "LFUCache" | "TLRUCache":
@@ -235,7 +235,7 @@ def _has_limit(call: ast.Call) -> bool:
             return False
 
 
-def _called(call: ast.Call) -> str:
+def _called_name(call: ast.Call) -> str:
     function = call.func.value if isinstance(call.func, ast.Subscript) else call.func
     return (
         function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
@@ -306,7 +306,7 @@ class Group(NamedTuple):
     address: str = "-"
     stranger: str = "Nothing: each address is counted for itself."
 
-    def has(self, bound: Bound) -> bool:
+    def includes(self, bound: Bound) -> bool:
         """Whether a bound is one of the group; its columns may say anything."""
         return bound.reserved == "-" and all(
             name in self.columns.values() or getattr(bound, name).startswith(getattr(self, name))
@@ -365,10 +365,10 @@ def page() -> str:
 def _section(service: str) -> str:
     """The tables of a service: what has shares, and each group."""
     bounds = [bound for bound in all_bounds() if bound.service == service]
-    rows = [_row(bound) for bound in bounds if not any(group.has(bound) for group in GROUPS)]
+    rows = [_row(bound) for bound in bounds if not any(group.includes(bound) for group in GROUPS)]
     tables = ["\n".join([f"## {HEADINGS[service]}", HEAD, *rows])]
     for group in (group for group in GROUPS if group.listed):
-        if short := [_short_row(bound, group) for bound in bounds if group.has(bound)]:
+        if short := [_short_row(bound, group) for bound in bounds if group.includes(bound)]:
             columns = ["What", *group.columns]
             head = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
             tables.append("\n".join([f"**{group.title}**", "", *(head if len(columns) > 2 else []), *short]))

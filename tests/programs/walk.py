@@ -21,7 +21,7 @@ from tests.events.queues.queue_scene import open_queue
 from tests.helpers import events_service as events
 from tests.helpers import inventory_service as inventory
 from tests.helpers.data_directories import migrated_database, scratch_directory
-from tests.helpers.payments import paying
+from tests.helpers.payments import open_payment_scene
 from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.sync.sync_scene import deliver_and_sync, open_pooled_shop
 
@@ -49,7 +49,7 @@ async def walk(title: str, request: Callable[[], Awaitable[Any]]) -> None:
 
 async def walk_events(directory: Path) -> None:
     settings = events.unlimited(migrated_database(EVENTS, directory), directory)
-    async with paying(settings) as scene:
+    async with open_payment_scene(settings) as scene:
         organizer = await scene.organizer()
         free, paid = await organizer.create_event(), await scene.event(organizer, capacity=10)
         queue = await open_queue(scene.service, organizer)

@@ -111,7 +111,7 @@ def _commands(command: Any, *words: str) -> Iterator[tuple[str, ...]]:
         yield from _commands(inner, *words, name)
 
 
-def everything() -> Files:
+def write_all() -> Files:
     """All files, of both services in new databases."""
     databases = scratch_directory()
     files = explanations()
@@ -146,7 +146,7 @@ def main(
     other: Annotated[Path | None, typer.Option(help="Files of before, to compare with.", exists=True)] = None,
 ) -> None:
     """Write what the outside sees of both services as files, and compare them with the earlier ones."""
-    files = everything()
+    files = write_all()
     write(files, directory)
     print(f"{len(files)} files are in {directory}.")
     if other is None:

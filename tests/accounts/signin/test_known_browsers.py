@@ -5,7 +5,7 @@ import pytest
 from holdfast.accounts import known_browsers
 from holdfast.events.people.model import AccountSelector
 from holdfast.events.settings import Settings
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 from tests.helpers.form_browser import Browser
 from tests.helpers.people import erase
 
@@ -24,7 +24,7 @@ async def counts_as_owner(service: Service, cookie: str) -> bool:
 
 
 @pytest.fixture
-def few(settings: Settings) -> Settings:
+def few_sign_ins(settings: Settings) -> Settings:
     return settings.model_copy(update={"sign_ins_per_address": 2, "sign_ins_per_hour": 1000})
 
 
@@ -34,8 +34,8 @@ async def signed_in(service: Service) -> Browser:
     return browser
 
 
-async def test_the_cookie_of_a_known_browser_lasts_90_days(few: Settings) -> None:
-    async with running(few) as service:
+async def test_the_cookie_of_a_known_browser_lasts_90_days(few_sign_ins: Settings) -> None:
+    async with running_events(few_sign_ins) as service:
         await service.organizer(email=ADA, password=PASSWORD)
         browser = Browser(service)
         done = await browser.sign_in(ADA)
@@ -48,8 +48,8 @@ async def test_the_cookie_of_a_known_browser_lasts_90_days(few: Settings) -> Non
         assert await service.database.transact(known_browsers.forget_browsers) == 1
 
 
-async def test_a_browser_is_not_known_any_more_after_the_owner_says_not_mine(few: Settings) -> None:
-    async with running(few) as service:
+async def test_a_browser_is_not_known_any_more_after_the_owner_says_not_mine(few_sign_ins: Settings) -> None:
+    async with running_events(few_sign_ins) as service:
         await service.organizer(email=ADA, password=PASSWORD)
         stranger = await signed_in(service)
         await service.run_sql("update users set proved_at = null where email = %(email)s", email=ADA)
@@ -58,8 +58,8 @@ async def test_a_browser_is_not_known_any_more_after_the_owner_says_not_mine(few
         assert not await counts_as_owner(service, stranger.http.cookies["known"])
 
 
-async def test_a_browser_is_not_known_any_more_when_all_access_is_ended(few: Settings) -> None:
-    async with running(few) as service:
+async def test_a_browser_is_not_known_any_more_when_all_access_is_ended(few_sign_ins: Settings) -> None:
+    async with running_events(few_sign_ins) as service:
         await service.organizer(email=ADA, password=PASSWORD)
         browser = await signed_in(service)
         await browser.send("/account/secure")
@@ -67,8 +67,8 @@ async def test_a_browser_is_not_known_any_more_when_all_access_is_ended(few: Set
         assert not await counts_as_owner(service, browser.http.cookies["known"])
 
 
-async def test_a_browser_is_not_known_any_more_when_the_person_is_erased(few: Settings) -> None:
-    async with running(few) as service:
+async def test_a_browser_is_not_known_any_more_when_the_person_is_erased(few_sign_ins: Settings) -> None:
+    async with running_events(few_sign_ins) as service:
         browser = await signed_in(service)
         await erase(service, AccountSelector(email=ADA))
 

@@ -10,13 +10,13 @@ from holdfast.accounts import sessions
 from holdfast.accounts.signin import links
 from holdfast.events.settings import Settings
 from holdfast.kit.postgres import lookup_cache
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 from tests.helpers.form_browser import Browser, token
 
 ANN = "ann@example.com"
 
 
-def others(page: str) -> list[str]:
+def other_sessions(page: str) -> list[str]:
     """The sessions that a page offers to end."""
     return re.findall(r'name="session" value="(\d+)"', page)
 
@@ -39,7 +39,7 @@ async def test_a_person_sees_the_sessions_of_other_browsers_and_can_end_one(serv
     for browser in (here, second):
         await browser.sign_in(ANN)
     page = await here.get("/account")
-    [other] = others(page.text)
+    [other] = other_sessions(page.text)
 
     await here.send("/account", session=other)
 
@@ -50,7 +50,7 @@ async def test_a_person_sees_the_sessions_of_other_browsers_and_can_end_one(serv
 
 @pytest.mark.usefixtures("only_notices_end_caches")
 async def test_all_sessions_can_be_ended_at_once_and_in_every_process(settings: Settings) -> None:
-    async with running(settings) as one, running(settings) as other:
+    async with running_events(settings) as one, running_events(settings) as other:
         here, second = Browser(one), Browser(other)
         for browser in (here, second):
             await browser.sign_in(ANN)
@@ -110,11 +110,11 @@ async def test_a_session_in_the_frame_of_a_platform_is_listed_until_it_is_over(s
     for browser in (here, framed):
         await browser.sign_in(ANN)
     await service.run_sql("update sessions set way = 'platform' where id = (select max(id) from sessions)")
-    assert len(others((await here.get("/account")).text)) == 1
+    assert len(other_sessions((await here.get("/account")).text)) == 1
 
     await service.run_sql("update sessions set began_at = now() - interval '8 hours'")
 
-    assert others((await here.get("/account")).text) == []
+    assert other_sessions((await here.get("/account")).text) == []
 
 
 async def test_a_session_that_is_used_is_prolonged(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +145,7 @@ async def test_a_session_row_that_is_locked_does_not_hold_up_its_person(
 
 @pytest.mark.usefixtures("only_notices_end_caches")
 async def test_ending_very_many_sessions_reaches_every_process(settings: Settings) -> None:
-    async with running(settings) as one, running(settings) as other:
+    async with running_events(settings) as one, running_events(settings) as other:
         here, second = Browser(one), Browser(other)
         for browser in (here, second):
             await browser.sign_in(ANN)
@@ -191,7 +191,7 @@ async def test_a_session_without_tls_does_not_end_that_of_the_service_on_another
     # Browsers send a cookie to every port of its host.
     browser = None
     for port in (8101, 8102):
-        async with running(settings.model_copy(update={"base_url": f"http://127.0.0.1:{port}"})) as service:
+        async with running_events(settings.model_copy(update={"base_url": f"http://127.0.0.1:{port}"})) as service:
             person = Browser(service)
             if browser:
                 person.http.cookies.update(browser.http.cookies)

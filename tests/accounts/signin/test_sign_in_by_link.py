@@ -6,7 +6,7 @@ import re
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 from tests.helpers.form_browser import Browser, main_text, token
 
 ANN = "ann@example.com"
@@ -129,7 +129,7 @@ async def test_an_address_in_capitals_signs_in_to_the_same_account(service: Serv
 
 async def test_a_mailbox_with_tagged_addresses_gets_no_more_links_than_one_address(settings: Settings) -> None:
     """They all reach one person, who did not ask."""
-    async with running(settings.model_copy(update={"sign_ins_per_address": 2})) as service:
+    async with running_events(settings.model_copy(update={"sign_ins_per_address": 2})) as service:
         stranger = Browser(service, address="192.0.2.1")
         statuses = [
             (await stranger.send("/sign-in", email=email)).status_code

@@ -6,8 +6,8 @@ from collections import Counter
 from holdfast.accounts.signin import operations
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import Caller, stranger
-from tests.accounts.races import ending
-from tests.helpers.events_service import Service, eventually, running
+from tests.accounts.races import ending_transaction
+from tests.helpers.events_service import Service, eventually, running_events
 from tests.helpers.form_browser import Browser
 
 ADA = "ada@example.com"
@@ -43,7 +43,7 @@ async def test_a_sign_in_while_the_password_is_removed_leaves_no_session(service
     await ada(service)
     thief = Browser(service)
 
-    async with ending(service) as this:
+    async with ending_transaction(service) as this:
         await this.tx.run("update users set password_hash = null")
         await this.tx.run("delete from sessions")
         trying = await this.meanwhile(thief.send("/sign-in", email=ADA, password=PASSWORD))
@@ -114,7 +114,7 @@ async def test_a_password_try_that_would_wait_too_long_is_refused_and_does_not_c
 
 async def test_password_tries_are_limited_and_the_owner_is_not_locked_out(settings: Settings) -> None:
     settings = settings.model_copy(update={"sign_ins_per_address": 3})
-    async with running(settings) as service:
+    async with running_events(settings) as service:
         await ada(service)
         at_home = Browser(service)
         await at_home.send("/sign-in", email=ADA, password=PASSWORD)
@@ -135,7 +135,7 @@ async def test_password_tries_are_limited_and_the_owner_is_not_locked_out(settin
 
 async def test_one_stranger_does_not_use_up_the_passwords_or_links_of_others(settings: Settings) -> None:
     settings = settings.model_copy(update={"sign_ins_per_address": 10})
-    async with running(settings) as service:
+    async with running_events(settings) as service:
         await ada(service)
         thieves = [Browser(service, address=f"2001:db8:1:{number:x}::1") for number in range(4)]
 
@@ -153,7 +153,7 @@ async def test_one_stranger_does_not_use_up_the_passwords_or_links_of_others(set
 
 
 async def test_many_strangers_together_have_few_links_sent_to_an_address(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"sign_ins_per_address": 4})) as service:
+    async with running_events(settings.model_copy(update={"sign_ins_per_address": 4})) as service:
         answers = [
             await Browser(service, address=f"198.51.100.{number}").send("/sign-in", email=ADA) for number in range(20)
         ]
@@ -164,7 +164,7 @@ async def test_many_strangers_together_have_few_links_sent_to_an_address(setting
 
 async def test_the_cookie_of_another_address_is_no_way_around_the_bound(settings: Settings) -> None:
     settings = settings.model_copy(update={"sign_ins_per_address": 2})
-    async with running(settings) as service:
+    async with running_events(settings) as service:
         await ada(service)
         thief = Browser(service)
         await thief.sign_in("thief@example.com")
@@ -179,7 +179,7 @@ async def test_the_cookie_of_another_address_is_no_way_around_the_bound(settings
 
 async def test_one_client_can_try_a_limited_number_of_addresses(settings: Settings) -> None:
     settings = settings.model_copy(update={"sign_ins_per_hour": 3})
-    async with running(settings) as service:
+    async with running_events(settings) as service:
         thief = Browser(service)
 
         tries = [(await thief.send("/sign-in", email=f"a{number}@example.com")).status_code for number in range(5)]

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import LiteralString
 
 from holdfast.events.settings import Settings
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 from tests.helpers.form_browser import Browser, token
 
 ADA = "ada@example.com"
@@ -42,7 +42,7 @@ async def test_very_many_password_tries_are_all_refused_after_the_limit_and_the_
     settings: Settings,
 ) -> None:
     settings = settings.model_copy(update={"sign_ins_per_address": 10, "sign_ins_per_hour": 100})
-    async with running(settings) as service:
+    async with running_events(settings) as service:
         await service.organizer(email=ADA, password=PASSWORD)
         at_home = Browser(service)
         await at_home.send("/sign-in", email=ADA, password=PASSWORD)

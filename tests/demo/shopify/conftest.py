@@ -4,10 +4,10 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from tests.demo.shopify.stage import Stage, run_platform_with_app
+from tests.demo.shopify.stage import PlatformStage, run_platform_with_app
 
 
 @pytest.fixture
-async def stage() -> AsyncGenerator[Stage]:
+async def stage() -> AsyncGenerator[PlatformStage]:
     async with run_platform_with_app() as stage:
         yield stage

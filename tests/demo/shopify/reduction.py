@@ -23,7 +23,7 @@ BUILT_IN = {"ID", "Int", "Float", "String", "Boolean"}
 LEFT_OUT = {"description", "isDeprecated", "deprecationReason", "specifiedByURL"}
 
 
-def reduced(introspection: Any, schema: str) -> str:
+def reduced_schema(introspection: Any, schema: str) -> str:
     """The platform's schema with only the types and fields that another schema names. Raises `KeyError` for others."""
     platform = graphql.print_schema(graphql.build_client_schema({"__schema": introspection}))
     known: dict[str, Any] = {_name(definition): definition for definition in graphql.parse(platform).definitions}
@@ -93,4 +93,4 @@ def read(path: Path) -> Any:
 
 if __name__ == "__main__":
     schema = Path(sys.argv[2])
-    schema.write_text(reduced(read(Path(sys.argv[1])), schema.read_text()))
+    schema.write_text(reduced_schema(read(Path(sys.argv[1])), schema.read_text()))

@@ -15,7 +15,7 @@ from holdfast_demo.shopify.admin_api.cost import VERSION
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.model import Variant, gid
 from holdfast_demo.shopify.platform_state import App
-from tests.demo.listener import Listener
+from tests.demo.webhook_recorder import WebhookRecorder
 
 DOMAIN = "first.myshopify.com"
 SECRET = "shpss_0123456789abcdef0123456789abcdef"
@@ -41,12 +41,12 @@ mutation Adjust($input: InventoryAdjustQuantitiesInput!, $key: String!) {{
 """
 
 
-class Stage:
+class PlatformStage:
     """A platform, and what an app does with it. `live`: how many of each variant the app says can be sold."""
 
-    def __init__(self, double: ShopifyDouble, listener: Listener, http: httpx2.AsyncClient) -> None:
+    def __init__(self, double: ShopifyDouble, recorder: WebhookRecorder, http: httpx2.AsyncClient) -> None:
         self.double = double
-        self.listener = listener
+        self.recorder = recorder
         self.http = http
         self.visits: list[Request] = []
         self.live: dict[str, int] = {}
@@ -54,7 +54,7 @@ class Stage:
         self.variants: list[Variant] = []
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """The gid of the first location."""
         return self.double.locations(DOMAIN)[0].gid
 
@@ -63,7 +63,7 @@ class Stage:
 
     def level(self, variant: int = 0) -> dict[str, str]:
         """Which level of a variant is meant: that at the first location."""
-        return {"inventoryItemId": self.item(variant), "locationId": self.place}
+        return {"inventoryItemId": self.item(variant), "locationId": self.location}
 
     async def post(self, body: Any, *, token: str | None = None, shop: str = DOMAIN) -> httpx2.Response:
         """A request to the Admin API, as it is."""
@@ -116,18 +116,18 @@ class Stage:
 
 
 @contextlib.asynccontextmanager
-async def run_platform(path: Path | None = None) -> AsyncGenerator[Stage]:
+async def run_platform(path: Path | None = None) -> AsyncGenerator[PlatformStage]:
     """A platform that runs, for as long as the block lasts; its shop has no app yet. Nothing goes over the network."""
 
     async def visit(request: Request) -> Response:
         stage.visits.append(request)
         return JSONResponse({"variants": stage.live}, headers={"set-cookie": "a=b", "etag": '"7"'})
 
-    listener = Listener()
+    recorder = WebhookRecorder()
     double = ShopifyDouble(ADDRESS, App(CLIENT, SECRET, f"{ADDRESS}/-app"), path=path)
     double.app.router.routes[:0] = [
-        Route("/hook", listener.receive, methods=["POST"]),
-        Route("/-app/webhooks/shopify", listener.receive, methods=["POST"]),
+        Route("/hook", recorder.receive, methods=["POST"]),
+        Route("/-app/webhooks/shopify", recorder.receive, methods=["POST"]),
         Route("/-app/storefront/{path:path}", visit),
     ]
     double.webhooks.haste = 100_000
@@ -137,14 +137,14 @@ async def run_platform(path: Path | None = None) -> AsyncGenerator[Stage]:
             double.app.router.lifespan_context(double.app),
             httpx2.AsyncClient(base_url=ADDRESS, transport=double.state.transport) as http,
         ):
-            stage = Stage(double, listener, http)
+            stage = PlatformStage(double, recorder, http)
             yield stage
     finally:
         double.close()
 
 
 @contextlib.asynccontextmanager
-async def run_platform_with_app(path: Path | None = None) -> AsyncGenerator[Stage]:
+async def run_platform_with_app(path: Path | None = None) -> AsyncGenerator[PlatformStage]:
     """A platform that runs, with a shop that sells honey and has the app."""
     async with run_platform(path) as stage:
         stage.double.open(DOMAIN)

@@ -6,18 +6,18 @@ import pytest
 
 from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.shops import NewVariant, set_location
-from tests.demo.shopify.stage import ADJUST, DOMAIN, Stage
+from tests.demo.shopify.stage import ADJUST, DOMAIN, PlatformStage
 
 
 def error_codes(answer: Any) -> list[Any]:
     return [error["code"] for error in answer["userErrors"]]
 
 
-def change_of_level(stage: Stage, **changes: Any) -> dict[str, Any]:
+def change_of_level(stage: PlatformStage, **changes: Any) -> dict[str, Any]:
     return {**stage.level(), "delta": -6, "changeFromQuantity": None, **changes}
 
 
-async def test_a_level_is_changed_by_a_difference_whatever_it_is(stage: Stage) -> None:
+async def test_a_level_is_changed_by_a_difference_whatever_it_is(stage: PlatformStage) -> None:
     stage.double.count(DOMAIN, stage.variants[0].id, 30)
 
     answer = await stage.adjust(-6, key="one")
@@ -29,7 +29,7 @@ async def test_a_level_is_changed_by_a_difference_whatever_it_is(stage: Stage) -
     assert stage.double.available(DOMAIN, stage.variants[0].id) == 24
 
 
-async def test_an_adjustment_repeated_with_its_key_is_done_once_and_answered_alike(stage: Stage) -> None:
+async def test_an_adjustment_repeated_with_its_key_is_done_once_and_answered_alike(stage: PlatformStage) -> None:
     first = await stage.adjust(-6, key="one")
     stage.double.count(DOMAIN, stage.variants[0].id, 30)
     again = await stage.adjust(-6, key="one")
@@ -40,14 +40,14 @@ async def test_an_adjustment_repeated_with_its_key_is_done_once_and_answered_ali
     assert stage.double.available(DOMAIN, stage.variants[0].id) == 30
 
 
-async def test_a_key_used_for_setting_is_refused_for_adjusting(stage: Stage) -> None:
+async def test_a_key_used_for_setting_is_refused_for_adjusting(stage: PlatformStage) -> None:
     await stage.set(44, key="one", before=50)
 
     assert error_codes(await stage.adjust(-6, key="one")) == ["IDEMPOTENCY_KEY_PARAMETER_MISMATCH"]
     assert stage.double.available(DOMAIN, stage.variants[0].id) == 44
 
 
-async def test_an_adjustment_without_a_key_or_a_comparison_is_refused(stage: Stage) -> None:
+async def test_an_adjustment_without_a_key_or_a_comparison_is_refused(stage: PlatformStage) -> None:
     change = change_of_level(stage)
     input = {"name": "available", "reason": "correction", "changes": [change]}
     no_key = await stage.refuses(
@@ -61,7 +61,7 @@ async def test_an_adjustment_without_a_key_or_a_comparison_is_refused(stage: Sta
     assert stage.double.available(DOMAIN, stage.variants[0].id) == 50
 
 
-async def test_a_level_can_be_compared_all_the_same(stage: Stage) -> None:
+async def test_a_level_can_be_compared_all_the_same(stage: PlatformStage) -> None:
     stale = await stage.adjust(0, key="one", changes=[change_of_level(stage, changeFromQuantity=49)])
     again = await stage.adjust(0, key="one", changes=[change_of_level(stage, changeFromQuantity=49)])
     right = await stage.adjust(0, key="two", changes=[change_of_level(stage, changeFromQuantity=50)])
@@ -74,14 +74,14 @@ async def test_a_level_can_be_compared_all_the_same(stage: Stage) -> None:
     ]
 
 
-async def test_a_level_may_fall_below_zero_but_not_below_minus_two_thousand_million(stage: Stage) -> None:
+async def test_a_level_may_fall_below_zero_but_not_below_minus_two_thousand_million(stage: PlatformStage) -> None:
     assert error_codes(await stage.adjust(-60, key="one")) == []
     assert stage.double.available(DOMAIN, stage.variants[0].id) == -10
     assert error_codes(await stage.adjust(-2_000_000_000, key="two")) == ["INVALID_QUANTITY_TOO_LOW"]
     assert error_codes(await stage.adjust(2_000_000_011, key="three")) == ["INVALID_QUANTITY_TOO_HIGH"]
 
 
-async def test_an_adjustment_of_several_levels_changes_all_or_none(stage: Stage) -> None:
+async def test_an_adjustment_of_several_levels_changes_all_or_none(stage: PlatformStage) -> None:
     changes = [change_of_level(stage), change_of_level(stage, inventoryItemId="gid://shopify/InventoryItem/7")]
 
     answer = await stage.adjust(0, key="one", changes=changes)
@@ -102,14 +102,14 @@ async def test_an_adjustment_of_several_levels_changes_all_or_none(stage: Stage)
         ({"locationId": "gid://shopify/Location/7"}, "INVALID_LOCATION"),
     ],
 )
-async def test_a_wrong_value_is_refused_by_its_code(stage: Stage, changes: dict[str, Any], code: str) -> None:
+async def test_a_wrong_value_is_refused_by_its_code(stage: PlatformStage, changes: dict[str, Any], code: str) -> None:
     general = {name: value for name, value in changes.items() if name in {"name", "reason", "referenceDocumentUri"}}
     change = change_of_level(stage, **{name: value for name, value in changes.items() if name not in general})
 
     assert error_codes(await stage.adjust(0, key="one", changes=[change], **general)) == [code]
 
 
-async def test_bundles_closed_locations_and_places_without_stock_are_refused(stage: Stage) -> None:
+async def test_bundles_closed_locations_and_places_without_stock_are_refused(stage: PlatformStage) -> None:
     [kit] = stage.double.add_product(DOMAIN, "Gift box", [NewVariant("One", bundle=True)])
     stage.variants.append(kit)
     second = stage.double.add_location(DOMAIN, "Shop")
@@ -124,7 +124,7 @@ async def test_bundles_closed_locations_and_places_without_stock_are_refused(sta
     assert error_codes(closed) == ["INVALID_LOCATION"]
 
 
-async def test_at_most_250_levels_are_changed_at_once(stage: Stage) -> None:
+async def test_at_most_250_levels_are_changed_at_once(stage: PlatformStage) -> None:
     input = {"name": "available", "reason": "correction", "changes": [change_of_level(stage)] * 251}
 
     code, _ = await stage.refuses(ADJUST, input=input, key="one")
@@ -134,7 +134,7 @@ async def test_at_most_250_levels_are_changed_at_once(stage: Stage) -> None:
 
 @pytest.mark.parametrize(("kind", "code"), [("away", "SERVICE_UNAVAILABLE"), ("failing", "ADJUST_QUANTITIES_FAILED")])
 async def test_a_platform_that_cannot_change_levels_now_says_so_and_has_changed_none(
-    stage: Stage, kind: Any, code: str
+    stage: PlatformStage, kind: Any, code: str
 ) -> None:
     stage.double.plan(Fault(kind))
     refused = await stage.adjust(-6, key="one")

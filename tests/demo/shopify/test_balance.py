@@ -5,12 +5,12 @@ from random import Random
 from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.model import Order
 from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
-from tests.demo.shopify.stage import DOMAIN, Stage
+from tests.demo.shopify.stage import DOMAIN, PlatformStage
 
 BEGUN = 50 + 8 + 4
 
 
-def make_random_change(stage: Stage, random: Random, orders: list[Order]) -> None:
+def make_random_change(stage: PlatformStage, random: Random, orders: list[Order]) -> None:
     """Do something to an order, or make one."""
     double = stage.double
     if not orders or random.random() < 0.4:
@@ -34,7 +34,7 @@ def make_random_change(stage: Stage, random: Random, orders: list[Order]) -> Non
             double.edit(DOMAIN, order.id, added=[SaleLine(random.choice(stage.variants[:3]).id, 1)])
 
 
-async def test_levels_after_many_random_orders_are_those_that_the_orders_give(stage: Stage) -> None:
+async def test_levels_after_many_random_orders_are_those_that_the_orders_give(stage: PlatformStage) -> None:
     random = Random(16)
     for _ in range(400):
         try:

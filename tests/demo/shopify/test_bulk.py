@@ -7,7 +7,7 @@ import pytest
 
 from holdfast_demo.shopify.model import Bulk
 from holdfast_demo.shopify.shops import NewVariant
-from tests.demo.shopify.stage import DOMAIN, Stage
+from tests.demo.shopify.stage import DOMAIN, PlatformStage
 from tests.helpers.events_service import eventually
 
 RUN = """
@@ -39,14 +39,14 @@ MANY = (
 )
 
 
-async def begin(stage: Stage, query: str = VARIANTS, *, grouped: bool = False) -> str:
+async def begin(stage: PlatformStage, query: str = VARIANTS, *, grouped: bool = False) -> str:
     made = (await stage.data(RUN, query=query, grouped=grouped))["bulkOperationRunQuery"]
     assert made["userErrors"] == []
     assert made["bulkOperation"]["status"] == "CREATED"
     return made["bulkOperation"]["id"]
 
 
-async def wait_until_over(stage: Stage, id: str) -> Any:
+async def wait_until_over(stage: PlatformStage, id: str) -> Any:
     """An operation that has ended."""
 
     async def is_over() -> bool:
@@ -57,13 +57,13 @@ async def wait_until_over(stage: Stage, id: str) -> Any:
     return (await stage.data(SHOW, id=id))["bulkOperation"]
 
 
-async def lines_of(stage: Stage, url: str) -> list[Any]:
+async def lines_of(stage: PlatformStage, url: str) -> list[Any]:
     answer = await stage.http.get(url)
     assert answer.status_code == 200
     return [json.loads(line) for line in answer.text.splitlines()]
 
 
-async def test_every_node_is_in_the_bulk_file_and_children_name_their_parents(stage: Stage) -> None:
+async def test_every_node_is_in_the_bulk_file_and_children_name_their_parents(stage: PlatformStage) -> None:
     await stage.subscribe("BULK_OPERATIONS_FINISH")
     id = await begin(stage)
     operation = await wait_until_over(stage, id)
@@ -76,11 +76,11 @@ async def test_every_node_is_in_the_bulk_file_and_children_name_their_parents(st
     assert variants[0]["inventoryItem"] == {"id": stage.item()}
     assert levels[stage.variants[1].gid] == [{"quantity": 8}]
     assert int(operation["fileSize"]) == len((await stage.http.get(operation["url"])).content)
-    message = await stage.listener.wait_for("bulk_operations/finish")
+    message = await stage.recorder.wait_for("bulk_operations/finish")
     assert (message.body["admin_graphql_api_id"], message.body["status"]) == (id, "completed")
 
 
-async def test_children_come_after_all_parents_unless_they_are_grouped(stage: Stage) -> None:
+async def test_children_come_after_all_parents_unless_they_are_grouped(stage: PlatformStage) -> None:
     query = "{ products { edges { node { id variants { edges { node { id } } } } } } }"
     loose = await lines_of(stage, (await wait_until_over(stage, await begin(stage, query)))["url"])
     grouped = await lines_of(stage, (await wait_until_over(stage, await begin(stage, query, grouped=True)))["url"])
@@ -89,7 +89,7 @@ async def test_children_come_after_all_parents_unless_they_are_grouped(stage: St
     assert ["__parentId" in line for line in grouped] == [False, True, True, True, False, True, True]
 
 
-async def test_more_than_one_step_is_read_and_a_file_can_be_fetched_from_the_middle(stage: Stage) -> None:
+async def test_more_than_one_step_is_read_and_a_file_can_be_fetched_from_the_middle(stage: PlatformStage) -> None:
     stage.double.add_product(DOMAIN, "Socks", [NewVariant(str(size), f"SOCKS-{size}") for size in range(250)])
     operation = await wait_until_over(stage, await begin(stage, "{ productVariants { edges { node { sku } } } }"))
 
@@ -102,7 +102,7 @@ async def test_more_than_one_step_is_read_and_a_file_can_be_fetched_from_the_mid
     assert (await stage.http.get(operation["url"].replace("bulk/", "bulk/1"))).status_code == 404
 
 
-async def test_an_operation_that_finds_nothing_has_no_file(stage: Stage) -> None:
+async def test_an_operation_that_finds_nothing_has_no_file(stage: PlatformStage) -> None:
     operation = await wait_until_over(stage, await begin(stage, "{ orders { edges { node { id } } } }"))
 
     assert (operation["status"], operation["url"], operation["objectCount"]) == ("COMPLETED", None, "0")
@@ -122,7 +122,7 @@ async def test_an_operation_that_finds_nothing_has_no_file(stage: Stage) -> None
         (MANY, "more than 5 connections"),
     ],
 )
-async def test_a_query_that_cannot_be_run_in_bulk_is_refused(stage: Stage, query: str, reason: str) -> None:
+async def test_a_query_that_cannot_be_run_in_bulk_is_refused(stage: PlatformStage, query: str, reason: str) -> None:
     made = (await stage.data(RUN, query=query, grouped=False))["bulkOperationRunQuery"]
 
     assert made["bulkOperation"] is None
@@ -130,7 +130,7 @@ async def test_a_query_that_cannot_be_run_in_bulk_is_refused(stage: Stage, query
     assert reason in made["userErrors"][0]["message"]
 
 
-async def test_at_most_five_bulk_operations_run_at_once(stage: Stage) -> None:
+async def test_at_most_five_bulk_operations_run_at_once(stage: PlatformStage) -> None:
     stage.double.bulks.hold = True
     ids = [await begin(stage) for _ in range(5)]
 
@@ -141,7 +141,7 @@ async def test_at_most_five_bulk_operations_run_at_once(stage: Stage) -> None:
     assert (await wait_until_over(stage, ids[-1]))["status"] == "COMPLETED"
 
 
-async def test_an_operation_can_be_stopped_or_break_in_the_middle(stage: Stage) -> None:
+async def test_an_operation_can_be_stopped_or_break_in_the_middle(stage: PlatformStage) -> None:
     cancel = "mutation($id: ID!) { bulkOperationCancel(id: $id) { bulkOperation { status } userErrors { message } } }"
     stage.double.bulks.hold = True
     stopped = await begin(stage)
@@ -156,7 +156,7 @@ async def test_an_operation_can_be_stopped_or_break_in_the_middle(stage: Stage) 
     assert await lines_of(stage, broken["partialDataUrl"])
 
 
-async def test_an_operation_ends_when_the_app_is_uninstalled(stage: Stage) -> None:
+async def test_an_operation_ends_when_the_app_is_uninstalled(stage: PlatformStage) -> None:
     stage.double.bulks.hold = True
     id = await begin(stage)
     stage.double.uninstall(DOMAIN)

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from holdfast_demo.shopify.errors import Fault
-from tests.demo.shopify.stage import DOMAIN, Stage
+from tests.demo.shopify.stage import DOMAIN, PlatformStage
 
 NAME = "{ shop { name } }"
 QUANTITY = (
@@ -15,12 +15,12 @@ QUANTITY = (
 )
 
 
-async def available_quantity(stage: Stage) -> int:
+async def available_quantity(stage: PlatformStage) -> int:
     data = await stage.data(QUANTITY, id=stage.item())
     return data["inventoryItem"]["inventoryLevels"]["nodes"][0]["quantities"][0]["quantity"]
 
 
-async def test_a_planned_error_comes_before_or_after_the_request_is_done(stage: Stage) -> None:
+async def test_a_planned_error_comes_before_or_after_the_request_is_done(stage: PlatformStage) -> None:
     request = stage.setting(44, key="one", before=50)
     stage.double.plan(Fault("before", "Set"))
     assert (await stage.post(request)).status_code == 500
@@ -34,7 +34,7 @@ async def test_a_planned_error_comes_before_or_after_the_request_is_done(stage: 
     assert answer["userErrors"] == []
 
 
-async def test_the_demo_platform_can_be_made_unavailable(stage: Stage) -> None:
+async def test_the_demo_platform_can_be_made_unavailable(stage: PlatformStage) -> None:
     stage.double.plan(Fault("down", times=2))
 
     answers = [await stage.post({"query": NAME}) for _ in range(3)]
@@ -43,7 +43,7 @@ async def test_the_demo_platform_can_be_made_unavailable(stage: Stage) -> None:
     assert not answers[0].headers["content-type"].startswith("application/json")
 
 
-async def test_a_fault_hits_the_requests_it_is_planned_for_and_can_be_healed(stage: Stage) -> None:
+async def test_a_fault_hits_the_requests_it_is_planned_for_and_can_be_healed(stage: PlatformStage) -> None:
     stage.double.plan(Fault("before", "inventorySet"))
     stage.double.plan(Fault("before", shop="other.myshopify.com"))
 
@@ -54,21 +54,21 @@ async def test_a_fault_hits_the_requests_it_is_planned_for_and_can_be_healed(sta
     assert (await stage.post({"query": NAME})).status_code == 200
 
 
-async def test_an_answer_can_be_slow_and_is_done_all_the_same(stage: Stage) -> None:
+async def test_an_answer_can_be_slow_and_is_done_all_the_same(stage: PlatformStage) -> None:
     stage.double.plan(Fault("slow", seconds=0.01))
 
     assert (await stage.set(44, key="one", before=50))["userErrors"] == []
     assert stage.double.available(DOMAIN, stage.variants[0].id) == 44
 
 
-async def test_levels_can_be_read_as_they_were_before(stage: Stage) -> None:
+async def test_levels_can_be_read_as_they_were_before(stage: PlatformStage) -> None:
     stage.double.count(DOMAIN, stage.variants[0].id, 44)
     stage.double.plan(Fault("stale"))
 
     assert [await available_quantity(stage), await available_quantity(stage)] == [50, 44]
 
 
-async def test_a_planned_answer_can_be_incomplete_with_errors(stage: Stage) -> None:
+async def test_a_planned_answer_can_be_incomplete_with_errors(stage: PlatformStage) -> None:
     stage.double.plan(Fault("half"))
     half = await stage.ask(QUANTITY, id=stage.item())
 
@@ -77,7 +77,7 @@ async def test_a_planned_answer_can_be_incomplete_with_errors(stage: Stage) -> N
     assert half["errors"][0]["path"] == ["inventoryItem"]
 
 
-async def test_an_idempotency_key_can_be_reported_as_in_use(stage: Stage) -> None:
+async def test_an_idempotency_key_can_be_reported_as_in_use(stage: PlatformStage) -> None:
     stage.double.plan(Fault("busy"))
 
     busy = await stage.set(44, key="one", before=50)
@@ -102,14 +102,14 @@ def cost_of(answer: httpx2.Response) -> Any:
         ('mutation { bulkOperationRunQuery(query: "") { userErrors { message } } }', 11),
     ],
 )
-async def test_a_request_costs_what_it_could_answer(stage: Stage, query: str, cost: int) -> None:
+async def test_a_request_costs_what_it_could_answer(stage: PlatformStage, query: str, cost: int) -> None:
     cost_of_answer = cost_of(await stage.post({"query": query}))
 
     assert cost_of_answer["requestedQueryCost"] == cost
     assert 0 <= cost_of_answer["actualQueryCost"] <= cost
 
 
-async def test_a_client_that_spends_too_many_points_is_throttled_until_the_bucket_is_full(stage: Stage) -> None:
+async def test_a_client_that_spends_too_many_points_is_throttled_until_the_bucket_is_full(stage: PlatformStage) -> None:
     dear = {"query": "{ products(first: 50) { nodes { variants(first: 16) { nodes { id } } } } }"}
     stage.double.open("slow.myshopify.com", points=10)
     stage.double.install("slow.myshopify.com")
@@ -127,7 +127,7 @@ async def test_a_client_that_spends_too_many_points_is_throttled_until_the_bucke
     assert small.json()["data"]
 
 
-async def test_points_come_back_with_time(stage: Stage) -> None:
+async def test_points_come_back_with_time(stage: PlatformStage) -> None:
     name = {"query": NAME}
     stage.double.open("slow.myshopify.com", points=1)
     stage.double.install("slow.myshopify.com")
@@ -147,7 +147,7 @@ async def test_points_come_back_with_time(stage: Stage) -> None:
     assert await left() >= 9
 
 
-async def test_points_that_a_request_did_not_use_are_returned_at_once(stage: Stage) -> None:
+async def test_points_that_a_request_did_not_use_are_returned_at_once(stage: PlatformStage) -> None:
     dear = {"query": "{ products(first: 20) { nodes { variants(first: 40) { nodes { id } } } } }"}
 
     cost = cost_of(await stage.post(dear))
@@ -157,7 +157,7 @@ async def test_points_that_a_request_did_not_use_are_returned_at_once(stage: Sta
     assert cost["throttleStatus"]["currentlyAvailable"] > 1950
 
 
-async def test_a_planned_throttle_can_be_answered_with_429(stage: Stage) -> None:
+async def test_a_planned_throttle_can_be_answered_with_429(stage: PlatformStage) -> None:
     stage.double.plan(Fault("throttle"))
     stage.double.admin.throttle_status = 429
 

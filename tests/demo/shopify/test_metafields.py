@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.demo.shopify.stage import DOMAIN, Stage
+from tests.demo.shopify.stage import DOMAIN, PlatformStage
 
 WRITE = (
     "mutation($metafields: [MetafieldsSetInput!]!) { metafieldsSet(metafields: $metafields) {"
@@ -11,24 +11,24 @@ WRITE = (
 READ = '{ productVariant(id: "%s") { metafield(namespace: "$app:stock", key: "pools") { value compareDigest } } }'
 
 
-def written(stage: Stage, **fields: Any) -> dict[str, Any]:
+def metafield_input(stage: PlatformStage, **fields: Any) -> dict[str, Any]:
     usual = {"ownerId": stage.variants[0].gid, "namespace": "$app:stock", "key": "pools", "type": "json", "value": "{}"}
     return usual | fields
 
 
-def allow(stage: Stage, *scopes: str) -> None:
+def allow(stage: PlatformStage, *scopes: str) -> None:
     shop = stage.double.shop(DOMAIN)
     shop.scopes = [*shop.scopes, *scopes]
     stage.double.state.store.put(DOMAIN, shop)
 
 
-async def test_a_variant_is_written_only_with_the_scope_for_products(stage: Stage) -> None:
-    code, message = await stage.refuses(WRITE, metafields=[written(stage)])
+async def test_a_variant_is_written_only_with_the_scope_for_products(stage: PlatformStage) -> None:
+    code, message = await stage.refuses(WRITE, metafields=[metafield_input(stage)])
     assert (code, "`write_products`" in message) == ("ACCESS_DENIED", True)
     assert (await stage.data(READ % stage.variants[0].gid))["productVariant"]["metafield"] is None
 
     allow(stage, "write_products")
-    answer = (await stage.data(WRITE, metafields=[written(stage)]))["metafieldsSet"]
+    answer = (await stage.data(WRITE, metafields=[metafield_input(stage)]))["metafieldsSet"]
 
     (metafield,) = answer["metafields"]
     assert (metafield["namespace"], metafield["value"], answer["userErrors"]) == ("app--1--stock", "{}", [])
@@ -36,7 +36,7 @@ async def test_a_variant_is_written_only_with_the_scope_for_products(stage: Stag
     assert stored == {"value": "{}", "compareDigest": metafield["compareDigest"]}
 
 
-async def test_values_and_names_that_are_wrong_are_refused_and_nothing_is_written(stage: Stage) -> None:
+async def test_values_and_names_that_are_wrong_are_refused_and_nothing_is_written(stage: PlatformStage) -> None:
     allow(stage, "write_products")
     wrong: dict[str, dict[str, Any]] = {
         "INVALID_VALUE value": {"value": "{"},
@@ -50,14 +50,14 @@ async def test_values_and_names_that_are_wrong_are_refused_and_nothing_is_writte
         "STALE_OBJECT compareDigest": {"compareDigest": "0" * 64},
     }
     for name, fields in wrong.items():
-        answer = (await stage.data(WRITE, metafields=[written(stage, key="other"), written(stage, **fields)]))[
-            "metafieldsSet"
-        ]
+        answer = (
+            await stage.data(WRITE, metafields=[metafield_input(stage, key="other"), metafield_input(stage, **fields)])
+        )["metafieldsSet"]
         (error,) = answer["userErrors"]
         code, field, *_ = name.split()
         assert (error["code"], error["field"], error["elementIndex"]) == (code, ["metafields", "1", field], 1), name
 
-    many = (await stage.data(WRITE, metafields=[written(stage)] * 26))["metafieldsSet"]
+    many = (await stage.data(WRITE, metafields=[metafield_input(stage)] * 26))["metafieldsSet"]
     assert many["userErrors"][0]["code"] == "LESS_THAN_OR_EQUAL_TO"
     count = stage.double.state.store.db.execute("select count(*) from things where kind = 'Metafield'").fetchone()
     assert count == (0,)

@@ -10,43 +10,43 @@ import pytest
 
 from holdfast_demo.shopify import platform_state
 from holdfast_demo.shopify.oauth import EXCHANGE, ID_TOKEN, OFFLINE, ONLINE
-from tests.demo.shopify.stage import ADDRESS, CLIENT, DOMAIN, SCOPES, SECRET, Stage
+from tests.demo.shopify.stage import ADDRESS, CLIENT, DOMAIN, SCOPES, SECRET, PlatformStage
 
 BACK = f"{ADDRESS}/-app/auth/install"
 ASKED = {"client_id": CLIENT, "scope": SCOPES, "redirect_uri": BACK, "state": "some-state"}
 
 
-async def request_token(stage: Stage, **params: Any) -> tuple[int, Any]:
+async def request_token(stage: PlatformStage, **params: Any) -> tuple[int, Any]:
     """What the token endpoint answers."""
     parameters = {"client_id": CLIENT, "client_secret": SECRET, **params}
     answer = await stage.http.post(f"/{DOMAIN}/admin/oauth/access_token", json=parameters)
     return answer.status_code, answer.json()
 
 
-async def token_refusal(stage: Stage, **params: Any) -> str:
+async def token_refusal(stage: PlatformStage, **params: Any) -> str:
     status, body = await request_token(stage, **params)
     assert status in {400, 401}
     return body["error"]
 
 
-async def authorize(stage: Stage) -> dict[str, str]:
+async def authorize(stage: PlatformStage) -> dict[str, str]:
     """What a merchant comes back with who has agreed."""
     answer = await stage.http.post(f"/{DOMAIN}/admin/oauth/authorize?{urlencode(ASKED)}")
     return dict(parse_qsl(urlsplit(answer.headers["location"]).query))
 
 
-async def refreshable_token(stage: Stage) -> Any:
+async def refreshable_token(stage: PlatformStage) -> Any:
     """A token that can be refreshed."""
     status, body = await request_token(stage, code=(await authorize(stage))["code"], expiring="1")
     assert status == 200, body
     return body
 
 
-async def is_accepted(stage: Stage, token: str) -> bool:
+async def is_accepted(stage: PlatformStage, token: str) -> bool:
     return (await stage.post({"query": "{ shop { id } }"}, token=token)).status_code == 200
 
 
-async def test_scopes_are_asked_for_in_words(stage: Stage) -> None:
+async def test_scopes_are_asked_for_in_words(stage: PlatformStage) -> None:
     stage.double.uninstall(DOMAIN)
     page = await stage.http.get(
         f"/{DOMAIN}/admin/oauth/authorize?{urlencode({**ASKED, 'scope': ','.join(sorted(platform_state.SCOPES))})}"
@@ -58,7 +58,7 @@ async def test_scopes_are_asked_for_in_words(stage: Stage) -> None:
     assert all(not text.startswith("<code>") for text in words)
 
 
-async def test_a_merchant_consents_and_returns_with_a_signed_code(stage: Stage) -> None:
+async def test_a_merchant_consents_and_returns_with_a_signed_code(stage: PlatformStage) -> None:
     stage.double.uninstall(DOMAIN)
     page = await stage.http.get(f"/{DOMAIN}/admin/oauth/authorize?{urlencode(ASKED)}")
     back = await authorize(stage)
@@ -72,7 +72,7 @@ async def test_a_merchant_consents_and_returns_with_a_signed_code(stage: Stage) 
     assert signature == hmac.digest(SECRET.encode(), message.encode(), "sha256").hex()
 
 
-async def test_a_shop_that_has_the_app_with_these_scopes_skips_the_consent_page(stage: Stage) -> None:
+async def test_a_shop_that_has_the_app_with_these_scopes_skips_the_consent_page(stage: PlatformStage) -> None:
     again = await stage.http.get(f"/{DOMAIN}/admin/oauth/authorize?{urlencode(ASKED)}")
     more = {**ASKED, "scope": f"{SCOPES},write_products"}
     page = await stage.http.get(f"/{DOMAIN}/admin/oauth/authorize?{urlencode(more)}")
@@ -92,14 +92,14 @@ async def test_a_shop_that_has_the_app_with_these_scopes_skips_the_consent_page(
         {"scope": "read_products,read_minds"},
     ],
 )
-async def test_an_invalid_request_for_an_installation_is_refused(stage: Stage, changes: dict[str, str]) -> None:
+async def test_an_invalid_request_for_an_installation_is_refused(stage: PlatformStage, changes: dict[str, str]) -> None:
     path = f"/{DOMAIN}/admin/oauth/authorize?{urlencode(ASKED | changes)}"
 
     assert (await stage.http.get(path)).status_code == 400
     assert (await stage.http.post(path)).status_code == 400
 
 
-async def test_the_signature_of_the_install_query_is_that_of_the_documentation(stage: Stage) -> None:
+async def test_the_signature_of_the_install_query_is_that_of_the_documentation(stage: PlatformStage) -> None:
     stage.double.state.app.client_secret = "hush"
     parameters = {
         "code": "0907a61c0c8d55e99db179b68161bc00",
@@ -113,7 +113,7 @@ async def test_the_signature_of_the_install_query_is_that_of_the_documentation(s
     assert signed["hmac"] == ["700e2dadb827fcc8609e9d5ce208b2e9cdaab9df07390d2cbca10d7c328fc4bf"]
 
 
-async def test_a_code_gives_a_token_once_and_only_for_a_minute(stage: Stage) -> None:
+async def test_a_code_gives_a_token_once_and_only_for_a_minute(stage: PlatformStage) -> None:
     code, late = (await authorize(stage))["code"], (await authorize(stage))["code"]
 
     status, body = await request_token(stage, code=code, expiring="1")
@@ -128,7 +128,7 @@ async def test_a_code_gives_a_token_once_and_only_for_a_minute(stage: Stage) -> 
     assert await token_refusal(stage, code=late, expiring="1") == "invalid_request"
 
 
-async def test_wrong_credentials_and_tokens_that_never_expire_are_refused(stage: Stage) -> None:
+async def test_wrong_credentials_and_tokens_that_never_expire_are_refused(stage: PlatformStage) -> None:
     assert await token_refusal(stage, client_secret="wrong", code="x") == "invalid_client"
     assert await token_refusal(stage, client_id="other", code="x") == "invalid_client"
     assert await token_refusal(stage, code=(await authorize(stage))["code"]) == "invalid_request"
@@ -140,7 +140,7 @@ async def test_wrong_credentials_and_tokens_that_never_expire_are_refused(stage:
     assert nowhere.status_code == 404
 
 
-async def test_a_token_request_may_be_a_form(stage: Stage) -> None:
+async def test_a_token_request_may_be_a_form(stage: PlatformStage) -> None:
     form = {"client_id": CLIENT, "client_secret": SECRET, "grant_type": "client_credentials"}
 
     answer = await stage.http.post(f"/{DOMAIN}/admin/oauth/access_token", data=form)
@@ -148,7 +148,7 @@ async def test_a_token_request_may_be_a_form(stage: Stage) -> None:
     assert answer.json()["expires_in"] == 86_399
 
 
-async def test_a_token_ends_and_is_refreshed(stage: Stage) -> None:
+async def test_a_token_ends_and_is_refreshed(stage: PlatformStage) -> None:
     first = await refreshable_token(stage)
     stage.double.clock.advance(3601)
     assert not await is_accepted(stage, first["access_token"])
@@ -162,7 +162,7 @@ async def test_a_token_ends_and_is_refreshed(stage: Stage) -> None:
     )
 
 
-async def test_a_client_that_lost_the_answer_can_refresh_its_token_once_more(stage: Stage) -> None:
+async def test_a_client_that_lost_the_answer_can_refresh_its_token_once_more(stage: PlatformStage) -> None:
     first = await refreshable_token(stage)
     refresh: Any = {"grant_type": "refresh_token", "refresh_token": first["refresh_token"]}
 
@@ -178,7 +178,7 @@ async def test_a_client_that_lost_the_answer_can_refresh_its_token_once_more(sta
     assert status == 200
 
 
-async def test_a_refresh_token_ends_after_90_days(stage: Stage) -> None:
+async def test_a_refresh_token_ends_after_90_days(stage: PlatformStage) -> None:
     first = await refreshable_token(stage)
     stage.double.clock.advance(90 * 86_400 + 1)
 
@@ -187,13 +187,13 @@ async def test_a_refresh_token_ends_after_90_days(stage: Stage) -> None:
     )
 
 
-async def test_an_uninstall_ends_tokens_and_subscriptions_and_sends_a_webhook(stage: Stage) -> None:
+async def test_an_uninstall_ends_tokens_and_subscriptions_and_sends_a_webhook(stage: PlatformStage) -> None:
     await stage.subscribe("APP_UNINSTALLED", "ORDERS_CREATE")
     pair, code = await refreshable_token(stage), (await authorize(stage))["code"]
 
     stage.double.uninstall(DOMAIN)
 
-    assert (await stage.listener.wait_for("app/uninstalled")).body["myshopify_domain"] == DOMAIN
+    assert (await stage.recorder.wait_for("app/uninstalled")).body["myshopify_domain"] == DOMAIN
     assert not await is_accepted(stage, pair["access_token"])
     assert (
         await token_refusal(stage, grant_type="refresh_token", refresh_token=pair["refresh_token"]) == "invalid_grant"
@@ -208,7 +208,7 @@ async def test_an_uninstall_ends_tokens_and_subscriptions_and_sends_a_webhook(st
     assert not await is_accepted(stage, pair["access_token"])
 
 
-def token_exchange(stage: Stage, token: str, kind: str = OFFLINE) -> dict[str, str]:
+def token_exchange(stage: PlatformStage, token: str, kind: str = OFFLINE) -> dict[str, str]:
     return {
         "grant_type": EXCHANGE,
         "subject_token": token,
@@ -218,7 +218,7 @@ def token_exchange(stage: Stage, token: str, kind: str = OFFLINE) -> dict[str, s
     }
 
 
-async def test_a_session_token_is_exchanged(stage: Stage) -> None:
+async def test_a_session_token_is_exchanged(stage: PlatformStage) -> None:
     token = stage.double.oauth.session_token(DOMAIN, user=7)
     claims = jwt.decode(token, SECRET, ["HS256"], audience=CLIENT)
 
@@ -237,7 +237,7 @@ async def test_a_session_token_is_exchanged(stage: Stage) -> None:
     )
 
 
-async def test_a_session_token_that_is_not_right_is_refused(stage: Stage) -> None:
+async def test_a_session_token_that_is_not_right_is_refused(stage: PlatformStage) -> None:
     good = stage.double.oauth.session_token
     forged = jwt.encode(jwt.decode(good(DOMAIN), options={"verify_signature": False}), "other" * 8, "HS256")
     now = stage.double.state.now()

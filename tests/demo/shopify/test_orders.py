@@ -8,7 +8,7 @@ from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.model import Order
 from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
 from holdfast_demo.shopify.shops import NewVariant, change_variant
-from tests.demo.shopify.stage import DOMAIN, Stage
+from tests.demo.shopify.stage import DOMAIN, PlatformStage
 
 ORDER = """
 query($id: ID!) {
@@ -22,21 +22,21 @@ query($id: ID!) {
 """
 
 
-def available_and_committed(stage: Stage, variant: int = 1) -> tuple[int, int]:
+def available_and_committed(stage: PlatformStage, variant: int = 1) -> tuple[int, int]:
     """What is available of a variant, and what is committed."""
     level = stage.double.level(DOMAIN, stage.variants[variant].id)
     return level.available, level.committed
 
 
-def sell(stage: Stage, quantity: int = 2, **options: Any) -> Order:
+def sell(stage: PlatformStage, quantity: int = 2, **options: Any) -> Order:
     return stage.double.sell(DOMAIN, SaleLine(stage.variants[1].id, quantity), **options)
 
 
-async def read_order(stage: Stage, order: Order) -> Any:
+async def read_order(stage: PlatformStage, order: Order) -> Any:
     return (await stage.data(ORDER, id=order.gid))["order"]
 
 
-async def refunded_lines(stage: Stage, order: Order) -> list[tuple[int, str, bool]]:
+async def refunded_lines(stage: PlatformStage, order: Order) -> list[tuple[int, str, bool]]:
     """What was taken back: how many, how, and whether they were put somewhere."""
     return [
         (line["quantity"], line["restockType"], line["location"] is not None)
@@ -45,13 +45,13 @@ async def refunded_lines(stage: Stage, order: Order) -> list[tuple[int, str, boo
     ]
 
 
-async def test_a_sale_commits_units_and_sends_webhooks(stage: Stage) -> None:
+async def test_a_sale_commits_units_and_sends_webhooks(stage: PlatformStage) -> None:
     await stage.subscribe("ORDERS_CREATE", "INVENTORY_LEVELS_UPDATE")
 
     order = sell(stage)
     message, level = (
-        await stage.listener.wait_for("orders/create"),
-        await stage.listener.wait_for("inventory_levels/update"),
+        await stage.recorder.wait_for("orders/create"),
+        await stage.recorder.wait_for("inventory_levels/update"),
     )
 
     assert available_and_committed(stage) == (6, 2)
@@ -62,17 +62,17 @@ async def test_a_sale_commits_units_and_sends_webhooks(stage: Stage) -> None:
     assert level.headers["x-shopify-webhook-id"] != message.headers["x-shopify-webhook-id"]
 
 
-async def test_a_webhook_of_an_order_has_data_of_the_customer(stage: Stage) -> None:
+async def test_a_webhook_of_an_order_has_data_of_the_customer(stage: PlatformStage) -> None:
     await stage.subscribe("ORDERS_CREATE")
 
     sell(stage)
-    message = await stage.listener.wait_for("orders/create")
+    message = await stage.recorder.wait_for("orders/create")
 
     assert message.body["customer"]["email"] == "ada@example.com"
     assert b"Lovelace" in message.raw
 
 
-async def test_a_sold_out_variant_is_not_sold_but_concurrent_orders_may_oversell(stage: Stage) -> None:
+async def test_a_sold_out_variant_is_not_sold_but_concurrent_orders_may_oversell(stage: PlatformStage) -> None:
     with pytest.raises(ShopifyRefusal, match="only 8 left, not 9"):
         sell(stage, 9)
     assert stage.double.orders(DOMAIN) == []
@@ -82,7 +82,7 @@ async def test_a_sold_out_variant_is_not_sold_but_concurrent_orders_may_oversell
     assert available_and_committed(stage) == (-1, 9)
 
 
-async def test_variants_that_may_be_oversold_or_are_not_counted_are_sold(stage: Stage) -> None:
+async def test_variants_that_may_be_oversold_or_are_not_counted_are_sold(stage: PlatformStage) -> None:
     oversold, free = stage.double.add_product(
         DOMAIN, "Card", [NewVariant("Printed", policy="CONTINUE"), NewVariant("By mail", tracked=False)]
     )
@@ -93,7 +93,7 @@ async def test_variants_that_may_be_oversold_or_are_not_counted_are_sold(stage: 
     assert stage.double.level(DOMAIN, free.id).available == 0
 
 
-async def test_a_sale_at_a_till_is_fulfilled_at_once(stage: Stage) -> None:
+async def test_a_sale_at_a_till_is_fulfilled_at_once(stage: PlatformStage) -> None:
     till = stage.double.add_location(DOMAIN, "Shop", online=False)
     stage.double.stock(DOMAIN, stage.variants[1].id, till.id, 5)
 
@@ -107,7 +107,7 @@ async def test_a_sale_at_a_till_is_fulfilled_at_once(stage: Stage) -> None:
     assert available_and_committed(stage) == (8, 0)
 
 
-async def test_an_order_takes_from_a_location_that_has_enough_and_sells_in_the_web(stage: Stage) -> None:
+async def test_an_order_takes_from_a_location_that_has_enough_and_sells_in_the_web(stage: PlatformStage) -> None:
     till, store = stage.double.add_location(DOMAIN, "Shop", online=False), stage.double.add_location(DOMAIN, "Store")
     for place in (till, store):
         stage.double.stock(DOMAIN, stage.variants[1].id, place.id, 20)
@@ -117,7 +117,7 @@ async def test_an_order_takes_from_a_location_that_has_enough_and_sells_in_the_w
     assert order.lines[0].location == store.id
 
 
-async def test_an_order_that_is_sent_is_not_committed_any_more(stage: Stage) -> None:
+async def test_an_order_that_is_sent_is_not_committed_any_more(stage: PlatformStage) -> None:
     order = sell(stage)
 
     stage.double.send(DOMAIN, order.id)
@@ -126,7 +126,7 @@ async def test_an_order_that_is_sent_is_not_committed_any_more(stage: Stage) -> 
     assert (await read_order(stage, order))["lineItems"]["nodes"][0]["unfulfilledQuantity"] == 0
 
 
-async def test_a_cancelled_order_is_restocked_or_not(stage: Stage) -> None:
+async def test_a_cancelled_order_is_restocked_or_not(stage: PlatformStage) -> None:
     await stage.subscribe("ORDERS_CANCELLED", "REFUNDS_CREATE")
     back, lost = sell(stage), sell(stage)
 
@@ -140,13 +140,13 @@ async def test_a_cancelled_order_is_restocked_or_not(stage: Stage) -> None:
     assert order_data["cancelledAt"]
     assert order_data["cancelReason"] == "CUSTOMER"
     assert order_data["currentSubtotalLineItemsQuantity"] == 0
-    message = await stage.listener.wait_for("orders/cancelled", 2)
+    message = await stage.recorder.wait_for("orders/cancelled", 2)
     assert message.body["line_items"][0]["current_quantity"] == 0
-    await stage.listener.wait_for("refunds/create", 2)
+    await stage.recorder.wait_for("refunds/create", 2)
 
 
 async def test_a_part_of_an_order_is_refunded_before_and_after_it_is_sent_with_and_without_restocking(
-    stage: Stage,
+    stage: PlatformStage,
 ) -> None:
     order = sell(stage, 6)
     line = order.lines[0].id
@@ -164,7 +164,7 @@ async def test_a_part_of_an_order_is_refunded_before_and_after_it_is_sent_with_a
         stage.double.refund(DOMAIN, order.id, LineReturn(line, 3))
 
 
-async def test_a_returned_unit_can_go_to_another_location(stage: Stage) -> None:
+async def test_a_returned_unit_can_go_to_another_location(stage: PlatformStage) -> None:
     store = stage.double.add_location(DOMAIN, "Store")
     stage.double.stock(DOMAIN, stage.variants[1].id, store.id)
     order = sell(stage)
@@ -176,7 +176,7 @@ async def test_a_returned_unit_can_go_to_another_location(stage: Stage) -> None:
     assert stage.double.level(DOMAIN, stage.variants[1].id, store.id).available == 2
 
 
-async def test_an_order_is_edited_up_and_down_and_gets_a_further_variant(stage: Stage) -> None:
+async def test_an_order_is_edited_up_and_down_and_gets_a_further_variant(stage: PlatformStage) -> None:
     await stage.subscribe("ORDERS_EDITED", "ORDERS_UPDATED")
     order = sell(stage)
     line = order.lines[0].id
@@ -190,13 +190,13 @@ async def test_an_order_is_edited_up_and_down_and_gets_a_further_variant(stage: 
     lines = [(line_node["quantity"], line_node["currentQuantity"]) for line_node in order_data["lineItems"]["nodes"]]
     assert lines == [(5, 1), (4, 4)]
     assert order_data["edited"]
-    message = await stage.listener.wait_for("orders/edited", 2)
+    message = await stage.recorder.wait_for("orders/edited", 2)
     assert message.body["order_edit"]["order_id"] == order.id
     assert message.body["order_edit"]["line_items"]["removals"] == [{"id": line, "delta": 4}]
-    await stage.listener.wait_for("orders/updated", 2)
+    await stage.recorder.wait_for("orders/updated", 2)
 
 
-async def test_a_sent_or_cancelled_order_cannot_be_changed(stage: Stage) -> None:
+async def test_a_sent_or_cancelled_order_cannot_be_changed(stage: PlatformStage) -> None:
     sent, cancelled = sell(stage), sell(stage)
     stage.double.send(DOMAIN, sent.id)
     stage.double.cancel(DOMAIN, cancelled.id)
@@ -215,7 +215,7 @@ async def test_a_sent_or_cancelled_order_cannot_be_changed(stage: Stage) -> None
             action()
 
 
-async def test_an_order_that_was_cancelled_can_be_deleted(stage: Stage) -> None:
+async def test_an_order_that_was_cancelled_can_be_deleted(stage: PlatformStage) -> None:
     await stage.subscribe("ORDERS_DELETE")
     order = sell(stage)
     stage.double.cancel(DOMAIN, order.id)
@@ -223,10 +223,10 @@ async def test_an_order_that_was_cancelled_can_be_deleted(stage: Stage) -> None:
     stage.double.delete_order(DOMAIN, order.id)
 
     assert await read_order(stage, order) is None
-    assert (await stage.listener.wait_for("orders/delete")).body == {"id": order.id}
+    assert (await stage.recorder.wait_for("orders/delete")).body == {"id": order.id}
 
 
-async def test_an_order_outlives_its_variant(stage: Stage) -> None:
+async def test_an_order_outlives_its_variant(stage: PlatformStage) -> None:
     order = sell(stage)
     stage.double.remove_variant(DOMAIN, stage.variants[1].id)
 
@@ -236,7 +236,7 @@ async def test_an_order_outlives_its_variant(stage: Stage) -> None:
     assert line["variant"] is None
 
 
-async def test_an_order_of_an_untracked_variant_leaves_its_level_unchanged(stage: Stage) -> None:
+async def test_an_order_of_an_untracked_variant_leaves_its_level_unchanged(stage: PlatformStage) -> None:
     change_variant(stage.double.state, DOMAIN, stage.variants[1].id, tracked=False)
 
     order = sell(stage)
@@ -245,7 +245,7 @@ async def test_an_order_of_an_untracked_variant_leaves_its_level_unchanged(stage
     assert available_and_committed(stage) == (8, 0)
 
 
-async def test_orders_of_long_ago_need_a_scope_of_their_own(stage: Stage) -> None:
+async def test_orders_of_long_ago_need_a_scope_of_their_own(stage: PlatformStage) -> None:
     order = sell(stage)
     stage.double.clock.advance(61 * 86_400)
     stage.token = stage.double.token(DOMAIN)

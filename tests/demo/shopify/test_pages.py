@@ -9,13 +9,13 @@ import jwt
 
 from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.shops import DOMAIN_RULE, NewVariant
-from tests.demo.shopify.stage import ADDRESS, CLIENT, DOMAIN, SECRET, Stage, run_platform
+from tests.demo.shopify.stage import ADDRESS, CLIENT, DOMAIN, SECRET, PlatformStage, run_platform
 
 SHOP = f"/{DOMAIN}"
 ORDERS = f"{SHOP}?tab=orders"
 
 
-async def press(stage: Stage, button: str, **fields: object) -> httpx2.Response:
+async def press(stage: PlatformStage, button: str, **fields: object) -> httpx2.Response:
     """What a button of the shop's page is answered."""
     return await stage.http.post(f"{SHOP}/{button}", data={name: str(value) for name, value in fields.items()})
 
@@ -39,7 +39,7 @@ async def test_a_newcomer_opens_a_shop_and_finds_honey_in_it() -> None:
     assert '<a href="/my-shop.myshopify.com">' in listed.text
 
 
-async def test_orders_are_found_by_their_number_and_by_what_was_sold(stage: Stage) -> None:
+async def test_orders_are_found_by_their_number_and_by_what_was_sold(stage: PlatformStage) -> None:
     for variant in stage.variants[:2]:
         await press(stage, "sell", variant=variant.id)
 
@@ -59,11 +59,11 @@ async def test_orders_are_found_by_their_number_and_by_what_was_sold(stage: Stag
     assert 'value="&lt;soap&gt;"' in nothing.text
 
 
-async def test_a_pack_is_sold_and_the_page_shows_the_rest_and_the_sent_webhooks(stage: Stage) -> None:
+async def test_a_pack_is_sold_and_the_page_shows_the_rest_and_the_sent_webhooks(stage: PlatformStage) -> None:
     await stage.subscribe("ORDERS_CREATE")
 
     sold = await press(stage, "sell", variant=stage.variants[1].id)
-    await stage.listener.wait_for("orders/create")
+    await stage.recorder.wait_for("orders/create")
     page = await stage.http.get(SHOP)
     orders = await stage.http.get(ORDERS)
     messages = await stage.http.get(f"{SHOP}?tab=developers")
@@ -79,7 +79,7 @@ async def test_a_pack_is_sold_and_the_page_shows_the_rest_and_the_sent_webhooks(
     assert "orders/create" in messages.text
 
 
-async def test_orders_are_sent_cancelled_and_taken_back_by_buttons(stage: Stage) -> None:
+async def test_orders_are_sent_cancelled_and_taken_back_by_buttons(stage: PlatformStage) -> None:
     for _ in range(3):
         await press(stage, "sell", variant=stage.variants[0].id)
     first, second, third = (order.id for order in stage.double.orders(DOMAIN))
@@ -98,7 +98,7 @@ async def test_orders_are_sent_cancelled_and_taken_back_by_buttons(stage: Stage)
     assert "Nothing of this order is left" in refused.text
 
 
-async def test_stock_is_counted_by_hand(stage: Stage) -> None:
+async def test_stock_is_counted_by_hand(stage: PlatformStage) -> None:
     place = stage.double.locations(DOMAIN)[0].id
     page = await stage.http.get(f"{SHOP}/variants/{stage.variants[0].id}")
 
@@ -114,7 +114,7 @@ async def test_stock_is_counted_by_hand(stage: Stage) -> None:
     assert huge.status_code == 422
 
 
-async def test_the_page_of_a_shop_says_that_a_variant_is_sold_out(stage: Stage) -> None:
+async def test_the_page_of_a_shop_says_that_a_variant_is_sold_out(stage: PlatformStage) -> None:
     stage.double.count(DOMAIN, stage.variants[2].id, 0)
 
     refused = await press(stage, "sell", variant=stage.variants[2].id)
@@ -123,7 +123,7 @@ async def test_the_page_of_a_shop_says_that_a_variant_is_sold_out(stage: Stage) 
     assert "12-pack is sold out." in refused.text
 
 
-async def test_the_app_is_shown_in_a_frame_with_a_session_token_and_removed(stage: Stage) -> None:
+async def test_the_app_is_shown_in_a_frame_with_a_session_token_and_removed(stage: PlatformStage) -> None:
     opened = await stage.http.get(f"{SHOP}/admin/apps/holdfast")
     deeper = await stage.http.get(f"{SHOP}/admin/apps/{CLIENT}/console/settings")
     framed = frame_address(opened)
@@ -143,7 +143,7 @@ async def test_the_app_is_shown_in_a_frame_with_a_session_token_and_removed(stag
     assert (await press(stage, "uninstall")).status_code == 422
 
 
-async def test_an_app_that_is_not_there_yet_is_installed_in_the_admin(stage: Stage) -> None:
+async def test_an_app_that_is_not_there_yet_is_installed_in_the_admin(stage: PlatformStage) -> None:
     await press(stage, "uninstall")
 
     page = await stage.http.get(f"{SHOP}/admin/apps/holdfast")
@@ -159,7 +159,7 @@ async def test_an_app_that_is_not_there_yet_is_installed_in_the_admin(stage: Sta
         assert (await stage.http.post(gone)).status_code == 404
 
 
-async def test_the_script_for_pages_of_apps_has_a_fresh_session_token_each_time(stage: Stage) -> None:
+async def test_the_script_for_pages_of_apps_has_a_fresh_session_token_each_time(stage: PlatformStage) -> None:
     script = await stage.http.get("/app-bridge.js")
     tokens = [(await stage.http.get(f"{SHOP}/admin/session-token")).json()["token"] for _ in range(2)]
 
@@ -176,18 +176,18 @@ def frame_address(page: httpx2.Response) -> SplitResult:
     return urlsplit(unescape(match[1]))
 
 
-async def test_a_message_is_sent_again_by_a_button(stage: Stage) -> None:
+async def test_a_message_is_sent_again_by_a_button(stage: PlatformStage) -> None:
     await stage.subscribe("ORDERS_CREATE")
     await press(stage, "sell", variant=stage.variants[0].id)
-    heard = await stage.listener.wait_for("orders/create")
+    heard = await stage.recorder.wait_for("orders/create")
 
     await press(stage, "again", webhook=heard.headers["x-shopify-webhook-id"])
 
-    again = await stage.listener.wait_for("orders/create", 2)
+    again = await stage.recorder.wait_for("orders/create", 2)
     assert again.body == heard.body
 
 
-async def test_texts_of_merchants_are_escaped_on_the_pages_of_a_shop(stage: Stage) -> None:
+async def test_texts_of_merchants_are_escaped_on_the_pages_of_a_shop(stage: PlatformStage) -> None:
     [made] = stage.double.add_product(DOMAIN, "<script>alert(1)</script>", [NewVariant("<b>bold</b>", stock=1)])
     await press(stage, "sell", variant=made.id)
 
@@ -197,7 +197,7 @@ async def test_texts_of_merchants_are_escaped_on_the_pages_of_a_shop(stage: Stag
         assert "<bdi>&lt;b&gt;bold&lt;/b&gt;</bdi>" in page.text
 
 
-async def test_pages_of_nothing_say_so(stage: Stage) -> None:
+async def test_pages_of_nothing_say_so(stage: PlatformStage) -> None:
     for path in ("/other.myshopify.com", "/<b>.myshopify.com", f"{SHOP}/variants/7", "/other.myshopify.com/variants/7"):
         page = await stage.http.get(path)
         assert page.status_code == 404
@@ -207,7 +207,7 @@ async def test_pages_of_nothing_say_so(stage: Stage) -> None:
     assert sold.status_code == 404
 
 
-async def test_the_pages_of_a_shop_are_in_the_language_of_the_browser(stage: Stage) -> None:
+async def test_the_pages_of_a_shop_are_in_the_language_of_the_browser(stage: PlatformStage) -> None:
     sold = stage.double.sell(DOMAIN, SaleLine(stage.variants[0].id, 1))
     words_by_path = {
         "/": "Demo-Shops",

@@ -5,14 +5,14 @@ import re
 import pytest
 
 from holdfast_demo.shopify.shops import NewVariant
-from tests.demo.shopify.stage import DOMAIN, Stage
+from tests.demo.shopify.stage import DOMAIN, PlatformStage
 from tests.helpers.node import ROOT
 
 HONEY = f"/{DOMAIN}/products/honey-jars"
 ASSETS = ROOT / "extensions" / "live-stock" / "assets"
 
 
-async def test_a_product_page_has_the_theme_block_with_the_files_of_the_extension(stage: Stage) -> None:
+async def test_a_product_page_has_the_theme_block_with_the_files_of_the_extension(stage: PlatformStage) -> None:
     page = await stage.http.get(HONEY)
     files = re.findall(r'(?:src|href)="(/assets/[0-9a-f]+/theme/[^"]+)"', page.text)
     served = {address.rpartition("/")[2]: await stage.http.get(address) for address in files}
@@ -25,7 +25,7 @@ async def test_a_product_page_has_the_theme_block_with_the_files_of_the_extensio
     assert f"connect-src 'self' {stage.double.state.app.address};" in page.headers["content-security-policy"]
 
 
-async def test_a_variant_is_bought_and_shown_again(stage: Stage) -> None:
+async def test_a_variant_is_bought_and_shown_again(stage: PlatformStage) -> None:
     six = stage.variants[1]
 
     bought = await stage.http.post(f"/{DOMAIN}/cart/add", data={"id": str(six.id), "locale": "de"})
@@ -42,7 +42,7 @@ async def test_a_variant_is_bought_and_shown_again(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("quantity", ["0", "-1", "2.5", "12345678", "many"])
-async def test_a_quantity_that_is_none_is_refused_and_shown_again(stage: Stage, quantity: str) -> None:
+async def test_a_quantity_that_is_none_is_refused_and_shown_again(stage: PlatformStage, quantity: str) -> None:
     refused = await stage.http.post(f"/{DOMAIN}/cart/add", data={"id": str(stage.variants[1].id), "quantity": quantity})
 
     assert refused.status_code == 422
@@ -51,7 +51,7 @@ async def test_a_quantity_that_is_none_is_refused_and_shown_again(stage: Stage, 
     assert stage.double.orders(DOMAIN) == []
 
 
-async def test_several_of_a_variant_are_bought_at_once(stage: Stage) -> None:
+async def test_several_of_a_variant_are_bought_at_once(stage: PlatformStage) -> None:
     six = stage.variants[1]
 
     bought = await stage.http.post(f"/{DOMAIN}/cart/add", data={"id": str(six.id), "quantity": "3"})
@@ -60,7 +60,7 @@ async def test_several_of_a_variant_are_bought_at_once(stage: Stage) -> None:
     assert stage.double.available(DOMAIN, six.id) == 5
 
 
-async def test_a_theme_shows_the_number_of_the_shop_until_the_app_is_installed(stage: Stage) -> None:
+async def test_a_theme_shows_the_number_of_the_shop_until_the_app_is_installed(stage: PlatformStage) -> None:
     await stage.http.post(f"/{DOMAIN}/uninstall")
 
     page = await stage.http.get(f"{HONEY}?locale=de")
@@ -69,7 +69,7 @@ async def test_a_theme_shows_the_number_of_the_shop_until_the_app_is_installed(s
     assert [page.text.count(f">{number} auf Lager<") for number in (50, 8, 4)] == [2, 2, 2]
 
 
-async def test_a_product_page_says_that_a_variant_is_sold_out(stage: Stage) -> None:
+async def test_a_product_page_says_that_a_variant_is_sold_out(stage: PlatformStage) -> None:
     stage.double.count(DOMAIN, stage.variants[2].id, 0)
 
     refused = await stage.http.post(f"/{DOMAIN}/cart/add", data={"id": str(stage.variants[2].id)})
@@ -78,7 +78,7 @@ async def test_a_product_page_says_that_a_variant_is_sold_out(stage: Stage) -> N
     assert "12-pack is sold out." in refused.text
 
 
-async def test_a_sold_out_pack_is_marked_and_another_one_is_chosen(stage: Stage) -> None:
+async def test_a_sold_out_pack_is_marked_and_another_one_is_chosen(stage: PlatformStage) -> None:
     single, six = stage.variants[:2]
     stage.double.count(DOMAIN, single.id, 0)
 
@@ -91,7 +91,7 @@ async def test_a_sold_out_pack_is_marked_and_another_one_is_chosen(stage: Stage)
     assert re.findall(r"<button[^>]*type=\"submit\"( disabled)?>Sell one", admin.text) == [" disabled", "", "", "", ""]
 
 
-async def test_a_product_says_what_it_is_and_what_a_pack_saves(stage: Stage) -> None:
+async def test_a_product_says_what_it_is_and_what_a_pack_saves(stage: PlatformStage) -> None:
     page = await stage.http.get(HONEY)
 
     assert "Mild blossom honey" in page.text
@@ -99,14 +99,14 @@ async def test_a_product_says_what_it_is_and_what_a_pack_saves(stage: Stage) -> 
     assert "you save €3.00" in page.text
 
 
-async def test_a_larger_pack_by_weight_has_a_price_for_comparison(stage: Stage) -> None:
+async def test_a_larger_pack_by_weight_has_a_price_for_comparison(stage: PlatformStage) -> None:
     page = await stage.http.get(f"/{DOMAIN}/products/green-tea?locale=de")
 
     assert "6,00\N{NO-BREAK SPACE}€ pro 100\N{NO-BREAK SPACE}g," in page.text
     assert "Sie sparen 2,50\N{NO-BREAK SPACE}€" in page.text
 
 
-async def test_a_product_that_is_sold_out_cannot_be_bought(stage: Stage) -> None:
+async def test_a_product_that_is_sold_out_cannot_be_bought(stage: PlatformStage) -> None:
     for variant in stage.variants[1:]:
         stage.double.count(DOMAIN, variant.id, 0)
     single_left = await stage.http.get(f"{HONEY}?variant={stage.variants[1].id}")
@@ -118,7 +118,7 @@ async def test_a_product_that_is_sold_out_cannot_be_bought(stage: Stage) -> None
     assert '<button class="button" type="submit" data-currency="EUR" disabled>' in nothing_left.text
 
 
-async def test_the_titles_of_the_demo_are_in_the_language_of_the_visitor(stage: Stage) -> None:
+async def test_the_titles_of_the_demo_are_in_the_language_of_the_visitor(stage: PlatformStage) -> None:
     page = await stage.http.get(f"{HONEY}?locale=de")
     shop_page = await stage.http.get(f"/{DOMAIN}", headers={"accept-language": "de"})
 
@@ -127,13 +127,13 @@ async def test_the_titles_of_the_demo_are_in_the_language_of_the_visitor(stage: 
     assert "<bdi>Grüner Tee</bdi>" in shop_page.text
 
 
-async def test_the_page_of_the_shop_leads_to_each_product(stage: Stage) -> None:
+async def test_the_page_of_the_shop_leads_to_each_product(stage: PlatformStage) -> None:
     page = await stage.http.get(f"/{DOMAIN}")
 
     assert f'<a href="{HONEY}?variant={stage.variants[0].id}">' in page.text
 
 
-async def test_products_that_are_not_there_have_no_page(stage: Stage) -> None:
+async def test_products_that_are_not_there_have_no_page(stage: PlatformStage) -> None:
     [gone] = stage.double.add_product(DOMAIN, "Gone", [NewVariant("Gone", stock=1)])
     stage.double.remove_variant(DOMAIN, gone.id)
     paths = (f"/{DOMAIN}/products/soap", f"/{DOMAIN}/products/gone", "/other.myshopify.com/products/honey-jars")
@@ -144,7 +144,7 @@ async def test_products_that_are_not_there_have_no_page(stage: Stage) -> None:
         assert (await stage.http.post(f"/{DOMAIN}/cart/add", data={"id": id})).status_code == 404
 
 
-async def test_titles_of_others_are_shown_as_text(stage: Stage) -> None:
+async def test_titles_of_others_are_shown_as_text(stage: PlatformStage) -> None:
     stage.double.add_product(DOMAIN, "<b>Soap</b> / 100 g", [NewVariant('"><i>', stock=1)])
 
     page = await stage.http.get(f"/{DOMAIN}/products/b-soap-b-100-g")

@@ -6,7 +6,7 @@ from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.model import format_time
 from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.shops import NewVariant, set_location
-from tests.demo.shopify.stage import DOMAIN, Stage
+from tests.demo.shopify.stage import DOMAIN, PlatformStage
 
 VARIANTS = """
 query($first: Int, $after: String, $last: Int, $before: String, $reverse: Boolean, $query: String) {
@@ -18,12 +18,12 @@ query($first: Int, $after: String, $last: Int, $before: String, $reverse: Boolea
 ALL = ["HONEY-1", "HONEY-6", "HONEY-12", "TEA-100", "TEA-250"]
 
 
-async def page_of_variants(stage: Stage, **variables: Any) -> tuple[list[str], Any]:
+async def page_of_variants(stage: PlatformStage, **variables: Any) -> tuple[list[str], Any]:
     connection = (await stage.data(VARIANTS, **variables))["productVariants"]
     return [node["sku"] for node in connection["nodes"]], connection["pageInfo"]
 
 
-async def test_a_list_is_paged_forwards_and_backwards(stage: Stage) -> None:
+async def test_a_list_is_paged_forwards_and_backwards(stage: PlatformStage) -> None:
     first, info = await page_of_variants(stage, first=2)
     assert (first, info["hasNextPage"], info["hasPreviousPage"]) == (ALL[:2], True, False)
     second, info = await page_of_variants(stage, first=2, after=info["endCursor"])
@@ -38,7 +38,7 @@ async def test_a_list_is_paged_forwards_and_backwards(stage: Stage) -> None:
     assert end == ALL[:1]
 
 
-async def test_variants_are_found_by_words_and_by_their_sku(stage: Stage) -> None:
+async def test_variants_are_found_by_words_and_by_their_sku(stage: PlatformStage) -> None:
     for query, skus in {
         "honey": ALL[:3],
         "HONEY jars 6-pack": ["HONEY-6"],
@@ -55,7 +55,7 @@ async def test_variants_are_found_by_words_and_by_their_sku(stage: Stage) -> Non
         assert (await page_of_variants(stage, first=10, query=query))[0] == skus, query
 
 
-async def test_items_are_found_by_their_own_ids(stage: Stage) -> None:
+async def test_items_are_found_by_their_own_ids(stage: PlatformStage) -> None:
     find = "query($words: String) { inventoryItems(first: 5, query: $words) { nodes { id } } }"
 
     one = await stage.data(find, words=f"id:{stage.variants[1].item}")
@@ -65,7 +65,7 @@ async def test_items_are_found_by_their_own_ids(stage: Stage) -> None:
     assert later["inventoryItems"]["nodes"] == [{"id": stage.item(2)}]
 
 
-async def test_a_product_shows_its_variants_their_stock_and_places(stage: Stage) -> None:
+async def test_a_product_shows_its_variants_their_stock_and_places(stage: PlatformStage) -> None:
     store = stage.double.add_location(DOMAIN, "Store")
     stage.double.stock(DOMAIN, stage.variants[0].id, store.id, 7)
 
@@ -104,13 +104,13 @@ async def test_a_product_shows_its_variants_their_stock_and_places(stage: Stage)
     assert data["location"]["inventoryLevels"]["nodes"] == [{"item": {"sku": "HONEY-1"}}]
 
 
-async def test_nodes_of_every_type_are_found_by_their_ids(stage: Stage) -> None:
+async def test_nodes_of_every_type_are_found_by_their_ids(stage: PlatformStage) -> None:
     level = stage.double.level(DOMAIN, stage.variants[0].id)
     ids = [
         stage.variants[0].gid,
         level.gid,
         stage.item(),
-        stage.place,
+        stage.location,
         "gid://shopify/Product/7",
         stage.double.shop(DOMAIN).gid,
     ]
@@ -122,7 +122,7 @@ async def test_nodes_of_every_type_are_found_by_their_ids(stage: Stage) -> None:
     assert [node["id"] for node in data["nodes"] if node] == [id for id in ids if "Product/7" not in id]
 
 
-async def test_closed_locations_are_listed_only_with_include_inactive(stage: Stage) -> None:
+async def test_closed_locations_are_listed_only_with_include_inactive(stage: PlatformStage) -> None:
     closed = stage.double.add_location(DOMAIN, "Attic")
     set_location(stage.double.state, DOMAIN, closed.id, active=False)
 
@@ -135,7 +135,7 @@ async def test_closed_locations_are_listed_only_with_include_inactive(stage: Sta
     assert [location["name"] for location in data["all"]["nodes"]] == ["Attic", "Warehouse"]
 
 
-async def test_orders_that_have_changed_since_are_found_in_the_order_of_their_changes(stage: Stage) -> None:
+async def test_orders_that_have_changed_since_are_found_in_the_order_of_their_changes(stage: PlatformStage) -> None:
     orders = [stage.double.sell(DOMAIN, SaleLine(stage.variants[0].id, 1)) for _ in range(3)]
     stage.double.clock.advance(60)
     stage.double.send(DOMAIN, orders[0].id)
@@ -149,7 +149,7 @@ async def test_orders_that_have_changed_since_are_found_in_the_order_of_their_ch
     assert [order["name"] for order in lately["orders"]["nodes"]] == ["#1001"]
 
 
-async def test_the_app_keeps_notes_of_its_own_at_a_shop(stage: Stage) -> None:
+async def test_the_app_keeps_notes_of_its_own_at_a_shop(stage: PlatformStage) -> None:
     write = (
         "mutation($notes: [MetafieldsSetInput!]!) { metafieldsSet(metafields: $notes) {"
         " metafields { value compareDigest } userErrors { code field elementIndex } } }"
@@ -172,14 +172,14 @@ async def test_the_app_keeps_notes_of_its_own_at_a_shop(stage: Stage) -> None:
     assert data["shop"]["metafield"] == {"value": "two"}
 
 
-async def test_the_installation_says_what_the_app_may_do(stage: Stage) -> None:
+async def test_the_installation_says_what_the_app_may_do(stage: PlatformStage) -> None:
     data = await stage.data("{ currentAppInstallation { accessScopes { handle } app { title apiKey } } }")
 
     scopes = {scope["handle"] for scope in data["currentAppInstallation"]["accessScopes"]}
     assert scopes == {"read_products", "read_inventory", "write_inventory", "read_orders", "read_locations"}
 
 
-async def test_a_planned_fault_shifts_the_pages_of_a_list(stage: Stage) -> None:
+async def test_a_planned_fault_shifts_the_pages_of_a_list(stage: PlatformStage) -> None:
     _, info = await page_of_variants(stage, first=2)
     stage.double.plan(Fault("shifted"))
 
@@ -190,7 +190,7 @@ async def test_a_planned_fault_shifts_the_pages_of_a_list(stage: Stage) -> None:
     assert after == ALL[2:4]
 
 
-async def test_a_deleted_variant_reads_as_null(stage: Stage) -> None:
+async def test_a_deleted_variant_reads_as_null(stage: PlatformStage) -> None:
     [card] = stage.double.add_product(DOMAIN, "Card", [NewVariant("Printed")])
     stage.double.remove_variant(DOMAIN, card.id)
 

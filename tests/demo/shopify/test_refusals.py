@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.demo.shopify.stage import DOMAIN, SET, Stage
+from tests.demo.shopify.stage import DOMAIN, SET, PlatformStage
 
 PAGE = "query($first: Int, $last: Int, $after: String) { products(first: $first, last: $last, after: $after) { %s } }"
 NODES = PAGE % "nodes { id }"
@@ -54,7 +54,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
-async def test_an_invalid_query_is_refused_with_the_reason(stage: Stage) -> None:
+async def test_an_invalid_query_is_refused_with_the_reason(stage: PlatformStage) -> None:
     unlike: list[str] = []
     for name, (query, variables, reason) in REFUSED.items():
         errors = (await stage.ask(query, **variables)).get("errors")
@@ -65,7 +65,7 @@ async def test_an_invalid_query_is_refused_with_the_reason(stage: Stage) -> None
 
 
 @pytest.mark.parametrize("token", ["", "shpat_wrong", "shpat_\u00e9"], ids=["none", "unknown", "not ASCII"])
-async def test_a_request_without_a_token_is_refused(stage: Stage, token: str) -> None:
+async def test_a_request_without_a_token_is_refused(stage: PlatformStage, token: str) -> None:
     path = f"/{DOMAIN}/admin/api/2026-10/graphql.json"
     headers = {b"X-Shopify-Access-Token": token.encode()}
 
@@ -75,7 +75,7 @@ async def test_a_request_without_a_token_is_refused(stage: Stage, token: str) ->
     assert "Invalid API key or access token" in answer.json()["errors"]
 
 
-async def test_a_token_of_another_shop_is_no_token(stage: Stage) -> None:
+async def test_a_token_of_another_shop_is_no_token(stage: PlatformStage) -> None:
     stage.double.open("second.myshopify.com")
     stage.double.install("second.myshopify.com")
 
@@ -84,7 +84,7 @@ async def test_a_token_of_another_shop_is_no_token(stage: Stage) -> None:
     assert answer.status_code == 401
 
 
-async def test_a_malformed_request_is_refused(stage: Stage) -> None:
+async def test_a_malformed_request_is_refused(stage: PlatformStage) -> None:
     path, headers = f"/{DOMAIN}/admin/api/2026-10/graphql.json", {"X-Shopify-Access-Token": stage.token}
     json = {**headers, "Content-Type": "application/json"}
 
@@ -105,7 +105,7 @@ async def test_a_malformed_request_is_refused(stage: Stage) -> None:
     ]
 
 
-async def test_a_field_outside_the_scopes_of_the_app_is_denied_at_its_path(stage: Stage) -> None:
+async def test_a_field_outside_the_scopes_of_the_app_is_denied_at_its_path(stage: PlatformStage) -> None:
     stage.double.install(DOMAIN, ["read_products"])
 
     products = await stage.ask("{ products(first: 1) { nodes { id } } }")

@@ -21,7 +21,7 @@ async def test_shops_tokens_levels_and_messages_are_there_after_a_restart(tmp_pa
 
     async with run_platform(file) as stage:
         stage.token = token
-        message = await stage.listener.wait_for("orders/create")
+        message = await stage.recorder.wait_for("orders/create")
         assert message.body["id"] == order.id
         assert stage.double.available(DOMAIN, order.lines[0].variant) == 6
         data = await stage.data("{ shop { name } currentBulkOperation { id } }")

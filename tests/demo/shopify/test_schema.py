@@ -5,7 +5,7 @@ from typing import Any
 from graphql import build_schema, introspection_from_schema, validate_schema
 
 from holdfast_demo.shopify.admin_api.cost import FILE, schema
-from tests.demo.shopify.reduction import reduced
+from tests.demo.shopify.reduction import reduced_schema
 
 
 def test_the_schema_contradicts_itself_nowhere() -> None:
@@ -23,7 +23,7 @@ def test_the_schema_demands_idempotency_and_a_compared_quantity_of_level_changes
 def test_a_schema_that_is_reduced_again_stays_as_it_is() -> None:
     known: Any = introspection_from_schema(build_schema(FILE.read_text()))
 
-    assert reduced(known["__schema"], FILE.read_text()) == FILE.read_text()
+    assert reduced_schema(known["__schema"], FILE.read_text()) == FILE.read_text()
 
 
 def test_a_reduced_schema_has_whole_arguments_and_inputs_and_only_the_named_fields() -> None:
@@ -40,7 +40,7 @@ def test_a_reduced_schema_has_whole_arguments_and_inputs_and_only_the_named_fiel
     known: Any = introspection_from_schema(build_schema(full_schema))
     schema = "type Query { shop: Any } type Mutation { nothing: Any } type Shop { id: Any name: Any }"
 
-    written = reduced(known["__schema"], schema)
+    written = reduced_schema(known["__schema"], schema)
 
     assert "shop(at: When, size: Size = SMALL): Shop!" in written
     assert "or: [When!]" in written

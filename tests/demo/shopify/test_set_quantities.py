@@ -6,14 +6,14 @@ import pytest
 
 from holdfast_demo.shopify.model import gid
 from holdfast_demo.shopify.shops import NewVariant, set_location
-from tests.demo.shopify.stage import DOMAIN, Stage
+from tests.demo.shopify.stage import DOMAIN, PlatformStage
 
 
 def error_codes(answer: Any) -> list[Any]:
     return [error["code"] for error in answer["userErrors"]]
 
 
-async def test_a_level_is_set_and_the_change_says_by_how_much(stage: Stage) -> None:
+async def test_a_level_is_set_and_the_change_says_by_how_much(stage: PlatformStage) -> None:
     answer = await stage.set(44, key="one", before=50)
 
     assert answer["userErrors"] == []
@@ -23,7 +23,7 @@ async def test_a_level_is_set_and_the_change_says_by_how_much(stage: Stage) -> N
     assert stage.double.available(DOMAIN, stage.variants[0].id) == 44
 
 
-async def test_a_level_set_twice_with_one_key_is_set_once_and_answered_alike(stage: Stage) -> None:
+async def test_a_level_set_twice_with_one_key_is_set_once_and_answered_alike(stage: PlatformStage) -> None:
     first = await stage.set(44, key="one", before=50)
     stage.double.count(DOMAIN, stage.variants[0].id, 30)
     again = await stage.set(44, key="one", before=50)
@@ -37,7 +37,7 @@ async def test_a_level_set_twice_with_one_key_is_set_once_and_answered_alike(sta
     assert error_codes(await stage.set(43, key="one", before=30)) == []
 
 
-async def test_a_level_that_has_moved_is_not_set_and_its_key_is_used_up(stage: Stage) -> None:
+async def test_a_level_that_has_moved_is_not_set_and_its_key_is_used_up(stage: PlatformStage) -> None:
     stale = await stage.set(40, key="one", before=49)
     retried = await stage.set(40, key="one", before=49)
     right = await stage.set(40, key="two", before=50)
@@ -48,10 +48,10 @@ async def test_a_level_that_has_moved_is_not_set_and_its_key_is_used_up(stage: S
     assert error_codes(right) == []
 
 
-async def test_a_request_to_set_several_levels_sets_all_or_none(stage: Stage) -> None:
+async def test_a_request_to_set_several_levels_sets_all_or_none(stage: PlatformStage) -> None:
     quantities = [
-        {"inventoryItemId": stage.item(0), "locationId": stage.place, "quantity": 1, "changeFromQuantity": 50},
-        {"inventoryItemId": stage.item(1), "locationId": stage.place, "quantity": 1, "changeFromQuantity": 7},
+        {"inventoryItemId": stage.item(0), "locationId": stage.location, "quantity": 1, "changeFromQuantity": 50},
+        {"inventoryItemId": stage.item(1), "locationId": stage.location, "quantity": 1, "changeFromQuantity": 7},
     ]
 
     answer = await stage.set(0, key="one", quantities=quantities)
@@ -60,7 +60,7 @@ async def test_a_request_to_set_several_levels_sets_all_or_none(stage: Stage) ->
     assert stage.double.available(DOMAIN, stage.variants[0].id) == 50
 
 
-async def test_a_level_that_stays_as_it_is_makes_no_change(stage: Stage) -> None:
+async def test_a_level_that_stays_as_it_is_makes_no_change(stage: PlatformStage) -> None:
     await stage.subscribe("INVENTORY_LEVELS_UPDATE")
 
     answer = await stage.set(50, key="one", before=50)
@@ -69,7 +69,7 @@ async def test_a_level_that_stays_as_it_is_makes_no_change(stage: Stage) -> None
     assert stage.double.webhooks.waiting() == 0
 
 
-async def test_the_on_hand_quantity_of_a_level_can_be_set(stage: Stage) -> None:
+async def test_the_on_hand_quantity_of_a_level_can_be_set(stage: PlatformStage) -> None:
     stage.double.state.levels.change(
         DOMAIN, stage.variants[0].item, stage.double.locations(DOMAIN)[0].id, 0, available=-5, committed=5
     )
@@ -94,10 +94,10 @@ async def test_the_on_hand_quantity_of_a_level_can_be_set(stage: Stage) -> None:
         ({"locationId": "gid://shopify/Location/7"}, "INVALID_LOCATION"),
     ],
 )
-async def test_a_wrong_value_is_refused_by_its_code(stage: Stage, changes: dict[str, Any], code: str) -> None:
+async def test_a_wrong_value_is_refused_by_its_code(stage: PlatformStage, changes: dict[str, Any], code: str) -> None:
     fields: dict[str, Any] = {
         "inventoryItemId": stage.item(),
-        "locationId": stage.place,
+        "locationId": stage.location,
         "quantity": 1,
         "changeFromQuantity": None,
     }
@@ -107,20 +107,20 @@ async def test_a_wrong_value_is_refused_by_its_code(stage: Stage, changes: dict[
     assert error_codes(await stage.set(0, key="one", quantities=[quantity], **others)) == [code]
 
 
-async def test_a_reference_document_of_an_app_is_accepted(stage: Stage) -> None:
+async def test_a_reference_document_of_an_app_is_accepted(stage: PlatformStage) -> None:
     for number, document in enumerate(("gid://holdfast/LedgerEntry/7", "https://stock.example.com/entries/7")):
         assert error_codes(await stage.set(number, key=document, referenceDocumentUri=document)) == []
 
 
-async def test_a_level_cannot_be_set_twice_in_one_request(stage: Stage) -> None:
-    level = {"inventoryItemId": stage.item(), "locationId": stage.place, "quantity": 1, "changeFromQuantity": None}
+async def test_a_level_cannot_be_set_twice_in_one_request(stage: PlatformStage) -> None:
+    level = {"inventoryItemId": stage.item(), "locationId": stage.location, "quantity": 1, "changeFromQuantity": None}
 
     answer = await stage.set(0, key="one", quantities=[level, level])
 
     assert error_codes(answer) == ["NO_DUPLICATE_INVENTORY_ITEM_ID_GROUP_ID_PAIR"]
 
 
-async def test_bundles_closed_locations_and_places_without_stock_are_refused(stage: Stage) -> None:
+async def test_bundles_closed_locations_and_places_without_stock_are_refused(stage: PlatformStage) -> None:
     [kit] = stage.double.add_product(DOMAIN, "Gift box", [NewVariant("One", bundle=True)])
     stage.variants.append(kit)
     second = stage.double.add_location(DOMAIN, "Shop")
@@ -136,12 +136,12 @@ async def test_bundles_closed_locations_and_places_without_stock_are_refused(sta
     assert error_codes(closed) == ["INVALID_LOCATION"]
 
 
-async def test_250_levels_are_set_at_once(stage: Stage) -> None:
+async def test_250_levels_are_set_at_once(stage: PlatformStage) -> None:
     variants = stage.double.add_product(DOMAIN, "Socks", [NewVariant(str(size), stock=1) for size in range(250)])
     quantities = [
         {
             "inventoryItemId": gid("InventoryItem", variant.item),
-            "locationId": stage.place,
+            "locationId": stage.location,
             "quantity": 2,
             "changeFromQuantity": 1,
         }
@@ -154,17 +154,17 @@ async def test_250_levels_are_set_at_once(stage: Stage) -> None:
     assert {stage.double.available(DOMAIN, variant.id) for variant in variants} == {2}
 
 
-async def test_the_app_gets_webhooks_about_its_own_changes(stage: Stage) -> None:
+async def test_the_app_gets_webhooks_about_its_own_changes(stage: PlatformStage) -> None:
     await stage.subscribe("INVENTORY_LEVELS_UPDATE")
 
     await stage.set(44, key="one", before=50)
-    heard = await stage.listener.wait_for("inventory_levels/update")
+    heard = await stage.recorder.wait_for("inventory_levels/update")
 
     assert heard.body["available"] == 44
     assert heard.body["inventory_item_id"] == stage.variants[0].item
 
 
-async def test_an_item_is_stocked_at_a_further_location(stage: Stage) -> None:
+async def test_an_item_is_stocked_at_a_further_location(stage: PlatformStage) -> None:
     second = stage.double.add_location(DOMAIN, "Shop")
     activate = """
     mutation($item: ID!, $place: ID!) {

@@ -4,7 +4,7 @@ import re
 
 from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.pages.side_by_side import MAX_FOLLOW_SECONDS, stage_stock
-from tests.demo.shopify.stage import DOMAIN, Stage, run_platform
+from tests.demo.shopify.stage import DOMAIN, PlatformStage, run_platform
 
 PAGE = f"/{DOMAIN}/side-by-side"
 
@@ -51,7 +51,7 @@ async def test_the_app_is_installed_beside_the_stock_and_shown_there() -> None:
     assert re.findall(r'<iframe src="[^"]*" name="(\w+)"', page.text) == ["storefront", "shop", "app"]
 
 
-async def test_the_packs_of_a_pool_are_one_stock_even_if_a_number_was_changed_by_hand(stage: Stage) -> None:
+async def test_the_packs_of_a_pool_are_one_stock_even_if_a_number_was_changed_by_hand(stage: PlatformStage) -> None:
     stage.live = {variant.gid: number for variant, number in zip(stage.variants, (50, 8, 4, 0, 0), strict=False)}
     one_stock = "Honey jars: one stock, three ways to buy"
 
@@ -68,7 +68,7 @@ async def test_the_packs_of_a_pool_are_one_stock_even_if_a_number_was_changed_by
     assert "let the packs share a pool" in unlinked.text
 
 
-async def test_a_number_that_stays_different_is_explained_and_leads_to_the_comparison(stage: Stage) -> None:
+async def test_a_number_that_stays_different_is_explained_and_leads_to_the_comparison(stage: PlatformStage) -> None:
     stage.live = {variant.gid: number for variant, number in zip(stage.variants, (50, 8, 4, 0, 0), strict=False)}
     stage.double.count(DOMAIN, stage.variants[0].id, 70)
 
@@ -90,7 +90,7 @@ async def test_a_shop_without_products_has_no_stock_to_show() -> None:
     assert missing.status_code == 404
 
 
-async def test_a_page_in_a_frame_leaves_out_what_stands_above_what_moves(stage: Stage) -> None:
+async def test_a_page_in_a_frame_leaves_out_what_stands_above_what_moves(stage: PlatformStage) -> None:
     alone = await stage.http.get(f"/{DOMAIN}")
     framed = await stage.http.get(f"/{DOMAIN}", headers={"Sec-Fetch-Dest": "iframe"})
 

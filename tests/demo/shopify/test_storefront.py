@@ -4,12 +4,12 @@ from urllib.parse import parse_qsl
 
 from holdfast.inventory.shopify.signatures import verify_proxy_query
 from holdfast_demo.shopify.app_proxy import signature
-from tests.demo.shopify.stage import DOMAIN, SECRET, Stage
+from tests.demo.shopify.stage import DOMAIN, SECRET, PlatformStage
 
 AVAILABILITY = f"/{DOMAIN}/apps/holdfast/availability"
 
 
-async def test_a_visitor_is_passed_on_to_the_app_with_a_signature_and_without_cookies(stage: Stage) -> None:
+async def test_a_visitor_is_passed_on_to_the_app_with_a_signature_and_without_cookies(stage: PlatformStage) -> None:
     answer = await stage.http.get(AVAILABILITY, headers={"Cookie": "who=ada", "If-None-Match": '"7"'})
     [visit] = stage.visits
 
@@ -23,7 +23,7 @@ async def test_a_visitor_is_passed_on_to_the_app_with_a_signature_and_without_co
     assert "set-cookie" not in answer.headers
 
 
-async def test_the_signature_of_the_app_proxy_covers_parameters_of_the_visitor(stage: Stage) -> None:
+async def test_the_signature_of_the_app_proxy_covers_parameters_of_the_visitor(stage: PlatformStage) -> None:
     await stage.http.get(f"{AVAILABILITY}?extra=1&extra=2&shop=victim.myshopify.com")
     [visit] = stage.visits
 
@@ -44,6 +44,6 @@ async def test_the_signature_of_the_app_proxy_is_that_of_the_documentation() -> 
     )
 
 
-async def test_a_shop_that_does_not_exist_passes_no_visitor_on(stage: Stage) -> None:
+async def test_a_shop_that_does_not_exist_passes_no_visitor_on(stage: PlatformStage) -> None:
     assert (await stage.http.get("/other.myshopify.com/apps/holdfast/availability")).status_code == 404
     assert stage.visits == []

@@ -13,8 +13,8 @@ from starlette.routing import Route
 
 from holdfast_demo.stripe.processor import StripeDouble
 from holdfast_demo.stripe.webhooks import Endpoint
-from tests.demo.listener import Listener
-from tests.helpers.serving import PLAIN, listener, serving
+from tests.demo.webhook_recorder import WebhookRecorder
+from tests.helpers.serving import PLAIN, bind_port, serve_app
 
 T = TypeVar("T")
 
@@ -33,9 +33,9 @@ class StripeRefusal(NamedTuple):
 class ProcessorScene:
     """A processor, and what the platform does with it."""
 
-    def __init__(self, processor: StripeDouble, listener: Listener, http: httpx2.AsyncClient) -> None:
+    def __init__(self, processor: StripeDouble, recorder: WebhookRecorder, http: httpx2.AsyncClient) -> None:
         self.processor = processor
-        self.listener = listener
+        self.recorder = recorder
         self.http = http
         self.client = self.client_with(processor.key)
 
@@ -106,16 +106,16 @@ ACCOUNT_V1: Any = {
 @contextlib.asynccontextmanager
 async def run_processor(path: Path | None = None, **options: Any) -> AsyncGenerator[ProcessorScene]:
     """A processor that runs, with a receiver of its webhooks, for as long as the block lasts."""
-    here, hooks = listener(), Listener()
-    address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    port, recorder = bind_port(), WebhookRecorder()
+    address = port.url
     processor = StripeDouble(address, path=path, endpoints=[Endpoint(f"{address}/hook", SECRET)], **options)
-    processor.app.router.routes.insert(0, Route("/hook", hooks.receive, methods=["POST"]))
+    processor.app.router.routes.insert(0, Route("/hook", recorder.receive, methods=["POST"]))
     processor.webhooks.first_pause = 0.01
     try:
         async with (
-            serving(processor.app, here),
+            serve_app(processor.app, port),
             httpx2.AsyncClient(base_url=address, verify=PLAIN, trust_env=False) as http,
         ):
-            yield ProcessorScene(processor, hooks, http)
+            yield ProcessorScene(processor, recorder, http)
     finally:
         processor.close()

@@ -36,9 +36,9 @@ async def test_an_account_of_version_2_gets_transfers_once_it_is_finished(scene:
     seen = await scene.do(scene.client.v2.core.accounts.retrieve, made.id, RECIPIENT)
     assert transfers_status(seen) == "active"
     assert (await scene.do(scene.client.v2.core.accounts.retrieve, made.id)).configuration is None
-    await scene.listener.wait_for("v2.core.account[configuration.recipient].capability_status_updated")
-    await scene.listener.wait_for("v2.core.account_link.returned")
-    assert (await scene.listener.wait_for("account.updated")).body["account"] == made.id
+    await scene.recorder.wait_for("v2.core.account[configuration.recipient].capability_status_updated")
+    await scene.recorder.wait_for("v2.core.account_link.returned")
+    assert (await scene.recorder.wait_for("account.updated")).body["account"] == made.id
 
 
 async def test_an_account_of_version_1_shows_its_progress_by_flags(scene: ProcessorScene) -> None:
@@ -53,7 +53,7 @@ async def test_an_account_of_version_1_shows_its_progress_by_flags(scene: Proces
     assert (seen.details_submitted, seen.charges_enabled, seen.payouts_enabled) == (True, True, True)
     assert seen.capabilities is not None
     assert seen.capabilities.transfers == "active"
-    event = (await scene.listener.wait_for("account.updated")).body
+    event = (await scene.recorder.wait_for("account.updated")).body
     assert event["data"]["object"]["details_submitted"] is True
 
 

@@ -25,8 +25,8 @@ async def test_a_dispute_takes_the_money_and_a_fee_from_the_platform_at_once(sce
     assert scene.processor.balance("cardholders") == {"eur": 0}
     assert scene.processor.balance(account) == {"eur": 2250}
     assert scene.processor.balance("platform") == {"eur": 250 - 62 - 2500 - 2000}
-    assert (await scene.listener.wait_for("charge.dispute.created")).body["data"]["object"]["id"] == dispute.id
-    assert (await scene.listener.wait_for("charge.dispute.funds_withdrawn")).body["data"]["object"]["id"] == dispute.id
+    assert (await scene.recorder.wait_for("charge.dispute.created")).body["data"]["object"]["id"] == dispute.id
+    assert (await scene.recorder.wait_for("charge.dispute.funds_withdrawn")).body["data"]["object"]["id"] == dispute.id
     scene.processor.check()
 
 
@@ -42,8 +42,8 @@ async def test_the_text_of_the_evidence_decides_a_dispute(
 
     assert (ended.status, ended.evidence_details.submission_count) == (status, 1)
     assert scene.processor.balance("cardholders") == {"eur": -back}
-    assert (await scene.listener.wait_for("charge.dispute.closed")).body["data"]["object"]["status"] == status
-    assert len(scene.listener.named("charge.dispute.funds_reinstated")) == (status == "won")
+    assert (await scene.recorder.wait_for("charge.dispute.closed")).body["data"]["object"]["status"] == status
+    assert len(scene.recorder.named("charge.dispute.funds_reinstated")) == (status == "won")
     again = await scene.refuses(scene.client.v1.disputes.close, dispute.id)
     assert again.message == "This dispute is already closed"
     scene.processor.check()

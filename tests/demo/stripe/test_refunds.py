@@ -38,9 +38,9 @@ async def test_a_refund_in_full_takes_everything_back_from_account_and_platform(
     assert scene.processor.balance(account) == {"eur": 0}
     assert scene.processor.balance("cardholders") == {"eur": 0}
     assert scene.processor.balance("platform") == {"eur": -62}
-    charge = (await scene.listener.wait_for("charge.refunded")).body["data"]["object"]
+    charge = (await scene.recorder.wait_for("charge.refunded")).body["data"]["object"]
     assert (charge["amount_refunded"], charge["refunded"]) == (2500, True)
-    assert (await scene.listener.wait_for("refund.created")).body["data"]["object"]["id"] == refund.id
+    assert (await scene.recorder.wait_for("refund.created")).body["data"]["object"]["id"] == refund.id
     (transfer,) = (await scene.do(scene.client.v1.transfers.list, {"destination": account})).data
     (reversal,) = (await scene.do(scene.client.v1.transfers.reversals.list, transfer.id)).data
     assert (transfer.reversed, reversal.amount, reversal.source_refund) == (True, 2500, refund.id)
@@ -99,7 +99,7 @@ async def test_a_refund_may_be_pending_and_fail(scene: ProcessorScene) -> None:
 
     scene.processor.settle_refund(refund.id, "expired_or_canceled_card")
 
-    event = (await scene.listener.wait_for("refund.updated")).body
+    event = (await scene.recorder.wait_for("refund.updated")).body
     assert event["data"]["object"]["status"] == "failed"
     seen = await scene.do(scene.client.v1.refunds.retrieve, refund.id)
     assert (seen.status, seen.failure_reason) == ("failed", "expired_or_canceled_card")

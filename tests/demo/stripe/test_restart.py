@@ -16,7 +16,7 @@ async def test_sessions_and_payments_of_the_demo_survive_a_restart(tmp_path: Pat
 
     async with run_processor(path) as scene:
         again = await create_session(scene, params)
-        event = (await scene.listener.wait_for("checkout.session.completed")).body
+        event = (await scene.recorder.wait_for("checkout.session.completed")).body
 
         assert again == session.id
         assert event["data"]["object"]["id"] == session.id

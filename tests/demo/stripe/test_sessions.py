@@ -37,7 +37,7 @@ async def test_a_paid_session_is_complete_and_its_money_is_divided(scene: Proces
     assert scene.processor.balance(account) == {"eur": 2250}
     assert scene.processor.balance("platform") == {"eur": 250 - 62}
     assert scene.processor.balance("cardholders") == {"eur": -2500}
-    event = (await scene.listener.wait_for("checkout.session.completed")).body
+    event = (await scene.recorder.wait_for("checkout.session.completed")).body
     assert event["data"]["object"]["metadata"] == {"payment": "7"}
     assert event["data"]["object"]["payment_intent"] == paid.payment_intent.id
     assert "_plan" not in event["data"]["object"]
@@ -72,7 +72,7 @@ async def test_a_session_that_was_ended_cannot_be_paid(scene: ProcessorScene) ->
     assert (ended.status, ended.url) == ("expired", None)
     with pytest.raises(StripeRefusal, match="expired"):
         scene.processor.pay(session.id)
-    assert (await scene.listener.wait_for("checkout.session.expired")).body["data"]["object"]["id"] == session.id
+    assert (await scene.recorder.wait_for("checkout.session.expired")).body["data"]["object"]["id"] == session.id
 
 
 async def test_a_complete_session_cannot_be_expired(scene: ProcessorScene) -> None:
@@ -88,10 +88,10 @@ async def test_a_session_ends_by_itself_when_its_time_is_up(scene: ProcessorScen
     session = await scene.session()
 
     scene.processor.clock.advance(1859)
-    assert not scene.listener.named("checkout.session.expired")
+    assert not scene.recorder.named("checkout.session.expired")
     scene.processor.clock.advance(10)
 
-    event = (await scene.listener.wait_for("checkout.session.expired")).body
+    event = (await scene.recorder.wait_for("checkout.session.expired")).body
     assert event["data"]["object"]["id"] == session.id
     with pytest.raises(StripeRefusal, match="expired"):
         scene.processor.pay(session.id)

@@ -13,7 +13,7 @@ async def pay(scene: ProcessorScene, account: str) -> str:
 
 
 def paid_sessions(scene: ProcessorScene) -> list[str]:
-    return [webhook.body["data"]["object"]["id"] for webhook in scene.listener.named("checkout.session.completed")]
+    return [webhook.body["data"]["object"]["id"] for webhook in scene.recorder.named("checkout.session.completed")]
 
 
 async def wait_until_sent(scene: ProcessorScene) -> None:
@@ -23,13 +23,13 @@ async def wait_until_sent(scene: ProcessorScene) -> None:
 
 async def wait_for_attempts(scene: ProcessorScene, times: int) -> None:
     """Wait until a payment was told `times` times, and the answer was read."""
-    await scene.listener.wait_for("checkout.session.completed", times)
+    await scene.recorder.wait_for("checkout.session.completed", times)
     await eventually(lambda: scene.processor.webhooks.on_their_way() == 0)
 
 
 async def test_a_webhook_is_signed_as_stripe_signs(scene: ProcessorScene) -> None:
     session = await pay(scene, await scene.account())
-    heard = await scene.listener.wait_for("checkout.session.completed")
+    heard = await scene.recorder.wait_for("checkout.session.completed")
 
     event = scene.client.construct_event(heard.raw, heard.headers["stripe-signature"], SECRET)
 
@@ -43,21 +43,21 @@ async def test_a_webhook_is_signed_as_stripe_signs(scene: ProcessorScene) -> Non
 async def test_a_webhook_that_is_not_taken_comes_again(scene: ProcessorScene) -> None:
     account = await scene.account()
     await wait_until_sent(scene)
-    scene.listener.answers = [500, 404, 503]
+    scene.recorder.answers = [500, 404, 503]
 
     session = await pay(scene, account)
-    await scene.listener.wait_for("checkout.session.completed", 4)
+    await scene.recorder.wait_for("checkout.session.completed", 4)
     await wait_until_sent(scene)
 
     assert paid_sessions(scene) == [session] * 4
-    assert len({webhook.body["id"] for webhook in scene.listener.named("checkout.session.completed")}) == 1
+    assert len({webhook.body["id"] for webhook in scene.recorder.named("checkout.session.completed")}) == 1
 
 
 async def test_pauses_grow_from_one_attempt_to_the_next(scene: ProcessorScene) -> None:
     account = await scene.account()
     await wait_until_sent(scene)
     scene.processor.webhooks.first_pause = 100
-    scene.listener.answers = [500, 500]
+    scene.recorder.answers = [500, 500]
 
     await pay(scene, account)
     await wait_for_attempts(scene, 1)
@@ -65,24 +65,24 @@ async def test_pauses_grow_from_one_attempt_to_the_next(scene: ProcessorScene) -
     await wait_for_attempts(scene, 2)
     scene.processor.clock.advance(101)
     await scene.account()
-    await scene.listener.wait_for("v2.core.account.created", 2)
+    await scene.recorder.wait_for("v2.core.account.created", 2)
     assert len(paid_sessions(scene)) == 2
     scene.processor.clock.advance(100)
-    await scene.listener.wait_for("checkout.session.completed", 3)
+    await scene.recorder.wait_for("checkout.session.completed", 3)
 
 
 async def test_webhooks_can_be_held_back_and_let_go(scene: ProcessorScene) -> None:
     account = await scene.account()
     await wait_until_sent(scene)
-    before = len(scene.listener.received)
+    before = len(scene.recorder.received)
     scene.processor.webhooks.hold = True
 
     await pay(scene, account)
-    assert len(scene.listener.received) == before
+    assert len(scene.recorder.received) == before
     assert scene.processor.webhooks.waiting() == 1
     scene.processor.webhooks.hold = False
 
-    await scene.listener.wait_for("checkout.session.completed")
+    await scene.recorder.wait_for("checkout.session.completed")
 
 
 async def test_webhooks_can_come_in_the_opposite_order(scene: ProcessorScene) -> None:
@@ -93,7 +93,7 @@ async def test_webhooks_can_come_in_the_opposite_order(scene: ProcessorScene) ->
     paid = [await pay(scene, account) for _ in range(4)]
 
     scene.processor.webhooks.hold = False
-    await scene.listener.wait_for("checkout.session.completed", 4)
+    await scene.recorder.wait_for("checkout.session.completed", 4)
 
     assert paid_sessions(scene) == paid[::-1]
 
@@ -102,10 +102,10 @@ async def test_webhooks_can_be_doubled_and_sent_again(scene: ProcessorScene) -> 
     account = await scene.account()
     scene.processor.webhooks.copies = 3
     session = await pay(scene, account)
-    event = (await scene.listener.wait_for("checkout.session.completed", 3)).body
+    event = (await scene.recorder.wait_for("checkout.session.completed", 3)).body
 
     scene.processor.webhooks.send_again(event["id"])
-    await scene.listener.wait_for("checkout.session.completed", 4)
+    await scene.recorder.wait_for("checkout.session.completed", 4)
 
     assert paid_sessions(scene) == [session] * 4
 
@@ -129,12 +129,12 @@ async def test_webhooks_can_be_late(scene: ProcessorScene) -> None:
     late = await pay(scene, account)
     scene.processor.webhooks.delay = 0
     prompt = await pay(scene, account)
-    await scene.listener.wait_for("checkout.session.completed")
+    await scene.recorder.wait_for("checkout.session.completed")
     assert paid_sessions(scene) == [prompt]
 
     scene.processor.clock.advance(601)
 
-    await scene.listener.wait_for("checkout.session.completed", 2)
+    await scene.recorder.wait_for("checkout.session.completed", 2)
     assert paid_sessions(scene) == [prompt, late]
 
 
@@ -142,14 +142,14 @@ async def test_an_event_type_without_a_listener_sends_no_webhook(scene: Processo
     await pay(scene, await scene.account())
     await wait_until_sent(scene)
 
-    assert not scene.listener.named("charge.succeeded")
+    assert not scene.recorder.named("charge.succeeded")
     assert [event for event in scene.processor.things("event") if event["type"] == "charge.succeeded"]
 
 
 async def test_a_thin_event_names_the_account_and_the_rest_is_fetched(scene: ProcessorScene) -> None:
     account = await scene.account()
     type = "v2.core.account[configuration.recipient].capability_status_updated"
-    heard = await scene.listener.wait_for(type)
+    heard = await scene.recorder.wait_for(type)
 
     notification = scene.client.parse_event_notification(heard.raw, heard.headers["stripe-signature"], SECRET)
     fetched = await scene.do(scene.client.v2.core.events.retrieve, notification.id)
@@ -172,5 +172,5 @@ async def test_a_listener_that_is_away_gets_everything_when_it_is_back() -> None
         session = await pay(scene, account)
         scene.processor.webhooks.endpoints[0] = url
 
-        await scene.listener.wait_for("checkout.session.completed")
+        await scene.recorder.wait_for("checkout.session.completed")
         assert paid_sessions(scene) == [session]

@@ -3,7 +3,7 @@
 from holdfast.accounts.agents.limits import SetLimit
 from holdfast.events.keys import operations as keys
 from holdfast.kit.contract.caller import system
-from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_scene
+from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_organizer_scene
 from tests.helpers.agents import Agent
 from tests.helpers.events_service import Service, event_fields
 
@@ -11,17 +11,17 @@ NIGHT = event_fields(title="Jazz night")
 """The same for all calls: a call is the same request only if all of its arguments are."""
 
 
-async def asking_scene(service: Service) -> tuple[OrganizerScene, Agent]:
+async def open_asking_scene(service: Service) -> tuple[OrganizerScene, Agent]:
     """Ada in the console, and an agent with a key of hers that asks her first."""
-    at = await open_scene(service)
-    made = (await at.ada.post("/api/keys", {"api_key": {"name": "Claude"}})).json()["data"]
+    scene = await open_organizer_scene(service)
+    made = (await scene.ada.post("/api/keys", {"api_key": {"name": "Claude"}})).json()["data"]
     command = SetLimit(key_id=made["id"], asks_first=True)
-    await service.database.transact(lambda tx: keys.KEY_LIMITS.store_limit(tx, system(at.ada.id), command))
-    return at, Agent(service.app, made["key"], "2025-11-25")
+    await service.database.transact(lambda tx: keys.KEY_LIMITS.store_limit(tx, system(scene.ada.id), command))
+    return scene, Agent(service.app, made["key"], "2025-11-25")
 
 
-async def decide(at: OrganizerScene, path: str, do: str, seen: str | None = None) -> int:
+async def decide(scene: OrganizerScene, path: str, do: str, seen: str | None = None) -> int:
     """The status of the answer to Approve or Decline, on the page as it is now."""
-    page = await at.browser.get(path)
+    page = await scene.browser.get(path)
     seen = hidden_field(page, "seen") if seen is None else seen
-    return (await at.post(path, do=do, seen=seen)).status_code
+    return (await scene.post(path, do=do, seen=seen)).status_code

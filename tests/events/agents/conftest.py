@@ -8,10 +8,10 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.events.agents.documents import ISSUER
-from tests.events.agents.samples import PHOTOS, furnish_organizer
+from tests.events.agents.samples import PHOTOS, prepare_organizer
 from tests.events.refusal_scene import PROCESSOR_KEY
 from tests.helpers.databases import State, shared_or_own, state_of
-from tests.helpers.events_service import Client, Service, make_new, restore, running
+from tests.helpers.events_service import Client, Service, empty_service, restore_service, running_events
 from tests.helpers.photos import write_photos
 
 
@@ -34,17 +34,17 @@ def http(service: Service) -> httpx2.AsyncClient:
 
 
 @pytest.fixture(scope="module")
-async def furnished(module_service: Service, template_url: str) -> tuple[Client, State]:
+async def prepared_organizer(module_service: Service, template_url: str) -> tuple[Client, State]:
     """The organizer for whom the sample arguments are accepted, and what the database then holds."""
-    await make_new(module_service, template_url)
-    return await furnish_organizer(module_service), state_of(module_service.database.url)
+    await empty_service(module_service, template_url)
+    return await prepare_organizer(module_service), state_of(module_service.database.url)
 
 
 @pytest.fixture
-async def restored_ada(furnished: tuple[Client, State], emptied_service: Service) -> Client:
+async def restored_ada(prepared_organizer: tuple[Client, State], emptied_service: Service) -> Client:
     """The same organizer, as if she were new."""
-    ada, state = furnished
-    await restore(emptied_service, state)
+    ada, state = prepared_organizer
+    await restore_service(emptied_service, state)
     await write_photos(emptied_service, *PHOTOS)
     return ada
 
@@ -52,7 +52,7 @@ async def restored_ada(furnished: tuple[Client, State], emptied_service: Service
 @pytest.fixture
 async def own_ada(service: Service) -> Client:
     """An organizer of the test's own."""
-    return await furnish_organizer(service)
+    return await prepare_organizer(service)
 
 
 @pytest.fixture
@@ -65,5 +65,5 @@ def ada(request: pytest.FixtureRequest, template_url: str) -> Client:
 @pytest.fixture
 async def beside_issuer(settings: Settings) -> AsyncIterator[Service]:
     """The service where an authorization server is configured."""
-    async with running(settings.model_copy(update={"oauth_issuer": ISSUER})) as service:
+    async with running_events(settings.model_copy(update={"oauth_issuer": ISSUER})) as service:
         yield service

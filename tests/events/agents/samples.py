@@ -1,4 +1,4 @@
-"""Arguments that every tool accepts, on an organizer furnished for them."""
+"""Arguments that every tool accepts, on an organizer prepared for them."""
 
 from typing import Any
 
@@ -68,7 +68,7 @@ ARGUMENTS = Arguments(
 )
 
 
-async def furnish_organizer(service: Service) -> Client:
+async def prepare_organizer(service: Service) -> Client:
     """An organizer for whom all of them are accepted: event 1 is free and has photos, the price of 2 moves; keys 1
     and 2, queue 1, endpoint 1, and Ann.
     """

@@ -21,7 +21,7 @@ from tests.events.agents.documents import BASE_URL, document
 from tests.events.agents.handbook import Handbook
 from tests.events.agents.samples import TOOLS, agent
 from tests.events.refusal_scene import KINDS
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.processes import Process, running_processes
 
 NEXT = "=== the next block ===\n"
@@ -128,7 +128,7 @@ async def test_the_errors_that_agents_md_lists_are_those_that_are_answered(handb
 
 async def test_the_handbook_of_agents_has_the_limits_of_the_settings(settings: Settings) -> None:
     limits = {"registrations_per_minute": 77, "organizers_per_hour": 7}
-    async with running(settings.model_copy(update=limits)) as service:
+    async with running_events(settings.model_copy(update=limits)) as service:
         text = " ".join((await document(service.http, "/agents.md")).split())
 
     assert "77 registrations a minute with one key, 7 new organizers an hour from one address" in text

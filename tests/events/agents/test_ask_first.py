@@ -9,8 +9,8 @@ from holdfast.accounts import sessions
 from holdfast.accounts.agents.requests import MAX_WAITING_REQUESTS
 from holdfast.events.agents.actions import OPERATIONS
 from holdfast.events.api import OPERATIONS as TABLE
-from tests.events.agents.asking import NIGHT, asking_scene, decide
-from tests.events.console.organizer_scene import hidden_field, open_scene
+from tests.events.agents.asking import NIGHT, decide, open_asking_scene
+from tests.events.console.organizer_scene import hidden_field, open_organizer_scene
 from tests.helpers.agents import problem_of
 from tests.helpers.events_service import Client, Service, event_fields
 from tests.helpers.form_browser import main_text
@@ -22,38 +22,38 @@ async def count(service: Service, table: str) -> int:
 
 
 async def test_a_call_waits_for_the_person_and_then_its_repetition_has_the_answer(service: Service) -> None:
-    at, agent = await asking_scene(service)
-    event = await at.ada.create_event(title="Jazz night", capacity=20)
+    scene, agent = await open_asking_scene(service)
+    event = await scene.ada.create_event(title="Jazz night", capacity=20)
 
     waiting = problem_of(await agent.call("update_event", event_id=event["id"], capacity=30))
 
     assert (waiting["code"], waiting["status"], waiting["retryable"]) == ("approval_required", "waiting", True)
-    assert (await at.ada.get(f"/api/events/{event['id']}")).json()["data"]["capacity"] == 20
+    assert (await scene.ada.get(f"/api/events/{event['id']}")).json()["data"]["capacity"] == 20
     again = problem_of(await agent.call("update_event", event_id=event["id"], capacity=30))
     assert again["request_id"] == waiting["request_id"]
     path = re.sub("^https?://[^/]+", "", waiting["approve_url"])
-    page = main_text(await at.browser.get(path))
+    page = main_text(await scene.browser.get(path))
     assert "Claude wants to change Jazz night" in page
     assert "Seats 20 → 30" in page
-    assert "1 request waits for you" in main_text(await at.browser.get("/console/agents"))
+    assert "1 request waits for you" in main_text(await scene.browser.get("/console/agents"))
 
-    assert await decide(at, path, "approve") == 303
+    assert await decide(scene, path, "approve") == 303
 
-    assert (await at.ada.get(f"/api/events/{event['id']}")).json()["data"]["capacity"] == 30
+    assert (await scene.ada.get(f"/api/events/{event['id']}")).json()["data"]["capacity"] == 30
     answer = await agent.call("update_event", event_id=event["id"], capacity=30)
     assert answer["structuredContent"]["capacity"] == 30
-    assert "Claude changed Jazz night" in main_text(await at.browser.get("/console/agents"))
+    assert "Claude changed Jazz night" in main_text(await scene.browser.get("/console/agents"))
 
 
 async def test_the_time_of_an_event_to_create_is_in_its_zone_or_else_in_that_of_the_browser(service: Service) -> None:
-    at, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     night = NIGHT | {"datetime": "2031-07-01T18:00:00Z", "pricing_mode": "free", "price": 0}
     addresses = [
         f"/console/agents/requests/{problem_of(await agent.call('create_event', **night | zone))['request_id']}"
         for zone in ({"timezone": "Europe/Berlin"}, {})
     ]
 
-    zoned, plain = [await at.browser.get(address) for address in addresses]
+    zoned, plain = [await scene.browser.get(address) for address in addresses]
 
     assert "Date and time July 1, 2031, 8:00 PM CEST" in main_text(zoned).replace("\u202f", " ")
     assert '<time datetime="2031-07-01T18:00:00+00:00" data-local="exact">' in plain.text
@@ -62,8 +62,8 @@ async def test_the_time_of_an_event_to_create_is_in_its_zone_or_else_in_that_of_
 
 
 async def test_over_rest_it_is_a_conflict_with_the_address_of_the_request(service: Service) -> None:
-    at, agent = await asking_scene(service)
-    event = await at.ada.create_event()
+    scene, agent = await open_asking_scene(service)
+    event = await scene.ada.create_event()
     body = {"registration": {"event_id": event["id"], "email": "ben@example.com"}}
     headers = {"X-API-Key": agent.key or "", "Idempotency-Key": "once"}
 
@@ -71,7 +71,7 @@ async def test_over_rest_it_is_a_conflict_with_the_address_of_the_request(servic
 
     assert (refused.status_code, refused.json()["code"]) == (409, "approval_required")
     assert await count(service, "registrations") == 0
-    await decide(at, f"/console/agents/requests/{refused.json()['request_id']}", "approve")
+    await decide(scene, f"/console/agents/requests/{refused.json()['request_id']}", "approve")
     first = await service.http.post("/api/registrations", json=body, headers=headers)
     second = await service.http.post("/api/registrations", json=body, headers=headers)
     assert (first.status_code, first.content) == (202, second.content)
@@ -79,43 +79,43 @@ async def test_over_rest_it_is_a_conflict_with_the_address_of_the_request(servic
 
 
 async def test_a_declined_request_changes_nothing_and_its_agent_reads_that_it_was_declined(service: Service) -> None:
-    at, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     waiting = problem_of(await agent.call("create_event", **NIGHT))
     path = f"/console/agents/requests/{waiting['request_id']}"
 
-    assert await decide(at, path, "decline") == 303
+    assert await decide(scene, path, "decline") == 303
 
     declined = problem_of(await agent.call("create_event", **NIGHT))
     assert (declined["code"], declined["retryable"]) == ("approval_declined", False)
-    assert (await at.post(path, do="approve", seen="")).status_code == 409
+    assert (await scene.post(path, do="approve", seen="")).status_code == 409
     assert await count(service, "events") == 0
 
 
 async def test_a_request_about_something_that_changed_since_is_shown_again_instead_of_run(service: Service) -> None:
-    at, agent = await asking_scene(service)
-    event = await at.ada.create_event(capacity=20)
+    scene, agent = await open_asking_scene(service)
+    event = await scene.ada.create_event(capacity=20)
     waiting = problem_of(await agent.call("update_event", event_id=event["id"], capacity=30))
     path = f"/console/agents/requests/{waiting['request_id']}"
-    seen = hidden_field(await at.browser.get(path), "seen")
-    await at.ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 25}})
+    seen = hidden_field(await scene.browser.get(path), "seen")
+    await scene.ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 25}})
 
-    refused = await at.post(path, do="approve", seen=seen)
+    refused = await scene.post(path, do="approve", seen=seen)
 
     assert refused.status_code == 409
     assert "Something has changed since you looked" in refused.text
     assert "Seats 25 → 30" in main_text(refused)
-    assert (await at.ada.get(f"/api/events/{event['id']}")).json()["data"]["capacity"] == 25
-    assert await decide(at, path, "approve", hidden_field(refused, "seen")) == 303
-    assert (await at.ada.get(f"/api/events/{event['id']}")).json()["data"]["capacity"] == 30
+    assert (await scene.ada.get(f"/api/events/{event['id']}")).json()["data"]["capacity"] == 25
+    assert await decide(scene, path, "approve", hidden_field(refused, "seen")) == 303
+    assert (await scene.ada.get(f"/api/events/{event['id']}")).json()["data"]["capacity"] == 30
 
 
 async def test_many_clicks_at_once_do_it_once(service: Service) -> None:
-    at, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     waiting = problem_of(await agent.call("create_event", **NIGHT))
     path = f"/console/agents/requests/{waiting['request_id']}"
-    seen = hidden_field(await at.browser.get(path), "seen")
+    seen = hidden_field(await scene.browser.get(path), "seen")
 
-    statuses = await asyncio.gather(*(decide(at, path, "approve", seen) for _ in range(8)))
+    statuses = await asyncio.gather(*(decide(scene, path, "approve", seen) for _ in range(8)))
 
     assert statuses.count(303) == 1
     assert statuses.count(409) == 7
@@ -123,51 +123,51 @@ async def test_many_clicks_at_once_do_it_once(service: Service) -> None:
 
 
 async def test_a_call_that_is_refused_when_it_is_approved_goes_on_waiting(service: Service) -> None:
-    at, agent = await asking_scene(service)
-    event = await at.ada.create_event()
+    scene, agent = await open_asking_scene(service)
+    event = await scene.ada.create_event()
     waiting = problem_of(await agent.call("create_registration", event_id=event["id"], email="ben@example.com"))
     path = f"/console/agents/requests/{waiting['request_id']}"
-    await at.ada.delete(f"/api/events/{event['id']}")
+    await scene.ada.delete(f"/api/events/{event['id']}")
 
-    page = await at.browser.get(path)
-    refused = await at.post(path, do="approve", seen=hidden_field(page, "seen"))
+    page = await scene.browser.get(path)
+    refused = await scene.post(path, do="approve", seen=hidden_field(page, "seen"))
 
     assert refused.status_code == 409
     assert "This is not possible now, so nothing was changed" in refused.text
     assert await count(service, "registrations") == 0
-    assert "1 request waits for you" in main_text(await at.browser.get("/console/agents"))
+    assert "1 request waits for you" in main_text(await scene.browser.get("/console/agents"))
 
 
 async def test_a_revoked_key_gets_nothing_approved(service: Service) -> None:
-    at, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     waiting = problem_of(await agent.call("create_event", **NIGHT))
-    [claude] = [key for key in (await at.ada.get("/api/keys")).json()["data"] if key["name"] == "Claude"]
-    await at.ada.delete(f"/api/keys/{claude['id']}")
+    [claude] = [key for key in (await scene.ada.get("/api/keys")).json()["data"] if key["name"] == "Claude"]
+    await scene.ada.delete(f"/api/keys/{claude['id']}")
     path = f"/console/agents/requests/{waiting['request_id']}"
 
-    page = await at.browser.get(path)
+    page = await scene.browser.get(path)
 
     assert "This agent is no longer connected" in page.text
-    assert (await at.post(path, do="approve", seen=hidden_field(page, "seen"))).status_code == 409
+    assert (await scene.post(path, do="approve", seen=hidden_field(page, "seen"))).status_code == 409
     assert await count(service, "events") == 0
 
 
 async def test_a_request_ends_after_24_hours_and_can_be_made_again(service: Service) -> None:
-    at, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     waiting = problem_of(await agent.call("create_event", **NIGHT))
     path = f"/console/agents/requests/{waiting['request_id']}"
-    seen = hidden_field(await at.browser.get(path), "seen")
+    seen = hidden_field(await scene.browser.get(path), "seen")
     await service.run_sql("update agent_requests set expires_at = now()")
 
-    assert (await at.browser.get(path)).status_code == 404
-    assert (await at.post(path, do="approve", seen=seen)).status_code == 409
+    assert (await scene.browser.get(path)).status_code == 404
+    assert (await scene.post(path, do="approve", seen=seen)).status_code == 409
     again = problem_of(await agent.call("create_event", **NIGHT))
     assert again["request_id"] != waiting["request_id"]
     assert await count(service, "events") == 0
 
 
 async def test_no_more_than_fifty_requests_of_a_key_wait(service: Service) -> None:
-    _, agent = await asking_scene(service)
+    _, agent = await open_asking_scene(service)
 
     answers = await asyncio.gather(
         *(agent.call("create_event", **event_fields(title=f"Night {number}")) for number in range(60))
@@ -179,9 +179,9 @@ async def test_no_more_than_fifty_requests_of_a_key_wait(service: Service) -> No
 
 
 async def test_an_approved_call_without_a_key_is_answered_once_and_then_asks_again(service: Service) -> None:
-    at, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     waiting = problem_of(await agent.call("create_event", **NIGHT))
-    await decide(at, f"/console/agents/requests/{waiting['request_id']}", "approve")
+    await decide(scene, f"/console/agents/requests/{waiting['request_id']}", "approve")
     await agent.call("create_event", **NIGHT)
 
     again = problem_of(await agent.call("create_event", **NIGHT))
@@ -191,19 +191,19 @@ async def test_an_approved_call_without_a_key_is_answered_once_and_then_asks_aga
 
 
 async def test_all_pages_of_the_console_say_how_many_requests_wait(service: Service) -> None:
-    at, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     await agent.call("create_event", **NIGHT)
     await agent.call("create_event", **event_fields(title="Late night"))
-    await service.database.transact(lambda tx: sessions.announce_change(tx, at.ada.id))
+    await service.database.transact(lambda tx: sessions.announce_change(tx, scene.ada.id))
 
-    page = await at.browser.get("/console/queues")
+    page = await scene.browser.get("/console/queues")
 
     assert re.search('Agents <span class="badge">2</span><span class="unseen"> waiting for you</span>', page.text)
 
 
 async def test_reading_needs_no_approval_nor_do_other_keys(service: Service) -> None:
-    at, agent = await asking_scene(service)
-    await at.ada.create_event()
+    scene, agent = await open_asking_scene(service)
+    await scene.ada.create_event()
 
     listed = await agent.call("list_events")
 
@@ -211,39 +211,39 @@ async def test_reading_needs_no_approval_nor_do_other_keys(service: Service) -> 
 
 
 async def test_requests_to_another_organizer_can_be_neither_seen_nor_approved(service: Service) -> None:
-    at, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     waiting = problem_of(await agent.call("create_event", **NIGHT))
-    await service.run_sql("update agent_requests set tenant_id = %(bob)s", bob=at.bob.id)
+    await service.run_sql("update agent_requests set tenant_id = %(bob)s", bob=scene.bob.id)
     path = f"/console/agents/requests/{waiting['request_id']}"
 
-    assert (await at.browser.get(path)).status_code == 404
-    assert (await at.post(path, do="approve", seen="")).status_code == 409
-    assert (await at.post(path, do="decline", seen="")).status_code == 409
+    assert (await scene.browser.get(path)).status_code == 404
+    assert (await scene.post(path, do="approve", seen="")).status_code == 409
+    assert (await scene.post(path, do="decline", seen="")).status_code == 409
 
 
 async def test_a_form_of_another_site_approves_no_request(service: Service) -> None:
-    at, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     waiting = problem_of(await agent.call("create_event", **NIGHT))
     path = f"/console/agents/requests/{waiting['request_id']}"
-    seen = hidden_field(await at.browser.get(path), "seen")
+    seen = hidden_field(await scene.browser.get(path), "seen")
 
-    assert (await at.foreign(path, do="approve", seen=seen)).status_code == 403
+    assert (await scene.foreign(path, do="approve", seen=seen)).status_code == 403
     assert await count(service, "events") == 0
 
 
 async def test_the_switch_is_beside_the_daily_limit(service: Service) -> None:
-    at = await open_scene(service)
-    [key] = (await at.ada.get("/api/keys")).json()["data"]
+    scene = await open_organizer_scene(service)
+    [key] = (await scene.ada.get("/api/keys")).json()["data"]
     path = f"/console/agents/limit?key={key['id']}"
-    assert "The agent must ask before each change" in main_text(await at.browser.get(path))
+    assert "The agent must ask before each change" in main_text(await scene.browser.get(path))
 
-    await at.post(path, daily_limit="", asks_first="yes")
+    await scene.post(path, daily_limit="", asks_first="yes")
 
-    refused = await at.ada.post("/api/events", {"event": event_fields()})
+    refused = await scene.ada.post("/api/events", {"event": event_fields()})
     assert refused.json()["code"] == "approval_required"
-    assert "This agent must ask you before each change." in main_text(await at.browser.get("/console/agents"))
-    await at.post(path, daily_limit="")
-    assert (await at.ada.post("/api/events", {"event": event_fields()})).status_code == 201
+    assert "This agent must ask you before each change." in main_text(await scene.browser.get("/console/agents"))
+    await scene.post(path, daily_limit="")
+    assert (await scene.ada.post("/api/events", {"event": event_fields()})).status_code == 201
 
 
 async def test_only_calls_of_visitors_and_uploads_do_not_wait_for_a_person() -> None:
@@ -258,8 +258,8 @@ async def test_only_calls_of_visitors_and_uploads_do_not_wait_for_a_person() -> 
 
 
 async def test_an_agent_that_asks_first_may_not_change_webhooks(service: Service) -> None:
-    at, agent = await asking_scene(service)
-    made = await at.ada.post("/api/webhook_endpoints", {"webhook_endpoint": {"url": "https://shop.example/"}})
+    scene, agent = await open_asking_scene(service)
+    made = await scene.ada.post("/api/webhook_endpoints", {"webhook_endpoint": {"url": "https://shop.example/"}})
     asking = Client(service.http, agent.key)
     path = f"/api/webhook_endpoints/{made.json()['data']['id']}"
 
@@ -278,19 +278,19 @@ async def test_an_agent_that_asks_first_may_not_change_webhooks(service: Service
 
 @pytest.mark.parametrize("text", ["x", "0", "99999999999999999999"])
 async def test_a_page_of_a_request_with_an_invalid_id_is_not_found(service: Service, text: str) -> None:
-    at = await open_scene(service)
+    scene = await open_organizer_scene(service)
 
-    assert (await at.browser.get(f"/console/agents/requests/{text}")).status_code == 404
+    assert (await scene.browser.get(f"/console/agents/requests/{text}")).status_code == 404
 
 
 @pytest.mark.parametrize("command", ['{"capacity": "many"}', '{"event_id": 1', "[]"])
 async def test_a_request_of_another_version_that_cannot_be_read_is_left_out(service: Service, command: str) -> None:
-    at, agent = await asking_scene(service)
+    scene, agent = await open_asking_scene(service)
     waiting = problem_of(await agent.call("create_event", **NIGHT))
     stored = service.database.resources.secret.seal(f'{{"command": {command}, "key": null, "program": ""}}')
     await service.run_sql("update agent_requests set sealed = %(sealed)s", sealed=stored)
 
-    page = await at.browser.get(f"/console/agents/requests/{waiting['request_id']}")
-    listed = await at.browser.get("/console/agents")
+    page = await scene.browser.get(f"/console/agents/requests/{waiting['request_id']}")
+    listed = await scene.browser.get("/console/agents")
 
     assert (page.status_code, listed.status_code) == (404, 200)

@@ -22,7 +22,7 @@ from tests.events.agents.documents import (
 )
 from tests.events.refusal_scene import LEAKS
 from tests.helpers.discovery import AGENT_CARD, CARD_SCHEMA, SERVER_CARD, addresses
-from tests.helpers.events_service import running
+from tests.helpers.events_service import running_events
 
 every_document = pytest.mark.parametrize("path", KINDS)
 
@@ -138,7 +138,7 @@ async def test_the_links_of_texts_lead_to_what_they_name(http: httpx2.AsyncClien
 async def test_documents_say_nothing_but_the_public_address_whatever_its_form(
     settings: Settings, base_url: str, name: str, issuer: str
 ) -> None:
-    async with running(settings.model_copy(update={"base_url": base_url, "oauth_issuer": issuer})) as service:
+    async with running_events(settings.model_copy(update={"base_url": base_url, "oauth_issuer": issuer})) as service:
         documents = {path: await document(service.http, path) for path in KINDS}
 
     fits(documents[CARDS[0]], SERVER_CARD)

@@ -16,10 +16,10 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from psycopg import sql
 
-from tests.events.agents.samples import ANN, PHOTOS, TOOLS, furnish_organizer
+from tests.events.agents.samples import ANN, PHOTOS, TOOLS, prepare_organizer
 from tests.events.refusal_scene import KINDS, LEAKS, PROCESSOR_KEY, failures_in
 from tests.helpers.databases import scratch_database
-from tests.helpers.events_service import running, unlimited
+from tests.helpers.events_service import running_events, unlimited
 from tests.helpers.generated import Schema, fits, from_schema
 from tests.helpers.photos import key_of
 from tests.helpers.processes import running_processes
@@ -37,7 +37,7 @@ ZONES = st.sampled_from(["Europe/Berlin", "Etc/GMT+5", "europe/berlin", "localti
 KNOWN = {"handle": PEOPLE, "user_id": EMAILS, "before": PEOPLE, "ISO 4217": CURRENCIES, "IANA": ZONES}
 
 
-def known(schema: Schema) -> st.SearchStrategy[str] | None:
+def known_values(schema: Schema) -> st.SearchStrategy[str] | None:
     """Handles, addresses and currencies, told by their descriptions; keys and URLs, by their bounds."""
     match schema:
         case {"minLength": 1, "maxLength": 300, "description": text} if "shown to" not in text.lower():
@@ -58,7 +58,7 @@ ANYTHING = st.recursive(
 )
 
 
-class Served:
+class ServedAgents:
     """The service in a process of its own, without background work, and all that it stores."""
 
     def __init__(self, http: httpx2.Client, connection: psycopg.Connection) -> None:
@@ -73,7 +73,7 @@ class Served:
             sql.SQL(" union all ").join(rows)
         )
         self.tools: dict[str, Any] = {tool["name"]: tool for tool in self.rpc("tools/list")["result"]["tools"]}
-        self._stored = self.stored()
+        self._stored = self.digest_of_rows()
 
     def rpc(self, method: str, **params: Any) -> dict[str, Any]:
         response = self.http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
@@ -84,7 +84,7 @@ class Served:
         """What a call comes to; a refusal has no trace of our insides, and has changed nothing."""
         answer = self.rpc("tools/call", name=tool, arguments=arguments)
         # Nobody else writes there, so what was stored after the last call was stored before this one.
-        before, self._stored = self._stored, self.stored()
+        before, self._stored = self._stored, self.digest_of_rows()
         if "error" in answer or answer["result"]["isError"]:
             assert not LEAKS.search(json.dumps(answer, ensure_ascii=False)), answer
             assert self._stored == before
@@ -92,33 +92,35 @@ class Served:
             assert self._stored == before
         return answer
 
-    def stored(self) -> Any:
+    def digest_of_rows(self) -> Any:
         """A digest of every row there is."""
         return self._connection.execute(self._digest).fetchone()
 
 
 @pytest.fixture(scope="module")
-def served(template_url: str, processor_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def service_process(
+    template_url: str, processor_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ServedAgents]:
     """The service for all tests of the module; fails at their end if the service has logged a failure."""
     data = tmp_path_factory.mktemp("data")
     with scratch_database(template_url, "generated_arguments") as url:
 
-        async def furnish() -> str:
-            async with running(unlimited(url, data)) as service:
-                ada = await furnish_organizer(service)
+        async def prepare_key() -> str:
+            async with running_events(unlimited(url, data)) as service:
+                ada = await prepare_organizer(service)
                 # So that no number tried by chance is the id of the key in use.
                 await service.run_sql("alter sequence api_keys_id_seq restart with 987654321")
                 made = await ada.post("/api/keys", {"api_key": {"name": "Generated"}})
                 return made.json()["data"]["key"]
 
-        key = asyncio.run(furnish())
+        key = asyncio.run(prepare_key())
         with (
             processor_in_settings(processor_url),
             running_processes(url, data, 1, "--no-background") as (process,),
             httpx2.Client(base_url=process.url, headers={"authorization": f"Bearer {key}"}, timeout=30) as http,
             psycopg.connect(url, autocommit=True) as connection,
         ):
-            yield Served(http, connection)
+            yield ServedAgents(http, connection)
             (log,) = data.glob("server-*.log")
             assert failures_in(log.read_text().splitlines()) == []
 
@@ -132,7 +134,7 @@ def processor_in_settings(url: str) -> Generator[None]:
         yield
 
 
-def generated(count: int) -> settings:
+def generation_settings(count: int) -> settings:
     return settings(
         max_examples=count,
         phases=[Phase.generate, Phase.shrink],
@@ -140,11 +142,11 @@ def generated(count: int) -> settings:
     )
 
 
-def required(schema: Schema) -> list[str]:
+def required_members(schema: Schema) -> list[str]:
     return schema.get("required", [])
 
 
-def refused(answer: dict[str, Any]) -> dict[str, Any]:
+def refusal_of(answer: dict[str, Any]) -> dict[str, Any]:
     """What a tool is refused with, which is of the closed list."""
     refusal = json.loads(answer["result"]["content"][0]["text"])
     assert KINDS[refusal["code"]].status < 500, refusal
@@ -155,16 +157,18 @@ def refused(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 @every_tool
-def test_arguments_that_fit_the_schema_are_answered_as_promised_or_refused_in_words(served: Served, tool: str) -> None:
-    about = served.tools[tool]
+def test_arguments_that_fit_the_schema_are_answered_as_promised_or_refused_in_words(
+    service_process: ServedAgents, tool: str
+) -> None:
+    about = service_process.tools[tool]
 
-    @generated(50)
-    @given(from_schema(about["inputSchema"], known))
+    @generation_settings(50)
+    @given(from_schema(about["inputSchema"], known_values))
     def answered(arguments: dict[str, Any]) -> None:
-        answer = served.call(tool, arguments)
+        answer = service_process.call(tool, arguments)
         assert "result" in answer, answer
         if answer["result"]["isError"]:
-            refused(answer)
+            refusal_of(answer)
         else:
             assert fits(about["outputSchema"], answer["result"]["structuredContent"])
 
@@ -172,19 +176,19 @@ def test_arguments_that_fit_the_schema_are_answered_as_promised_or_refused_in_wo
 
 
 @every_tool
-def test_an_argument_that_does_not_fit_the_schema_is_refused_by_name(served: Served, tool: str) -> None:
-    schema = served.tools[tool]["inputSchema"]
+def test_an_argument_that_does_not_fit_the_schema_is_refused_by_name(service_process: ServedAgents, tool: str) -> None:
+    schema = service_process.tools[tool]["inputSchema"]
     names = st.sampled_from([*schema["properties"]]) | st.text(max_size=20) if schema["properties"] else st.text()
 
-    @generated(30)
-    @given(from_schema(schema, known), names, ANYTHING)
+    @generation_settings(30)
+    @given(from_schema(schema, known_values), names, ANYTHING)
     def named(arguments: dict[str, Any], name: str, value: Any) -> None:
         spoilt = {**arguments, name: value}
         # A refusal repeats the name that was sent, which says nothing of our insides.
         assume(not fits(schema, spoilt) and not LEAKS.search(name))
         # For what is optional null means absent.
-        assume(value is not None or name not in schema["properties"] or name in required(schema))
-        refusal = refused(served.call(tool, spoilt))
+        assume(value is not None or name not in schema["properties"] or name in required_members(schema))
+        refusal = refusal_of(service_process.call(tool, spoilt))
         assert refusal["code"] == "validation_failed"
         assert name in refusal["errors"]
 
@@ -192,27 +196,29 @@ def test_an_argument_that_does_not_fit_the_schema_is_refused_by_name(served: Ser
 
 
 @every_tool
-def test_a_missing_argument_is_refused_by_name(served: Served, tool: str) -> None:
-    schema = served.tools[tool]["inputSchema"]
+def test_a_missing_argument_is_refused_by_name(service_process: ServedAgents, tool: str) -> None:
+    schema = service_process.tools[tool]["inputSchema"]
 
-    @generated(20)
-    @given(from_schema(schema, known), st.sets(st.sampled_from(required(schema) or [""])))
+    @generation_settings(20)
+    @given(from_schema(schema, known_values), st.sets(st.sampled_from(required_members(schema) or [""])))
     def named(arguments: dict[str, Any], missing: set[str]) -> None:
         assume(missing - {""})
-        refusal = refused(served.call(tool, {name: value for name, value in arguments.items() if name not in missing}))
+        refusal = refusal_of(
+            service_process.call(tool, {name: value for name, value in arguments.items() if name not in missing})
+        )
         assert missing <= refusal["errors"].keys()
 
-    if required(schema):
+    if required_members(schema):
         named()
     else:
-        assert "result" in served.call(tool, {})
+        assert "result" in service_process.call(tool, {})
 
 
 @every_tool
-def test_arguments_that_are_no_object_are_a_protocol_error(served: Served, tool: str) -> None:
-    @generated(20)
+def test_arguments_that_are_no_object_are_a_protocol_error(service_process: ServedAgents, tool: str) -> None:
+    @generation_settings(20)
     @given(ANYTHING.filter(lambda value: not isinstance(value, dict | None)))
     def is_protocol_error(arguments: Any) -> None:
-        assert served.call(tool, arguments)["error"]["code"] == -32602
+        assert service_process.call(tool, arguments)["error"]["code"] == -32602
 
     is_protocol_error()

@@ -31,7 +31,7 @@ def base_url(database_url: str, tmp_path: Path) -> Iterator[str]:
         yield process.url
 
 
-class Agent:
+class ReadingAgent:
     """An agent that has read the text, and follows it."""
 
     def __init__(self, client: Client, handbook: Handbook) -> None:
@@ -89,7 +89,7 @@ def refusal(result: CallToolResult) -> dict[str, Any]:
 
 
 @contextlib.asynccontextmanager
-async def arrived(base_url: str, mode: ConnectMode, version: str) -> AsyncGenerator[Agent]:
+async def connect_by_discovery(base_url: str, mode: ConnectMode, version: str) -> AsyncGenerator[ReadingAgent]:
     """An agent who knew an address, and has got itself a key and a connection from what is written there."""
     async with httpx2.AsyncClient() as http:
         handbook = Handbook((await http.get(f"{base_url}/agents.md")).text)
@@ -106,14 +106,14 @@ async def arrived(base_url: str, mode: ConnectMode, version: str) -> AsyncGenera
         Client(streamable_http_client(server["url"], http_client=http), mode=mode) as client,
     ):
         assert client.protocol_version == version
-        yield Agent(client, handbook)
+        yield ReadingAgent(client, handbook)
 
 
 @eras
 async def test_the_official_client_gets_from_the_address_to_an_event_with_ten_people(
     base_url: str, mode: ConnectMode, version: str
 ) -> None:
-    async with arrived(base_url, mode, version) as agent:
+    async with connect_by_discovery(base_url, mode, version) as agent:
         event_id = await agent.publish()
         requests = [await agent.register(event_id, person) for person in PEOPLE]
         outcomes = [await agent.outcome(arguments) for arguments in requests if arguments]
@@ -131,7 +131,7 @@ async def test_the_official_client_gets_from_the_address_to_an_event_with_ten_pe
 async def test_the_official_client_fills_seven_seats_and_a_waiting_list_in_order_of_arrival(
     base_url: str, mode: ConnectMode, version: str
 ) -> None:
-    async with arrived(base_url, mode, version) as agent:
+    async with connect_by_discovery(base_url, mode, version) as agent:
         event_id = await agent.publish(capacity=7, waitinglist_capacity=2)
         *requests, last = [await agent.register(event_id, person) for person in PEOPLE]
         outcomes = [await agent.outcome(arguments) for arguments in requests if arguments]
@@ -152,7 +152,7 @@ async def test_the_official_client_finds_the_tools_and_reads_the_documents(
     base_url: str, mode: ConnectMode, version: str
 ) -> None:
     published = {"agents": "/agents.md", "docs": "/docs.md", "catalog": "/api", "openapi": "/openapi.json"}
-    async with arrived(base_url, mode, version) as agent, httpx2.AsyncClient(base_url=base_url) as http:
+    async with connect_by_discovery(base_url, mode, version) as agent, httpx2.AsyncClient(base_url=base_url) as http:
         tools = (await agent.client.list_tools()).tools
         resources = (await agent.client.list_resources()).resources
         templates = (await agent.client.list_resource_templates()).resource_templates

@@ -5,10 +5,10 @@ from typing import Any
 from mcp_types.methods import validate_server_result
 
 from holdfast.events.settings import Settings
-from tests.events.agents.samples import ANN, ARGUMENTS, agent, both_eras, furnish_organizer
+from tests.events.agents.samples import ANN, ARGUMENTS, agent, both_eras, prepare_organizer
 from tests.helpers.agents import Agent, problem_of
 from tests.helpers.cases import in_turn
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.stored_rows import read_all_rows
 
 
@@ -99,8 +99,8 @@ async def test_the_agent_endpoint_allows_post_only(service: Service, ada: Client
 
 @both_eras
 async def test_registrations_over_rest_and_mcp_count_towards_one_limit(settings: Settings, version: str) -> None:
-    async with running(settings.model_copy(update={"registrations_per_minute": 4})) as service:
-        ada = await furnish_organizer(service)  # registers one
+    async with running_events(settings.model_copy(update={"registrations_per_minute": 4})) as service:
+        ada = await prepare_organizer(service)  # registers one
         asking = agent(service, ada, version)
         await ada.register(1, email="ben@example.com")
         await asking.call("create_registration", event_id=1, email="cal@example.com")
@@ -123,8 +123,8 @@ async def test_registrations_over_rest_and_mcp_count_towards_one_limit(settings:
 
 
 async def test_a_batch_of_registrations_is_counted_one_by_one(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"registrations_per_minute": 2})) as service:
-        ada = await furnish_organizer(service)
+    async with running_events(settings.model_copy(update={"registrations_per_minute": 2})) as service:
+        ada = await prepare_organizer(service)
         asking = agent(service, ada, "2025-03-26")
         calls = [
             asking.request("tools/call", {"name": "create_registration", "arguments": {"event_id": 1, "email": email}})

@@ -14,26 +14,26 @@ import pytest_asyncio
 
 from holdfast.events.settings import Settings
 from tests.events.agents.samples import TOOLS, agent, both_eras
-from tests.events.agents.two_organizers import LISTS, UPLOAD, Organizer, TwoOrganizers, content_text
+from tests.events.agents.two_organizers import LISTS, UPLOAD, ProbedOrganizer, TwoOrganizers, content_text
 from tests.events.oauth.authorization_server import authorization_server
 from tests.events.refusal_scene import in_one_loop
 from tests.helpers.agents import problem_of
 from tests.helpers.databases import scratch_database
-from tests.helpers.events_service import running, unlimited
+from tests.helpers.events_service import running_events, unlimited
 from tests.helpers.stored_rows import read_all_rows
 
 CREDENTIALS = ["with a key", "with an access token"]
 
 
 @asynccontextmanager
-async def met(settings: Settings, credential: str) -> AsyncGenerator[TwoOrganizers]:
+async def two_organizers(settings: Settings, credential: str) -> AsyncGenerator[TwoOrganizers]:
     """Two organizers, of whom Eve asks with this credential."""
     async with (
         authorization_server() as server,
-        running(settings.model_copy(update={"oauth_issuer": server.issuer})) as service,
+        running_events(settings.model_copy(update={"oauth_issuer": server.issuer})) as service,
     ):
-        eve = Organizer(await service.organizer("Eve Events", email="eve@example.com"))
-        await eve.furnish(service, "ann")
+        eve = ProbedOrganizer(await service.organizer("Eve Events", email="eve@example.com"))
+        await eve.prepare(service, "ann")
         await service.settle()
         token = server.token(sub="eve", email="eve@example.com", email_verified=True)
         scene = TwoOrganizers(service, eve, token if credential == "with an access token" else str(eve.client.key))
@@ -43,7 +43,7 @@ async def met(settings: Settings, credential: str) -> AsyncGenerator[TwoOrganize
 
 @pytest.fixture(params=CREDENTIALS)
 async def scene(settings: Settings, request: pytest.FixtureRequest) -> AsyncIterator[TwoOrganizers]:
-    async with met(settings, request.param) as scene:
+    async with two_organizers(settings, request.param) as scene:
         yield scene
 
 
@@ -53,7 +53,7 @@ async def shared_scene(
 ) -> AsyncIterator[TwoOrganizers]:
     """For tests that change nothing."""
     with scratch_database(template_url, "tenancy") as url:
-        async with met(unlimited(url, tmp_path_factory.mktemp("data")), request.param) as scene:
+        async with two_organizers(unlimited(url, tmp_path_factory.mktemp("data")), request.param) as scene:
             yield scene
 
 

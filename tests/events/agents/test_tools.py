@@ -20,7 +20,7 @@ from tests.helpers.stored_rows import read_all_rows
 every_tool = pytest.mark.parametrize("tool", TOOLS)
 
 
-async def listed(asking: Agent) -> list[dict[str, Any]]:
+async def list_tools(asking: Agent) -> list[dict[str, Any]]:
     return (await asking.result("tools/list"))["tools"]
 
 
@@ -37,13 +37,13 @@ async def test_the_tools_are_those_of_the_table_in_its_order(service: Service, a
 
 
 async def test_both_protocol_versions_list_the_same_tools(service: Service, ada: Client) -> None:
-    older, newer = [await listed(agent(service, ada, version)) for version in ERAS]
+    older, newer = [await list_tools(agent(service, ada, version)) for version in ERAS]
 
     assert older == newer
 
 
 async def test_a_tool_has_a_name_that_every_client_takes(service: Service, ada: Client) -> None:
-    for tool in await listed(agent(service, ada)):
+    for tool in await list_tools(agent(service, ada)):
         assert re.fullmatch(r"[a-z]+(_[a-z]+)+", tool["name"])
         assert len(tool["name"]) <= 64
         assert tool["annotations"]["title"]
@@ -66,7 +66,7 @@ ADDING = {
 
 async def test_a_tool_says_what_it_does_to_the_world(service: Service, ada: Client) -> None:
     """The hints that have a meaning for its method; two reach out of the service, for a picture and for payouts."""
-    for tool in await listed(agent(service, ada)):
+    for tool in await list_tools(agent(service, ada)):
         operation, hints = TOOLS[tool["name"]], tool["annotations"]
         assert hints["readOnlyHint"] is operation.mode.reads
         assert not operation.route or operation.mode.reads is (operation.method == "GET")
@@ -85,7 +85,7 @@ async def test_a_tool_takes_an_object_whose_every_member_is_explained(
 ) -> None:
     """In the tool itself, or in the same words in an earlier one."""
     earlier: set[tuple[str, str]] = set()
-    for tool in await listed(agent(service, ada)):
+    for tool in await list_tools(agent(service, ada)):
         with subtests.test(tool=tool["name"]):
             schema = tool["inputSchema"]
             Draft202012Validator.check_schema(schema)
@@ -100,7 +100,7 @@ async def test_a_tool_takes_an_object_whose_every_member_is_explained(
 
 
 async def test_a_tool_answers_with_an_object(service: Service, ada: Client, subtests: pytest.Subtests) -> None:
-    for tool in await listed(agent(service, ada)):
+    for tool in await list_tools(agent(service, ada)):
         with subtests.test(tool=tool["name"]):
             Draft202012Validator.check_schema(tool["outputSchema"])
             assert tool["outputSchema"]["type"] == "object"
@@ -154,7 +154,7 @@ async def test_instructions_are_the_same_in_both_eras(service: Service, ada: Cli
 @every_tool
 async def test_an_answer_is_what_the_tool_promises(service: Service, ada: Client, tool: str, version: str) -> None:
     asking = agent(service, ada, version)
-    (listed_tool,) = (entry for entry in await listed(asking) if entry["name"] == tool)
+    (listed_tool,) = (entry for entry in await list_tools(asking) if entry["name"] == tool)
     fits(ARGUMENTS[tool], listed_tool["inputSchema"])
 
     result = await asking.call(tool, **ARGUMENTS[tool])
@@ -266,7 +266,7 @@ async def test_a_registration_is_the_same_over_rest_and_mcp(service: Service, ad
 
 
 async def test_a_tool_says_which_refusals_to_expect(service: Service, ada: Client) -> None:
-    descriptions = {tool["name"]: tool["description"] for tool in await listed(agent(service, ada))}
+    descriptions = {tool["name"]: tool["description"] for tool in await list_tools(agent(service, ada))}
 
     assert descriptions["create_registration"].endswith(
         " Errors: event_cancelled, event_expired, event_full, queue_required."

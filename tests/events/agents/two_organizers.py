@@ -38,7 +38,7 @@ Probe = tuple[str, list[dict[str, Any]]]
 """A code, and the calls that are told just that, all of them in the same words."""
 
 
-class Organizer:
+class ProbedOrganizer:
     """An organizer and what belongs to it: a key, a queue, an endpoint of webhooks, and events,
     photos and people in every state.
     """
@@ -53,7 +53,7 @@ class Organizer:
         self.people: list[str] = []
         self.photos: list[str] = []
 
-    async def furnish(self, service: Service, *people: str) -> None:
+    async def prepare(self, service: Service, *people: str) -> None:
         """An event with one seat and one place to wait, one that is cancelled, and one that is past, where Pat waits
         to be settled. The first shows a photo, another is shown by none, and one has only been uploaded.
         """
@@ -90,7 +90,7 @@ class TwoOrganizers:
     alone         what her lists were while she was alone
     """
 
-    def __init__(self, service: Service, eve: Organizer, credential: str) -> None:
+    def __init__(self, service: Service, eve: ProbedOrganizer, credential: str) -> None:
         self.service = service
         self.eve = eve
         self.credential = credential
@@ -98,8 +98,8 @@ class TwoOrganizers:
 
     async def ada_comes(self) -> None:
         self.alone = {tool: await self.lists(tool) for tool in LISTS}
-        self.ada = Organizer(await self.service.organizer("Ada Events"))
-        await self.ada.furnish(self.service, "ann", "ben", "cal")
+        self.ada = ProbedOrganizer(await self.service.organizer("Ada Events"))
+        await self.ada.prepare(self.service, "ann", "ben", "cal")
 
     def agent(self, version: str = ERAS[0]) -> Agent:
         """An agent of Eve's."""

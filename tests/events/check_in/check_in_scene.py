@@ -67,7 +67,7 @@ class Entrance:
     async def run(self, operation: Any, command: Any) -> Any:
         return await self._run.run_of(operation)(self.caller, command)
 
-    async def stored(self) -> list[tuple[Any, ...]]:
+    async def stored_scans(self) -> list[tuple[Any, ...]]:
         """Each scan: whose, by which device, whether it is the entry, and whether it was taken back."""
         return await self.service.run_sql(
             "select split_part(email, '@', 1), device, is_entry, taken_back_at is not null "

@@ -36,7 +36,7 @@ async def test_the_first_scan_is_the_entry_and_later_ones_are_double_entries(ser
     assert second.entry
     assert second.entry.device == "Door 1"
     assert other.say == "in"
-    assert await gate.stored() == [
+    assert await gate.stored_scans() == [
         ("ann", "Door 1", True, False),
         ("ann", "Door 2", False, False),
         ("bob", "Door 2", True, False),
@@ -51,7 +51,7 @@ async def test_the_same_scan_sent_again_changes_nothing(service: Service) -> Non
 
     assert [answer.say for answer in answers] == ["in"] * 3
     assert answers[0] == answers[2]
-    assert len(await gate.stored()) == 1
+    assert len(await gate.stored_scans()) == 1
 
 
 async def test_scans_of_one_person_in_one_message_are_one_entry(service: Service) -> None:
@@ -61,7 +61,7 @@ async def test_scans_of_one_person_in_one_message_are_one_entry(service: Service
     verdicts = await gate.send(scan_of(code), scan_of(code), scan_of(code))
 
     assert [verdict.say for verdict in verdicts] == ["in", "double", "double"]
-    assert [is_entry for _, _, is_entry, _ in await gate.stored()] == [True, False, False]
+    assert [is_entry for _, _, is_entry, _ in await gate.stored_scans()] == [True, False, False]
 
 
 async def test_the_picture_in_the_mail_and_the_short_code_name_the_same_person(service: Service) -> None:
@@ -97,7 +97,7 @@ async def test_a_person_without_a_seat_is_refused_with_the_reason_and_is_not_in(
     verdicts = [(await gate.scan(name)).say for name in ("bob", "cleo", "dan")]
 
     assert verdicts == ["waitlisted", "rejected", "pending"]
-    assert await gate.stored() == []
+    assert await gate.stored_scans() == []
 
 
 async def test_unknown_foreign_and_removed_codes_get_different_verdicts(service: Service) -> None:
@@ -119,7 +119,7 @@ async def test_unknown_foreign_and_removed_codes_get_different_verdicts(service:
     assert await gate.say(f"{forged[:-1]}{'0' if forged[-1] != '0' else '2'}") == "unknown"
     for text in ("", "-", "ZZZZZZZZZZZZ-ZZZZZZ", "ann", "\u202e", "9" * 600, "https://example.com"):
         assert await gate.say(text) == "unknown"
-    assert await gate.stored() == []
+    assert await gate.stored_scans() == []
 
 
 async def test_a_cancelled_event_checks_in_no_person(service: Service) -> None:
@@ -127,7 +127,7 @@ async def test_a_cancelled_event_checks_in_no_person(service: Service) -> None:
     await (await service.admin()).delete(f"/api/events/{gate.event_id}")
 
     assert (await gate.scan("ann")).say == "event_cancelled"
-    assert await gate.stored() == []
+    assert await gate.stored_scans() == []
 
 
 async def test_a_person_let_in_by_a_device_with_old_data_is_in(service: Service) -> None:
@@ -155,9 +155,9 @@ async def test_an_entry_can_be_taken_back_and_the_next_scan_becomes_the_entry(se
     for _ in range(2):
         await gate.run(operations.TAKE_BACK, TakeBack(event_id=gate.event_id, scan_id=first.id))
 
-    assert await gate.stored() == [("ann", "Door 1", False, True), ("ann", "Door 2", True, False)]
+    assert await gate.stored_scans() == [("ann", "Door 1", False, True), ("ann", "Door 2", True, False)]
     await gate.run(operations.TAKE_BACK, TakeBack(event_id=gate.event_id, scan_id=second.id))
-    assert not any(is_entry for _, _, is_entry, _ in await gate.stored())
+    assert not any(is_entry for _, _, is_entry, _ in await gate.stored_scans())
     third = await gate.scan("ann", "Door 3")
     assert third.say == "in"
     assert third.entry
@@ -173,7 +173,7 @@ async def test_a_scan_that_was_taken_back_stays_so_when_it_is_sent_again(service
     [verdict] = await gate.send(scan)
 
     assert verdict.say == "taken_back"
-    assert await gate.stored() == [("ann", "Door 1", False, True)]
+    assert await gate.stored_scans() == [("ann", "Door 1", False, True)]
 
 
 @pytest.mark.parametrize("told_at", [-8_640_000_000_000_000, -1, 0, 8_640_000_000_000_000])
@@ -196,7 +196,7 @@ async def test_concurrent_scans_at_several_entrances_make_one_entry_a_person(ser
     )
 
     assert sorted(verdict.say for verdict in verdicts) == ["double"] * 21 + ["in"] * 3
-    entries = [name for name, _, is_entry, _ in await gate.stored() if is_entry]
+    entries = [name for name, _, is_entry, _ in await gate.stored_scans() if is_entry]
     assert sorted(entries) == ["ann", "bob", "cleo"]
     for verdict in verdicts:
         assert verdict.entry
@@ -233,7 +233,7 @@ async def test_no_operation_reaches_another_organizers_event(service: Service) -
         with pytest.raises(Problem) as refused:
             await eve.run(operation, command)
         assert refused.value.type is NOT_FOUND
-    assert await gate.stored() == [("ann", "Door 1", True, False)]
+    assert await gate.stored_scans() == [("ann", "Door 1", True, False)]
 
 
 async def test_the_scan_of_another_event_is_not_taken_back(service: Service) -> None:
@@ -246,7 +246,7 @@ async def test_the_scan_of_another_event_is_not_taken_back(service: Service) -> 
         await other.run(operations.TAKE_BACK, TakeBack(event_id=other.event_id, scan_id=verdict.id))
 
     assert refused.value.type is NOT_FOUND
-    assert await gate.stored() == [("ann", "Door 1", True, False)]
+    assert await gate.stored_scans() == [("ann", "Door 1", True, False)]
 
 
 async def test_an_id_of_a_scan_used_by_another_organizer_can_be_used_again(service: Service) -> None:
@@ -258,4 +258,4 @@ async def test_an_id_of_a_scan_used_by_another_organizer_can_be_used_again(servi
     other = Entrance(service, ben, event)
 
     assert (await other.scan("zoe", id=verdict.id)).say == "in"
-    assert await other.stored() == [("zoe", "Door 1", True, False)]
+    assert await other.stored_scans() == [("zoe", "Door 1", True, False)]

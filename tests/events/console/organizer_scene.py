@@ -41,7 +41,7 @@ class OrganizerScene:
         return await self.browser.http.post(path, data={"token": token(page), **fields}, headers=FOREIGN)
 
 
-async def open_scene(service: Service, *, language: str = "en") -> OrganizerScene:
+async def open_organizer_scene(service: Service, *, language: str = "en") -> OrganizerScene:
     """Ada and Bob, with one key each."""
     ada, browser = await sign_in_organizer(service, language=language)
     return OrganizerScene(service, browser, ada, await service.organizer("Bob Events"))
@@ -54,8 +54,8 @@ def hidden_field(page: httpx2.Response, name: str) -> str:
     return unescape(match[1])
 
 
-async def create_key(at: OrganizerScene, name: str, **fields: str) -> httpx2.Response:
+async def create_key(scene: OrganizerScene, name: str, **fields: str) -> httpx2.Response:
     """Fill in the form for a new key, and send it."""
-    page = await at.browser.get("/console/agents")
+    page = await scene.browser.get("/console/agents")
     form = {"token": token(page), "once": hidden_field(page, "once"), "name": name, **fields}
-    return await at.browser.http.post("/console/agents/keys/new", data=form)
+    return await scene.browser.http.post("/console/agents/keys/new", data=form)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.events.console.organizer_scene import FOREIGN, KEY_PATTERN, create_key, open_scene
+from tests.events.console.organizer_scene import FOREIGN, KEY_PATTERN, create_key, open_organizer_scene
 from tests.events.console.organizing import PASSWORD
 from tests.helpers.events_service import Client, Service
 from tests.helpers.form_browser import Browser, token
@@ -29,62 +29,62 @@ async def connect(service: Service, *accounts: int) -> None:
 
 
 async def test_one_button_ends_keys_apps_password_and_sessions_of_this_account_only(service: Service) -> None:
-    at = await open_scene(service)
-    [key] = KEY_PATTERN.findall((await create_key(at, "Ticket machine")).text)
-    await connect(service, at.ada.id, at.bob.id)
+    scene = await open_organizer_scene(service)
+    [key] = KEY_PATTERN.findall((await create_key(scene, "Ticket machine")).text)
+    await connect(service, scene.ada.id, scene.bob.id)
     thief = Browser(service)
     await thief.send("/sign-in", email="ada@example.com", password=PASSWORD)
     bob = Browser(service)
     await bob.sign_in("bob@example.com")
-    question = await at.page("/account/secure")
+    question = await scene.page("/account/secure")
 
-    done = await at.browser.send("/account/secure")
+    done = await scene.browser.send("/account/secure")
 
     assert "All your API keys stop working." in question
     assert "All access has ended." in done.text
-    assert "session" not in at.browser.http.cookies
-    assert [await browser.is_signed_in() for browser in (at.browser, thief, bob)] == [False, False, True]
+    assert "session" not in scene.browser.http.cookies
+    assert [await browser.is_signed_in() for browser in (scene.browser, thief, bob)] == [False, False, True]
     assert [
-        (await client.get("/api/events")).status_code for client in (at.ada, Client(service.http, key), at.bob)
+        (await client.get("/api/events")).status_code for client in (scene.ada, Client(service.http, key), scene.bob)
     ] == [
         401,
         401,
         200,
     ]
-    assert await grants(service) == [(at.ada.id, "disconnected"), (at.bob.id, None)]
+    assert await grants(service) == [(scene.ada.id, "disconnected"), (scene.bob.id, None)]
     assert (await thief.send("/sign-in", email="ada@example.com", password=PASSWORD)).status_code == 422
-    assert (await at.browser.sign_in("ada@example.com")).headers["location"] == "/console"
+    assert (await scene.browser.sign_in("ada@example.com")).headers["location"] == "/console"
 
 
 async def test_opening_the_question_ends_no_access(service: Service) -> None:
-    at = await open_scene(service)
+    scene = await open_organizer_scene(service)
 
-    await at.page("/account/secure")
+    await scene.page("/account/secure")
 
-    assert await at.browser.is_signed_in()
-    assert (await at.ada.get("/api/events")).status_code == 200
+    assert await scene.browser.is_signed_in()
+    assert (await scene.ada.get("/api/events")).status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/account/secure", "/account/data"])
 async def test_a_form_of_another_site_or_person_is_refused(service: Service, path: str) -> None:
-    at, bob = await open_scene(service), Browser(service)
+    scene, bob = await open_organizer_scene(service), Browser(service)
     await bob.sign_in("bob@example.com")
     form_token = token(await bob.get("/account"))
 
-    assert (await at.foreign(path)).status_code == 403
-    assert (await at.browser.http.post(path, data={"token": form_token})).status_code == 403
-    assert (await at.browser.http.post(path, headers={"Sec-Fetch-Site": "none"})).status_code == 403
+    assert (await scene.foreign(path)).status_code == 403
+    assert (await scene.browser.http.post(path, data={"token": form_token})).status_code == 403
+    assert (await scene.browser.http.post(path, headers={"Sec-Fetch-Site": "none"})).status_code == 403
     assert (await Browser(service).http.post(path, headers=FOREIGN)).headers["location"].startswith("/sign-in?")
-    assert await at.browser.is_signed_in()
+    assert await scene.browser.is_signed_in()
     assert await service.run_sql("select from users where data_link_at is not null") == []
 
 
 async def test_the_page_of_an_organizers_account_says_what_signing_out_does_not_end(service: Service) -> None:
-    at = await open_scene(service)
+    scene = await open_organizer_scene(service)
     ann = Browser(service)
     await ann.sign_in(ANN)
 
-    for_organizers, for_people = await at.page("/account"), (await ann.get("/account")).text
+    for_organizers, for_people = await scene.page("/account"), (await ann.get("/account")).text
 
     assert 'href="/account/secure"' in for_organizers
     assert '<a href="/console/agents">' in for_organizers
@@ -123,9 +123,9 @@ async def test_an_older_session_gets_a_mail_for_the_data_at_most_once_an_hour(se
 
 
 async def test_an_organizer_reads_what_to_do_instead_of_erasing(service: Service) -> None:
-    at = await open_scene(service)
+    scene = await open_organizer_scene(service)
 
-    page, sent = await at.browser.get("/account/data"), await at.post("/account/data")
+    page, sent = await scene.browser.get("/account/data"), await scene.post("/account/data")
 
     for response in (page, sent):
         assert (response.status_code, "This address belongs to an organizer." in response.text) == (403, True)

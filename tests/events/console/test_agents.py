@@ -12,14 +12,14 @@ import pytest
 
 from holdfast.accounts.agents.agents_page import ConnectionDetails
 from holdfast.events.settings import Settings
-from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, Person, serve_furnished
+from tests.events.oauth_server.oauth_server_scene import ConsentingPerson, OAuthServerScene, serve_oauth_scene
 from tests.helpers.agents import Agent
-from tests.helpers.events_service import event_fields, queue_fields, running
+from tests.helpers.events_service import event_fields, queue_fields, running_events
 
 
 @pytest.fixture
 async def scene(settings: Settings) -> AsyncIterator[OAuthServerScene]:
-    async with serve_furnished(settings.model_copy(update={"oauth_builtin": True})) as scene:
+    async with serve_oauth_scene(settings.model_copy(update={"oauth_builtin": True})) as scene:
         yield scene
 
 
@@ -29,7 +29,7 @@ def text(page: httpx2.Response) -> str:
     return " ".join(unescape(re.sub(r"<[^>]*>", "", f"<main{main}")).split())
 
 
-async def agents_page(person: Person, path: str = "") -> httpx2.Response:
+async def agents_page(person: ConsentingPerson, path: str = "") -> httpx2.Response:
     page = await person.http.get(f"/console/agents{path}")
     assert page.status_code == 200, page.text
     return page
@@ -41,7 +41,7 @@ def undo_links(page: httpx2.Response) -> list[str]:
 
 async def agent_of(scene: OAuthServerScene) -> Agent:
     """The connected app, as an agent."""
-    return scene.agent(await scene.connected(scope="read_events write_events manage_keys"))
+    return scene.agent(await scene.connect_app(scope="read_events write_events manage_keys"))
 
 
 async def test_people_that_an_agent_registered_one_after_the_other_are_one_line(scene: OAuthServerScene) -> None:
@@ -200,7 +200,7 @@ async def test_the_page_on_how_agents_connect_needs_no_sign_in(scene: OAuthServe
 
 
 async def test_the_steps_use_a_key_if_the_authorization_server_is_off(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"oauth_builtin": False, "oauth_issuer": ""})) as service:
+    async with running_events(settings.model_copy(update={"oauth_builtin": False, "oauth_issuer": ""})) as service:
         page = await service.http.get("/agents", headers={"Accept": "text/html"})
 
     assert "Your key is in your console" in page.text

@@ -8,21 +8,26 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.events.console.organizer_scene import FOREIGN
-from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, Person, issued_tokens, serve_furnished
+from tests.events.oauth_server.oauth_server_scene import (
+    ConsentingPerson,
+    OAuthServerScene,
+    issued_tokens,
+    serve_oauth_scene,
+)
 from tests.helpers.form_browser import token
 
 
 @pytest.fixture
 async def scene(settings: Settings) -> AsyncIterator[OAuthServerScene]:
-    async with serve_furnished(settings.model_copy(update={"oauth_builtin": True})) as scene:
+    async with serve_oauth_scene(settings.model_copy(update={"oauth_builtin": True})) as scene:
         yield scene
 
 
-async def apps(person: Person) -> str:
+async def apps(person: ConsentingPerson) -> str:
     return (await person.http.get("/console/agents")).text
 
 
-async def disconnect(person: Person, app: str, **headers: str) -> httpx2.Response:
+async def disconnect(person: ConsentingPerson, app: str, **headers: str) -> httpx2.Response:
     """Send the form, with the token of another one."""
     page = await person.http.get("/console/agents")
     form = {"token": token(page), "app": app}
@@ -31,7 +36,7 @@ async def disconnect(person: Person, app: str, **headers: str) -> httpx2.Respons
 
 async def test_the_page_of_apps_says_in_plain_words_what_an_app_may_do(scene: OAuthServerScene) -> None:
     empty = await apps(scene.person)
-    await scene.connected(scope="read_events")
+    await scene.connect_app(scope="read_events")
 
     page = await apps(scene.person)
 
@@ -43,7 +48,7 @@ async def test_the_page_of_apps_says_in_plain_words_what_an_app_may_do(scene: OA
 
 
 async def test_the_page_of_apps_says_in_german_what_an_app_may_do(scene: OAuthServerScene) -> None:
-    await scene.connected(scope="read_events write_events")
+    await scene.connect_app(scope="read_events write_events")
     scene.person.http.headers["Accept-Language"] = "de"
 
     page = await apps(scene.person)
@@ -53,7 +58,7 @@ async def test_the_page_of_apps_says_in_german_what_an_app_may_do(scene: OAuthSe
 
 
 async def test_an_app_is_disconnected_after_a_question(scene: OAuthServerScene) -> None:
-    tokens = await scene.connected()
+    tokens = await scene.connect_app()
 
     question = await scene.person.http.get(f"/console/agents/disconnect?app={quote(scene.app.id, safe='')}")
     before = await scene.works(tokens)
@@ -67,7 +72,7 @@ async def test_an_app_is_disconnected_after_a_question(scene: OAuthServerScene) 
 
 
 async def test_apps_of_another_organizer_are_neither_shown_nor_disconnected(scene: OAuthServerScene) -> None:
-    tokens = await scene.connected()
+    tokens = await scene.connect_app()
     _, bob = await scene.other_organizer()
     page = f"/console/agents/disconnect?app={scene.app.id}"
 
@@ -80,7 +85,7 @@ async def test_apps_of_another_organizer_are_neither_shown_nor_disconnected(scen
 
 
 async def test_one_organizer_cuts_off_an_app_only_for_itself(scene: OAuthServerScene) -> None:
-    tokens = await scene.connected()
+    tokens = await scene.connect_app()
     _, bob = await scene.other_organizer()
     answer = await bob.allow(scene.app.query())
     theirs = issued_tokens(await scene.app.redeem(answer["code"]))
@@ -92,7 +97,7 @@ async def test_one_organizer_cuts_off_an_app_only_for_itself(scene: OAuthServerS
 
 
 async def test_a_form_of_another_site_disconnects_no_app(scene: OAuthServerScene) -> None:
-    tokens = await scene.connected()
+    tokens = await scene.connect_app()
 
     answer = await disconnect(scene.person, scene.app.id, **FOREIGN)
 
@@ -102,7 +107,7 @@ async def test_a_form_of_another_site_disconnects_no_app(scene: OAuthServerScene
 
 @pytest.mark.parametrize("app", ["", "x" * 501, "a\x00b", "no-such-app", "' or 1=1 --"])
 async def test_an_unknown_app_has_no_page(scene: OAuthServerScene, app: str) -> None:
-    tokens = await scene.connected()
+    tokens = await scene.connect_app()
 
     question = await scene.person.http.get(f"/console/agents/disconnect?app={quote(app)}")
     sent = await disconnect(scene.person, app)

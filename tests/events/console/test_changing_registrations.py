@@ -229,13 +229,13 @@ async def test_the_page_of_an_unknown_registration_is_answered_with_404(service:
     assert (await browser.get(f"/console/events/{event['id']}/registrations/{handle}")).status_code == 404
 
 
-async def everything(service: Service) -> list[Any]:
+async def stored_registrations(service: Service) -> list[Any]:
     return await service.run_sql(
         "select registrations::text, email from registrations join users on users.id = user_id order by arrival"
     )
 
 
-async def reached(service: Service) -> tuple[Browser, dict[str, Any], list[tuple[str, dict[str, str]]]]:
+async def open_foreign_forms(service: Service) -> tuple[Browser, dict[str, Any], list[tuple[str, dict[str, str]]]]:
     """Another organizer in the console, an event with people, and every form that could change it."""
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
@@ -256,16 +256,16 @@ async def reached(service: Service) -> tuple[Browser, dict[str, Any], list[tuple
 
 
 async def test_no_form_reaches_registrations_of_another_organizer(service: Service) -> None:
-    browser, foreign, forms = await reached(service)
+    browser, foreign, forms = await open_foreign_forms(service)
     page = await browser.get(f"/console/events/{foreign['id']}/add-registration")
-    before = await everything(service)
+    before = await stored_registrations(service)
 
     answers = [
         (await browser.http.post(path, data={"token": token(page), **fields})).status_code for path, fields in forms
     ]
 
     assert answers == [403, 403, 403, 403, 404]
-    assert await everything(service) == before
+    assert await stored_registrations(service) == before
 
 
 @pytest.mark.parametrize(
@@ -277,14 +277,14 @@ async def test_forms_of_other_sites_are_refused(service: Service, headers: dict[
     await sign_up(service, event, "ann", "bob")
     path = await page_of(service, event, "ann")
     form = await browser.get(path)
-    before = await everything(service)
+    before = await stored_registrations(service)
 
     adding = f"/console/events/{event['id']}/add-registration"
     for page, fields in ((path, {"do": "remove"}), (adding, {"email": "eve@example.com"})):
         answer = await browser.http.post(page, data={"token": token(form), **fields}, headers=headers)
         assert answer.status_code == 403
 
-    assert await everything(service) == before
+    assert await stored_registrations(service) == before
 
 
 async def test_forms_without_the_token_of_the_session_are_refused(service: Service) -> None:
@@ -294,13 +294,13 @@ async def test_forms_without_the_token_of_the_session_are_refused(service: Servi
     await sign_up(service, event, "ann")
     path = await page_of(service, event, "ann")
     stolen = token(await eve.get("/console"))
-    before = await everything(service)
+    before = await stored_registrations(service)
 
     for forged in ("", "1-2", stolen):
         assert (await browser.http.post(path, data={"token": forged, "do": "remove"})).status_code == 403
     assert (await Browser(service).http.post(path, data={"do": "remove"})).headers["location"].startswith("/sign-in")
 
-    assert await everything(service) == before
+    assert await stored_registrations(service) == before
 
 
 async def test_a_form_with_an_unknown_change_changes_nothing(service: Service) -> None:

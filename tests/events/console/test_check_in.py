@@ -6,31 +6,31 @@ import uuid
 import pytest
 
 from tests.events.check_in.check_in_scene import code_of
-from tests.events.console.organizer_scene import OrganizerScene, open_scene
+from tests.events.console.organizer_scene import OrganizerScene, open_organizer_scene
 from tests.helpers.events_service import Service
 from tests.helpers.form_browser import main_text
 from tests.helpers.people import end_event, erase, sign_up
 
 
-async def opened(
+async def open_check_in(
     service: Service, *people: str, language: str = "en", **fields: object
 ) -> tuple[OrganizerScene, str, int]:
     """An organizer at the check-in of a new event: the scene, the path, and the event."""
-    table = await open_scene(service, language=language)
-    event = await table.ada.create_event(**fields)
+    scene = await open_organizer_scene(service, language=language)
+    event = await scene.ada.create_event(**fields)
     await sign_up(service, event, *people)
-    return table, f"/console/events/{event['id']}/check-in", event["id"]
+    return scene, f"/console/events/{event['id']}/check-in", event["id"]
 
 
-async def scan(table: OrganizerScene, path: str, text: str, device: str = "Door 1", **fields: str) -> str:
+async def scan(scene: OrganizerScene, path: str, text: str, device: str = "Door 1", **fields: str) -> str:
     fields = {"id": str(uuid.uuid4()), "device": device, **fields}
-    answer = await table.post(path, do="scan", text=text, **fields)
+    answer = await scene.post(path, do="scan", text=text, **fields)
     assert answer.status_code == 200, answer.text
     return main_text(answer)
 
 
 async def test_a_typed_code_checks_in_and_says_who_it_is(service: Service) -> None:
-    table, path, event_id = await opened(service, "ann", "bob")
+    table, path, event_id = await open_check_in(service, "ann", "bob")
 
     text = await scan(table, path, await code_of(service, event_id, "ann"))
 
@@ -42,7 +42,7 @@ async def test_a_typed_code_checks_in_and_says_who_it_is(service: Service) -> No
 
 
 async def test_the_check_in_page_has_scanning_and_search_above_the_report_and_the_list(service: Service) -> None:
-    table, path, event_id = await opened(service, "ann")
+    table, path, event_id = await open_check_in(service, "ann")
 
     text = await table.page(path)
 
@@ -60,7 +60,7 @@ async def test_the_check_in_page_has_scanning_and_search_above_the_report_and_th
 
 
 async def test_a_check_in_form_sent_twice_checks_in_once(service: Service) -> None:
-    table, path, event_id = await opened(service, "ann")
+    table, path, event_id = await open_check_in(service, "ann")
     code, id = await code_of(service, event_id, "ann"), str(uuid.uuid4())
 
     first, second = await scan(table, path, code, id=id), await scan(table, path, code, id=id)
@@ -71,7 +71,7 @@ async def test_a_check_in_form_sent_twice_checks_in_once(service: Service) -> No
 
 
 async def test_people_without_a_code_are_found_by_name(service: Service) -> None:
-    table, path, event_id = await opened(service, "ann", "bob", capacity=1, waitinglist_capacity=5)
+    table, path, event_id = await open_check_in(service, "ann", "bob", capacity=1, waitinglist_capacity=5)
 
     results = await table.page(f"{path}?q=EXAMPLE&device=Door+3")
 
@@ -87,7 +87,7 @@ async def test_people_without_a_code_are_found_by_name(service: Service) -> None
 
 
 async def test_the_report_lists_double_entries_and_takes_scans_back(service: Service) -> None:
-    table, path, event_id = await opened(service, "ann", "bob")
+    table, path, event_id = await open_check_in(service, "ann", "bob")
     code = await code_of(service, event_id, "ann")
     await scan(table, path, code, "Door 1")
     await scan(table, path, code, "Door 2")
@@ -110,7 +110,7 @@ def outcome_of(page: str) -> str:
 
 @pytest.mark.parametrize("fields", [{"device": ""}, {"device": "x" * 61}, {"id": "1"}, {"text": "x" * 601}])
 async def test_an_incomplete_check_in_form_checks_in_no_person(service: Service, fields: dict[str, str]) -> None:
-    table, path, event_id = await opened(service, "ann")
+    table, path, event_id = await open_check_in(service, "ann")
     sent = {"do": "scan", "id": str(uuid.uuid4()), "device": "Door 1", "text": await code_of(service, event_id, "ann")}
 
     answer = await table.post(path, **{**sent, **fields})
@@ -121,7 +121,7 @@ async def test_an_incomplete_check_in_form_checks_in_no_person(service: Service,
 
 
 async def test_check_in_forms_of_other_sites_or_without_a_task_change_nothing(service: Service) -> None:
-    table, path, event_id = await opened(service, "ann")
+    table, path, event_id = await open_check_in(service, "ann")
     sent = {"id": str(uuid.uuid4()), "device": "Door 1", "text": await code_of(service, event_id, "ann")}
 
     assert (await table.foreign(path, do="scan", **sent)).status_code == 403
@@ -132,30 +132,30 @@ async def test_check_in_forms_of_other_sites_or_without_a_task_change_nothing(se
 
 
 async def test_a_check_in_of_another_organizer_is_not_shown_or_changed(service: Service) -> None:
-    table = await open_scene(service)
-    event = await table.bob.create_event(title="Secret meeting")
-    others_event = await table.ada.create_event()
+    scene = await open_organizer_scene(service)
+    event = await scene.bob.create_event(title="Secret meeting")
+    others_event = await scene.ada.create_event()
     await sign_up(service, event, "zoe")
     path, code = f"/console/events/{event['id']}/check-in", await code_of(service, event["id"], "zoe")
 
     for answer in (
-        await table.browser.get(path),
-        await table.browser.get(f"{path}?q=zoe"),
-        await table.post(path, do="scan", id=str(uuid.uuid4()), device="Door 1", text=code),
-        await table.post(path, do="take back", scan=str(uuid.uuid4())),
+        await scene.browser.get(path),
+        await scene.browser.get(f"{path}?q=zoe"),
+        await scene.post(path, do="scan", id=str(uuid.uuid4()), device="Door 1", text=code),
+        await scene.post(path, do="take back", scan=str(uuid.uuid4())),
     ):
         assert answer.status_code == 403
         assert "Secret" not in answer.text
         assert "Zoe" not in answer.text
-    text = await scan(table, f"/console/events/{others_event['id']}/check-in", code)
+    text = await scan(scene, f"/console/events/{others_event['id']}/check-in", code)
     assert "This code is unknown." in text
     assert "Zoe" not in text
     assert await service.run_sql("select id from check_in_scans") == []
-    assert (await table.browser.get("/console/events/999999/check-in")).status_code == 404
+    assert (await scene.browser.get("/console/events/999999/check-in")).status_code == 404
 
 
 async def test_texts_of_strangers_are_escaped_on_the_check_in_page(service: Service) -> None:
-    table, path, event_id = await opened(service, "ann", title="<script>alert(1)</script>")
+    table, path, event_id = await open_check_in(service, "ann", title="<script>alert(1)</script>")
     await service.run_sql("update registrations set name = %(name)s", name="<img src=x>\u202e")
     code = await code_of(service, event_id, "ann")
     await scan(table, path, code, "<b>1</b>")
@@ -170,7 +170,7 @@ async def test_texts_of_strangers_are_escaped_on_the_check_in_page(service: Serv
 
 
 async def test_erased_people_have_no_name_on_the_check_in_page(service: Service) -> None:
-    table, path, event_id = await opened(service, "ann")
+    table, path, event_id = await open_check_in(service, "ann")
     code = await code_of(service, event_id, "ann")
     await scan(table, path, code)
     await end_event(service, {"id": event_id})
@@ -184,7 +184,7 @@ async def test_erased_people_have_no_name_on_the_check_in_page(service: Service)
 
 
 async def test_the_check_in_page_is_in_german_too(service: Service) -> None:
-    table, path, event_id = await opened(service, "ann", language="de")
+    table, path, event_id = await open_check_in(service, "ann", language="de")
 
     text = await scan(table, path, await code_of(service, event_id, "ann"), "Tür 1")
 

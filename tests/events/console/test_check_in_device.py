@@ -8,16 +8,16 @@ import pytest
 
 from holdfast.events.check_in import operations
 from tests.events.check_in.check_in_scene import code_of, link_of
-from tests.events.console.organizer_scene import OrganizerScene, open_scene
+from tests.events.console.organizer_scene import OrganizerScene, open_organizer_scene
 from tests.helpers.events_service import Service
 from tests.helpers.people import end_event, sign_up
 
 
-async def opened(service: Service, *people: str, **fields: object) -> tuple[OrganizerScene, str, int]:
-    table = await open_scene(service)
-    event = await table.ada.create_event(**fields)
+async def open_check_in(service: Service, *people: str, **fields: object) -> tuple[OrganizerScene, str, int]:
+    scene = await open_organizer_scene(service)
+    event = await scene.ada.create_event(**fields)
     await sign_up(service, event, *people)
-    return table, f"/console/events/{event['id']}/check-in", event["id"]
+    return scene, f"/console/events/{event['id']}/check-in", event["id"]
 
 
 def scan(text: str, **fields: Any) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def scan(text: str, **fields: Any) -> dict[str, Any]:
 
 
 async def test_the_list_for_a_device_has_only_names_codes_and_states(service: Service) -> None:
-    table, path, event_id = await opened(service, "ann", "bob", capacity=1, waitinglist_capacity=5)
+    table, path, event_id = await open_check_in(service, "ann", "bob", capacity=1, waitinglist_capacity=5)
     other = await table.ada.create_event(title="Pottery")
     await sign_up(service, other, "zoe")
     [ann, bob] = [(await code_of(service, event_id, name)).partition("-")[2] for name in ("ann", "bob")]
@@ -43,7 +43,7 @@ async def test_the_list_for_a_device_has_only_names_codes_and_states(service: Se
 
 
 async def test_a_long_list_comes_in_batches_without_gaps(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    table, path, _ = await opened(service, "ann", "bob", "cleo", "dan", "eve")
+    table, path, _ = await open_check_in(service, "ann", "bob", "cleo", "dan", "eve")
     monkeypatch.setattr(operations, "ANSWER_BATCH_SIZE", 2)
     names: list[str] = []
     more: int | None = 0
@@ -57,7 +57,7 @@ async def test_a_long_list_comes_in_batches_without_gaps(service: Service, monke
 
 
 async def test_the_version_changes_with_the_list_and_not_with_scans(service: Service) -> None:
-    table, path, event_id = await opened(service, "ann")
+    table, path, event_id = await open_check_in(service, "ann")
 
     async def version() -> str:
         return (await table.browser.get(f"{path}/news")).json()["version"]
@@ -76,7 +76,7 @@ async def test_the_version_changes_with_the_list_and_not_with_scans(service: Ser
 
 
 async def test_an_event_that_is_over_has_no_check_in_list_and_accepts_late_scans(service: Service) -> None:
-    table, path, event_id = await opened(service, "ann")
+    table, path, event_id = await open_check_in(service, "ann")
     await end_event(service, {"id": event_id})
 
     assert (await table.browser.get(f"{path}/news")).json()["version"] is None
@@ -88,7 +88,7 @@ async def test_an_event_that_is_over_has_no_check_in_list_and_accepts_late_scans
 
 
 async def test_scans_are_answered_and_reported_to_other_devices(service: Service) -> None:
-    table, path, event_id = await opened(service, "ann")
+    table, path, event_id = await open_check_in(service, "ann")
     code = await code_of(service, event_id, "ann")
     first, second = scan(code), scan(code)
 
@@ -122,13 +122,13 @@ async def test_scans_are_answered_and_reported_to_other_devices(service: Service
     ],
 )
 async def test_scans_that_make_no_sense_are_refused(service: Service, fields: dict[str, str], status: int) -> None:
-    table, path, _ = await opened(service)
+    table, path, _ = await open_check_in(service)
 
     assert (await table.post(f"{path}/scans", **{"device": "Door 1", **fields})).status_code == status
 
 
 async def test_a_scan_from_another_site_or_session_is_refused(service: Service) -> None:
-    table, path, event_id = await opened(service, "ann")
+    table, path, event_id = await open_check_in(service, "ann")
     scans = json.dumps([scan(await code_of(service, event_id, "ann"))])
 
     assert (await table.foreign(f"{path}/scans", device="Door 1", scans=scans)).status_code == 403
@@ -139,34 +139,34 @@ async def test_a_scan_from_another_site_or_session_is_refused(service: Service) 
 
 
 async def test_a_device_gets_and_changes_no_check_in_data_of_another_organizer(service: Service) -> None:
-    table = await open_scene(service)
-    event = await table.bob.create_event(title="Secret meeting")
+    scene = await open_organizer_scene(service)
+    event = await scene.bob.create_event(title="Secret meeting")
     await sign_up(service, event, "zoe")
     path, code = f"/console/events/{event['id']}/check-in", await code_of(service, event["id"], "zoe")
 
     for answer in (
-        await table.browser.get(f"{path}/list"),
-        await table.browser.get(f"{path}/news"),
-        await table.browser.get(f"{path}/shell"),
-        await table.post(f"{path}/scans", device="Door 1", scans=json.dumps([scan(code)])),
+        await scene.browser.get(f"{path}/list"),
+        await scene.browser.get(f"{path}/news"),
+        await scene.browser.get(f"{path}/shell"),
+        await scene.post(f"{path}/scans", device="Door 1", scans=json.dumps([scan(code)])),
     ):
         assert answer.status_code == 403
         assert "Secret" not in answer.text
         assert "Zoe" not in answer.text
     for address in ("list?after=x", "list?after=-1", "news?before=1"):
-        assert (await table.browser.get(f"{path}/{address}")).status_code == 422
+        assert (await scene.browser.get(f"{path}/{address}")).status_code == 422
     assert await service.run_sql("select id from check_in_scans") == []
 
 
 async def test_a_device_that_is_not_signed_in_is_led_to_sign_in(service: Service) -> None:
-    _, path, _ = await opened(service)
+    _, path, _ = await open_check_in(service)
 
     for address in ("list", "news", "shell", "scans"):
         assert (await service.http.get(f"{path}/{address}")).headers["location"].startswith("/sign-in")
 
 
 async def test_the_page_that_browsers_store_has_no_people_in_it(service: Service) -> None:
-    table, path, event_id = await opened(service, "ann")
+    table, path, event_id = await open_check_in(service, "ann")
     await table.post(
         f"{path}/scans", device="Door 7", scans=json.dumps([scan(await code_of(service, event_id, "ann"))])
     )

@@ -9,11 +9,11 @@ import pytest
 from holdfast.events.settings import Settings
 from tests.events.console.event_scene import foreign_event, form_fields, open_edit_form, stored_events
 from tests.events.console.organizing import sign_in_organizer
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.form_browser import Browser, main_text, token
 
 
-async def moving(ada: Client, **fields: Any) -> dict[str, Any]:
+async def create_moving_event(ada: Client, **fields: Any) -> dict[str, Any]:
     """An event with a price that moves."""
     return await ada.create_event(
         pricing_mode="dynamic", price=1500, min_price=1000, max_price=2000, currency="EUR", **fields
@@ -22,7 +22,9 @@ async def moving(ada: Client, **fields: Any) -> dict[str, Any]:
 
 async def test_a_form_changes_what_was_changed_in_it(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
-    event = await moving(ada, timezone="Europe/Berlin", datetime="2036-07-12T17:30:00Z", address="Studio Street 1")
+    event = await create_moving_event(
+        ada, timezone="Europe/Berlin", datetime="2036-07-12T17:30:00Z", address="Studio Street 1"
+    )
     path, fields = await open_edit_form(browser, event)
 
     done = await browser.http.post(
@@ -230,7 +232,7 @@ async def test_an_invalid_field_of_an_event_has_its_message_beside_it(
     service: Service, typed: dict[str, str], message: str
 ) -> None:
     ada, browser = await sign_in_organizer(service)
-    event = await moving(ada)
+    event = await create_moving_event(ada)
     for name in ("ann", "bob"):
         await ada.register(event["id"], email=f"{name}@example.com")
     await service.settle()
@@ -249,7 +251,7 @@ async def test_an_invalid_field_of_an_event_has_its_message_beside_it(
 
 async def test_an_invalid_price_has_its_message_also_when_others_changed_the_event(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
-    event = await moving(ada)
+    event = await create_moving_event(ada)
     path, fields = await open_edit_form(browser, event)
     await ada.patch(f"/api/events/{event['id']}", {"event": {"title": "Title of an agent"}})
 
@@ -260,7 +262,7 @@ async def test_an_invalid_price_has_its_message_also_when_others_changed_the_eve
 
 
 async def test_more_text_than_an_organizer_may_have_is_refused(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"text_per_organizer": 50})) as service:
+    async with running_events(settings.model_copy(update={"text_per_organizer": 50})) as service:
         ada, browser = await sign_in_organizer(service)
         event = await ada.create_event()
         path, fields = await open_edit_form(browser, event)
@@ -292,7 +294,7 @@ async def test_the_event_of_another_organizer_cannot_be_edited(service: Service)
 async def test_a_form_cannot_change_the_organizer_or_readonly_fields_of_an_event(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     other = await service.organizer("Other Events")
-    event = await moving(ada)
+    event = await create_moving_event(ada)
     before = await stored_events(service)
     path, fields = await open_edit_form(browser, event)
 

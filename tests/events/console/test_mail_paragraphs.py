@@ -12,7 +12,7 @@ from holdfast.events.settings import Settings
 from tests.events.console.event_scene import event_form, foreign_event, stored_events
 from tests.events.console.organizer_scene import FOREIGN, hidden_field
 from tests.events.console.organizing import sign_in_organizer
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 from tests.helpers.form_browser import Browser, main_text, token
 
 EMPTY = dict.fromkeys(PARAGRAPH_KINDS, "")
@@ -20,28 +20,28 @@ OF_FREE = {kind: "" for kind in PARAGRAPH_KINDS if kind not in {"payment_due", "
 PAID: Any = {"pricing_mode": "fixed", "price": 2500}
 
 
-async def stored(service: Service) -> list[tuple[Any, ...]]:
+async def stored_paragraphs(service: Service) -> list[tuple[Any, ...]]:
     return await service.run_sql("select event_id, kind, text from mail_paragraphs order by event_id, kind")
 
 
-def typed(page: httpx2.Response) -> dict[str, str]:
+def texts_in_form(page: httpx2.Response) -> dict[str, str]:
     """What stands in the fields of the form."""
     fields = re.findall(r'<textarea [^>]*name="(\w+)"[^>]*>\n([^<]*)</textarea>', page.text)
     return {name: html.unescape(text) for name, text in fields}
 
 
-async def opened(browser: Browser, event: dict[str, Any]) -> tuple[str, dict[str, str]]:
+async def open_form(browser: Browser, event: dict[str, Any]) -> tuple[str, dict[str, str]]:
     """The path of the form, and what it would send as it is."""
     path = f"/console/events/{event['id']}/mails"
     page = await browser.get(path)
     assert page.status_code == 200, page.text
-    return path, {**typed(page), "version": hidden_field(page, "version"), "token": token(page)}
+    return path, {**texts_in_form(page), "version": hidden_field(page, "version"), "token": token(page)}
 
 
 async def test_mail_paragraphs_are_stored_shown_changed_and_removed(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
-    path, fields = await opened(browser, event)
+    path, fields = await open_form(browser, event)
     assert {name: fields[name] for name in EMPTY if name in fields} == OF_FREE
 
     done = await browser.http.post(
@@ -50,18 +50,18 @@ async def test_mail_paragraphs_are_stored_shown_changed_and_removed(service: Ser
 
     assert (done.status_code, done.headers["location"]) == (303, f"{path}?done=saved")
     assert "Your paragraphs are saved." in (await browser.get(done.headers["location"])).text
-    assert await stored(service) == [
+    assert await stored_paragraphs(service) == [
         (event["id"], "removed", "Bye"),
         (event["id"], "seat", "Bring a pencil.\n\nAnd paper."),
     ]
-    _, fields = await opened(browser, event)
+    _, fields = await open_form(browser, event)
     assert {name: fields[name] for name in EMPTY if name in fields} == {
         **OF_FREE,
         "seat": "Bring a pencil.\n\nAnd paper.",
         "removed": "Bye",
     }
     await browser.http.post(path, data={**fields, "seat": "Bring clay.", "removed": " \r\n "})
-    assert await stored(service) == [(event["id"], "seat", "Bring clay.")]
+    assert await stored_paragraphs(service) == [(event["id"], "seat", "Bring clay.")]
     assert f'href="{path}"' in (await browser.get(f"/console/events/{event['id']}")).text
 
 
@@ -81,7 +81,7 @@ async def test_the_form_of_paragraphs_shows_above_each_field_what_the_mail_says_
 
 async def test_previews_of_payments_say_what_is_to_be_paid_and_what_goes_back(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
-    path, fields = await opened(browser, await ada.create_event(**PAID))
+    path, fields = await open_form(browser, await ada.create_event(**PAID))
 
     due = await browser.http.post(path, data={**fields, "preview": "payment_due"})
     back = await browser.http.post(path, data={**fields, "preview": "refund"})
@@ -96,13 +96,16 @@ async def test_previews_of_payments_say_what_is_to_be_paid_and_what_goes_back(se
 async def test_a_preview_is_the_mail_in_both_languages_and_stores_nothing(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(**PAID)
-    path, fields = await opened(browser, event)
+    path, fields = await open_form(browser, event)
 
     page = await browser.http.post(path, data={**fields, "seat": "Bring <b>clay</b>.\r\nNow.", "preview": "seat"})
 
     assert page.status_code == 200, page.text
-    assert (typed(page)["seat"], hidden_field(page, "version")) == ("Bring <b>clay</b>.\nNow.", fields["version"])
-    assert await stored(service) == []
+    assert (texts_in_form(page)["seat"], hidden_field(page, "version")) == (
+        "Bring <b>clay</b>.\nNow.",
+        fields["version"],
+    )
+    assert await stored_paragraphs(service) == []
     frames = [html.unescape(frame) for frame in re.findall(r'<iframe sandbox srcdoc="([^"]*)"', page.text)]
     assert [re.findall('<html lang="(..)">', frame) for frame in frames] == [["en"], ["de"]]
     for frame in frames:
@@ -121,7 +124,7 @@ async def test_every_kind_of_paragraph_has_a_preview(service: Service, kind: str
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(cancellation_hours=24, **PAID)
     await ada.delete(f"/api/events/{event['id']}")
-    path, fields = await opened(browser, event)
+    path, fields = await open_form(browser, event)
 
     page = await browser.http.post(path, data={**fields, kind: "A word of ours.", "preview": kind})
 
@@ -133,7 +136,7 @@ async def test_every_kind_of_paragraph_has_a_preview(service: Service, kind: str
 
 async def test_the_policy_allows_the_style_of_the_mail_only_where_a_mail_is_shown(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
-    path, fields = await opened(browser, await ada.create_event())
+    path, fields = await open_form(browser, await ada.create_event())
 
     plain = (await browser.get(path)).headers["content-security-policy"]
     policy = (await browser.http.post(path, data={**fields, "preview": "seat"})).headers["content-security-policy"]
@@ -146,9 +149,9 @@ async def test_the_policy_allows_the_style_of_the_mail_only_where_a_mail_is_show
 async def test_changes_of_others_to_a_mail_paragraph_are_shown_and_not_overwritten(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
-    path, fields = await opened(browser, event)
+    path, fields = await open_form(browser, event)
     await browser.http.post(path, data={**fields, "seat": "Of somebody else", "removed": "Both"})
-    before = await stored(service)
+    before = await stored_paragraphs(service)
 
     refused = await browser.http.post(path, data={**fields, "seat": "Mine", "removed": "Both"})
 
@@ -156,21 +159,21 @@ async def test_changes_of_others_to_a_mail_paragraph_are_shown_and_not_overwritt
     assert re.findall(r'<dt><a href="#(\w+)">.*?<dd[^>]*>([^<]*)<', refused.text, re.DOTALL) == [
         ("seat", "Of somebody else")
     ]
-    assert await stored(service) == before
-    again = {**typed(refused), "version": hidden_field(refused, "version"), "token": token(refused)}
+    assert await stored_paragraphs(service) == before
+    again = {**texts_in_form(refused), "version": hidden_field(refused, "version"), "token": token(refused)}
     assert again["seat"] == "Mine"
     assert (await browser.http.post(path, data=again)).status_code == 303
-    assert (await stored(service))[1] == (event["id"], "seat", "Mine")
+    assert (await stored_paragraphs(service))[1] == (event["id"], "seat", "Mine")
 
 
 async def test_a_form_of_paragraphs_sent_twice_is_stored_once(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
-    path, fields = await opened(browser, await ada.create_event())
+    path, fields = await open_form(browser, await ada.create_event())
 
     sent = [await browser.http.post(path, data={**fields, "seat": "Bring a pencil."}) for _ in range(2)]
 
     assert [response.status_code for response in sent] == [303, 303]
-    assert len(await stored(service)) == 1
+    assert len(await stored_paragraphs(service)) == 1
 
 
 @pytest.mark.parametrize(
@@ -181,58 +184,58 @@ async def test_a_text_that_cannot_be_stored_is_refused_beside_its_field(
     service: Service, text: str, message: str, more: dict[str, str]
 ) -> None:
     ada, browser = await sign_in_organizer(service)
-    path, fields = await opened(browser, await ada.create_event())
+    path, fields = await open_form(browser, await ada.create_event())
 
     refused = await browser.http.post(path, data={**fields, "seat": text, "removed": "Kept", **more})
 
     assert refused.status_code == 422, refused.text
     [note] = re.findall(r'class="error" id="seat-note">([^<]*)<', refused.text)
     assert re.search(message, note)
-    assert typed(refused)["removed"] == "Kept"
-    assert await stored(service) == []
+    assert texts_in_form(refused)["removed"] == "Kept"
+    assert await stored_paragraphs(service) == []
 
 
 async def test_a_thousand_characters_of_any_kind_are_a_paragraph(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
-    path, fields = await opened(browser, await ada.create_event())
+    path, fields = await open_form(browser, await ada.create_event())
 
     done = await browser.http.post(
         path, data={**fields, **dict.fromkeys(PARAGRAPH_KINDS, "\U0001f44d\r\n" * 499 + "zz")}
     )
 
     assert done.status_code == 303, done.text
-    assert {len(text) for _, _, text in await stored(service)} == {1_000}
+    assert {len(text) for _, _, text in await stored_paragraphs(service)} == {1_000}
 
 
 @pytest.mark.parametrize("kind", ["seat_again", "", "x", "<script>"])
 async def test_a_preview_of_an_unknown_kind_of_mail_is_refused(service: Service, kind: str) -> None:
     ada, browser = await sign_in_organizer(service)
-    path, fields = await opened(browser, await ada.create_event())
+    path, fields = await open_form(browser, await ada.create_event())
 
     refused = await browser.http.post(path, data={**fields, "seat": "Mine", "preview": kind})
 
-    assert (refused.status_code, await stored(service)) == (400, [])
+    assert (refused.status_code, await stored_paragraphs(service)) == (400, [])
 
 
 async def test_more_text_than_an_organizer_may_have_is_refused(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"text_per_organizer": 700})) as service:
+    async with running_events(settings.model_copy(update={"text_per_organizer": 700})) as service:
         ada, browser = await sign_in_organizer(service)
         event = await ada.create_event()
-        path, fields = await opened(browser, event)
+        path, fields = await open_form(browser, event)
         assert (await browser.http.post(path, data={**fields, "seat": "x" * 700})).status_code == 303
-        _, fields = await opened(browser, event)
+        _, fields = await open_form(browser, event)
 
         refused = await browser.http.post(path, data={**fields, "removed": "x"})
         shorter = await browser.http.post(path, data={**fields, "seat": "", "removed": "x"})
 
         assert (refused.status_code, "bytes of text" in refused.text) == (422, True)
-        assert (shorter.status_code, await stored(service)) == (303, [(event["id"], "removed", "x")])
+        assert (shorter.status_code, await stored_paragraphs(service)) == (303, [(event["id"], "removed", "x")])
 
 
 async def test_a_copy_of_an_event_has_its_paragraphs(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
-    path, fields = await opened(browser, event)
+    path, fields = await open_form(browser, event)
     await browser.http.post(path, data={**fields, "seat": "Bring a pencil."})
     page = await browser.get(f"/console/events/new?copy={event['id']}")
     filled = event_form(copy=str(event["id"]), do="draft", once=hidden_field(page, "once"), token=token(page))
@@ -241,7 +244,10 @@ async def test_a_copy_of_an_event_has_its_paragraphs(service: Service) -> None:
 
     [location] = {response.headers["location"] for response in made}
     copy = int(location.rpartition("/")[2])
-    assert await stored(service) == [(event["id"], "seat", "Bring a pencil."), (copy, "seat", "Bring a pencil.")]
+    assert await stored_paragraphs(service) == [
+        (event["id"], "seat", "Bring a pencil."),
+        (copy, "seat", "Bring a pencil."),
+    ]
 
 
 async def test_mail_paragraphs_of_another_organizers_event_are_not_copied(service: Service) -> None:
@@ -253,15 +259,19 @@ async def test_mail_paragraphs_of_another_organizers_event_are_not_copied(servic
 
     refused = await browser.http.post("/console/events/new", data=filled)
 
-    assert (refused.status_code, len(await stored(service)), len(await stored_events(service))) == (403, 1, 1)
+    assert (refused.status_code, len(await stored_paragraphs(service)), len(await stored_events(service))) == (
+        403,
+        1,
+        1,
+    )
 
 
 async def test_mail_paragraphs_of_another_organizer_cannot_be_read_or_changed(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     mine, other = await ada.create_event(), await foreign_event(service)
     await service.run_sql("insert into mail_paragraphs values (%(id)s, 'seat', 'Secret')", id=other["id"])
-    _, fields = await opened(browser, mine)
-    before = await stored(service)
+    _, fields = await open_form(browser, mine)
+    before = await stored_paragraphs(service)
 
     paths = [f"/console/events/{id}/mails" for id in (other["id"], 99999, "x", "0", f"0{mine['id']}")]
     read = [await browser.get(path) for path in paths]
@@ -271,12 +281,12 @@ async def test_mail_paragraphs_of_another_organizer_cannot_be_read_or_changed(se
     for answers in (read, sent, previews):
         assert [answer.status_code for answer in answers] == [403, 404, 404, 404, 404]
         assert "Secret" not in "".join(answer.text for answer in answers)
-    assert await stored(service) == before
+    assert await stored_paragraphs(service) == before
 
 
 async def test_a_form_of_another_site_or_session_changes_no_paragraphs(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
-    path, fields = await opened(browser, await ada.create_event())
+    path, fields = await open_form(browser, await ada.create_event())
     stranger = Browser(service)
     await stranger.sign_in("stranger@example.com")
     theirs = token(await stranger.get("/console/start"))
@@ -285,4 +295,4 @@ async def test_a_form_of_another_site_or_session_changes_no_paragraphs(service: 
     of_another = await browser.http.post(path, data={**fields, "seat": "Taken", "token": theirs})
 
     assert [foreign.status_code, of_another.status_code] == [403, 403]
-    assert await stored(service) == []
+    assert await stored_paragraphs(service) == []

@@ -33,7 +33,7 @@ from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, Problem, ProblemType
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.runner import Runner
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 
 NOWHERE = 4711
 
@@ -148,7 +148,7 @@ async def test_a_photo_of_another_organizer_cannot_be_a_logo(service: Service) -
 
 
 async def test_a_copy_counts_among_the_events_that_an_organizer_may_have(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"events_per_organizer": 1})) as service:
+    async with running_events(settings.model_copy(update={"events_per_organizer": 1})) as service:
         ada = await service.organizer()
         event = await ada.create_event()
 

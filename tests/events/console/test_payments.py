@@ -46,7 +46,7 @@ async def test_a_part_of_a_payment_is_refunded_and_the_person_keeps_the_seat(sho
     after = page_text(await browser.get(page))
     assert "€12.00 Partly refunded" in after
     assert "Refunded: by you -€4.50 Fee of the platform -€0.37 You get €7.13" in after
-    assert shop.moved("refund") == 450
+    assert shop.moved_amount("refund") == 450
     assert await shop.counts(ann.event_id) == {"registered": 1}
 
 
@@ -90,7 +90,7 @@ async def test_a_refund_form_sent_twice_refunds_once(shop: PaymentScene) -> None
     await shop.work()
 
     assert answers == [303, 303]
-    assert shop.moved("refund") == 500
+    assert shop.moved_amount("refund") == 500
 
 
 @pytest.mark.parametrize("amount", ["", "0", "12.01", "-1", "1.234", "x", "9" * 30])
@@ -99,7 +99,7 @@ async def test_an_invalid_amount_to_refund_is_refused_beside_its_field(shop: Pay
 
     assert await give_back(browser, page, amount) == 422
     await shop.work()
-    assert shop.moved("refund") == 0
+    assert shop.moved_amount("refund") == 0
 
 
 async def test_payments_of_another_organizer_cannot_be_read_or_refunded(shop: PaymentScene) -> None:
@@ -119,7 +119,7 @@ async def test_payments_of_another_organizer_cannot_be_read_or_refunded(shop: Pa
         await ada.http.post(page, data={**form, "token": hidden_field(payments_page, "token"), "payment": "99"})
     ).status_code == 404
     await shop.work()
-    assert shop.moved("refund") == 0
+    assert shop.moved_amount("refund") == 0
 
 
 async def test_the_operation_to_refund_refuses_foreign_and_missing_payments(shop: PaymentScene) -> None:

@@ -83,7 +83,7 @@ async def test_a_photo_is_added_from_an_address_on_the_web(service: Service) -> 
     event = await ada.create_event()
     path = f"/console/events/{event['id']}/photos"
     async with site_of(service) as site:
-        done = await browser.send(path, do="add", url=site.has("/poster.png", picture("image/png"), "image/png"))
+        done = await browser.send(path, do="add", url=site.publish("/poster.png", picture("image/png"), "image/png"))
 
     assert (done.status_code, done.headers["location"]) == (303, path)
     [key] = await image_keys(service, event)

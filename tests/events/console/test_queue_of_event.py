@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_scene
+from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_organizer_scene
 from tests.helpers.event_visitor import page_text
 from tests.helpers.events_service import Service, event_fields
 from tests.helpers.form_browser import token
 
 
-async def make(at: OrganizerScene, event_id: str, **fields: str) -> Any:
-    page = await at.browser.get(f"/console/queues/new?event={event_id}")
+async def make(scene: OrganizerScene, event_id: str, **fields: str) -> Any:
+    page = await scene.browser.get(f"/console/queues/new?event={event_id}")
     form = {
         "token": token(page),
         "once": hidden_field(page, "once"),
@@ -20,60 +20,60 @@ async def make(at: OrganizerScene, event_id: str, **fields: str) -> Any:
         "token_ttl_minutes": "10",
         **fields,
     }
-    return await at.browser.http.post("/console/queues/new", data=form)
+    return await scene.browser.http.post("/console/queues/new", data=form)
 
 
 async def test_a_room_is_made_for_an_event_that_is_chosen(service: Service) -> None:
-    at = await open_scene(service)
-    event = await at.ada.create_event(title="Night of the lamps")
+    scene = await open_organizer_scene(service)
+    event = await scene.ada.create_event(title="Night of the lamps")
 
-    choice = await at.page("/console/queues/new")
+    choice = await scene.page("/console/queues/new")
     assert "One of my events" in choice
     assert "Another site" in choice
-    form = await at.browser.get(f"/console/queues/new?event={event['id']}")
+    form = await scene.browser.get(f"/console/queues/new?event={event['id']}")
     assert f'<option value="{event["id"]}" selected>Night of the lamps' in form.text
     assert hidden_field(form, "kind") == "event"
     assert "target_url" not in form.text
 
-    made = (await make(at, str(event["id"]))).headers["location"]
-    room = await at.browser.get(made)
+    made = (await make(scene, str(event["id"]))).headers["location"]
+    room = await scene.browser.get(made)
     assert "For your event Night of the lamps" in page_text(room)
     assert "people register on the page of the event. Each turn is for one person." in page_text(room)
     assert "Connect your site" not in room.text
-    assert "for Night of the lamps" in page_text(await at.browser.get("/console/queues"))
+    assert "for Night of the lamps" in page_text(await scene.browser.get("/console/queues"))
 
 
 async def test_the_page_of_the_event_shows_its_room_or_offers_one(service: Service) -> None:
-    at = await open_scene(service)
-    event = await at.ada.create_event()
+    scene = await open_organizer_scene(service)
+    event = await scene.ada.create_event()
     path = f"/console/events/{event['id']}"
 
-    assert f"/console/queues/new?event={event['id']}" in await at.page(path)
-    made = (await make(at, str(event["id"]))).headers["location"]
+    assert f"/console/queues/new?event={event['id']}" in await scene.page(path)
+    made = (await make(scene, str(event["id"]))).headers["location"]
 
-    page = await at.browser.get(path)
+    page = await scene.browser.get(path)
     assert made in page.text
     assert "People register when it is their turn." in page_text(page)
-    await at.ada.patch(f"/api/queues/{made.rpartition('/')[2]}", {"queue_event": {"active": False}})
-    assert "Nobody new can register while it is paused." in page_text(await at.browser.get(path))
-    assert "while this waiting room is paused" in page_text(await at.browser.get(made))
+    await scene.ada.patch(f"/api/queues/{made.rpartition('/')[2]}", {"queue_event": {"active": False}})
+    assert "Nobody new can register while it is paused." in page_text(await scene.browser.get(path))
+    assert "while this waiting room is paused" in page_text(await scene.browser.get(made))
 
 
 async def test_the_question_before_a_room_is_deleted_says_that_the_event_opens(service: Service) -> None:
-    at = await open_scene(service)
-    event = await at.ada.create_event(title="Night of the lamps")
-    made = (await make(at, str(event["id"]))).headers["location"]
+    scene = await open_organizer_scene(service)
+    event = await scene.ada.create_event(title="Night of the lamps")
+    made = (await make(scene, str(event["id"]))).headers["location"]
 
-    question = page_text(await at.browser.get(f"{made}/delete"))
+    question = page_text(await scene.browser.get(f"{made}/delete"))
 
     assert "Everybody can register for “ Night of the lamps ” at once, without waiting." in question
 
 
 async def test_the_form_of_a_queue_asks_for_an_event_if_none_is_chosen(service: Service) -> None:
-    at = await open_scene(service)
-    await at.ada.create_event()
+    scene = await open_organizer_scene(service)
+    await scene.ada.create_event()
 
-    answer = await make(at, "")
+    answer = await make(scene, "")
 
     assert answer.status_code == 422
     assert "Choose one of your events." in answer.text
@@ -81,24 +81,24 @@ async def test_the_form_of_a_queue_asks_for_an_event_if_none_is_chosen(service: 
 
 
 async def test_events_of_others_are_not_offered_for_a_queue_and_are_refused(service: Service) -> None:
-    at = await open_scene(service)
-    await at.ada.create_event()
-    other = await at.bob.create_event(title="Secret party")
+    scene = await open_organizer_scene(service)
+    await scene.ada.create_event()
+    other = await scene.bob.create_event(title="Secret party")
 
-    assert "Secret party" not in await at.page("/console/queues/new?event=")
-    answer = await make(at, str(other["id"]))
+    assert "Secret party" not in await scene.page("/console/queues/new?event=")
+    answer = await make(scene, str(other["id"]))
     assert answer.status_code == 422
-    assert (await at.bob.get(f"/api/events/{other['id']}")).json()["data"]["waiting_room_url"] is None
+    assert (await scene.bob.get(f"/api/events/{other['id']}")).json()["data"]["waiting_room_url"] is None
 
 
 async def test_only_events_to_come_without_a_room_are_offered(service: Service) -> None:
-    at = await open_scene(service)
-    guarded, cancelled = await at.ada.create_event(title="Guarded"), await at.ada.create_event(title="Called off")
-    await at.ada.create_event(**event_fields(title="Free to choose", published=False))
-    await at.ada.delete(f"/api/events/{cancelled['id']}")
-    await make(at, str(guarded["id"]))
+    scene = await open_organizer_scene(service)
+    guarded, cancelled = await scene.ada.create_event(title="Guarded"), await scene.ada.create_event(title="Called off")
+    await scene.ada.create_event(**event_fields(title="Free to choose", published=False))
+    await scene.ada.delete(f"/api/events/{cancelled['id']}")
+    await make(scene, str(guarded["id"]))
 
-    form = await at.page("/console/queues/new?event=")
+    form = await scene.page("/console/queues/new?event=")
 
     assert "Free to choose" in form
     assert "Guarded" not in form
@@ -106,29 +106,29 @@ async def test_only_events_to_come_without_a_room_are_offered(service: Service) 
 
 
 async def test_the_first_step_says_why_no_event_can_be_chosen(service: Service) -> None:
-    at = await open_scene(service)
+    scene = await open_organizer_scene(service)
 
-    no_event = await at.page("/console/queues/new")
-    event = await at.ada.create_event()
-    await make(at, str(event["id"]))
-    all_guarded = await at.page("/console/queues/new")
+    no_event = await scene.page("/console/queues/new")
+    event = await scene.ada.create_event()
+    await make(scene, str(event["id"]))
+    all_guarded = await scene.page("/console/queues/new")
 
     assert "You have no upcoming event yet. Create an event first." in no_event
     assert "All your upcoming events have one already." in all_guarded
 
 
 async def test_a_room_before_another_site_names_only_its_host_in_the_list(service: Service) -> None:
-    at = await open_scene(service)
-    await at.ada.create_queue(target_url="https://shop.example/sale?of=spring")
+    scene = await open_organizer_scene(service)
+    await scene.ada.create_queue(target_url="https://shop.example/sale?of=spring")
 
-    assert "for shop.example" in page_text(await at.browser.get("/console/queues"))
+    assert "for shop.example" in page_text(await scene.browser.get("/console/queues"))
 
 
 async def test_a_room_before_another_site_shows_the_steps_to_connect_it(service: Service) -> None:
-    at = await open_scene(service)
-    queue = await at.ada.create_queue()
+    scene = await open_organizer_scene(service)
+    queue = await scene.ada.create_queue()
 
-    page = page_text(await at.browser.get(f"/console/queues/{queue['id']}"))
+    page = page_text(await scene.browser.get(f"/console/queues/{queue['id']}"))
 
     assert "Connect your site" in page
     assert "http://events.test/.well-known/queue-jwks.json" in page
@@ -137,10 +137,10 @@ async def test_a_room_before_another_site_shows_the_steps_to_connect_it(service:
 
 
 async def test_a_room_that_leads_to_an_event_here_without_guarding_it_says_so(service: Service) -> None:
-    at = await open_scene(service)
-    event = await at.ada.create_event()
-    queue = await at.ada.create_queue(target_url=event["public_url"])
+    scene = await open_organizer_scene(service)
+    event = await scene.ada.create_event()
+    queue = await scene.ada.create_queue(target_url=event["public_url"])
 
-    page = page_text(await at.browser.get(f"/console/queues/{queue['id']}"))
+    page = page_text(await scene.browser.get(f"/console/queues/{queue['id']}"))
 
     assert "People can register on the page behind this waiting room without waiting." in page

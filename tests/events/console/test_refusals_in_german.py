@@ -10,7 +10,7 @@ from tests.events.console import event_scene
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import pay_for_seat
 from tests.helpers.event_visitor import Visitor
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 from tests.helpers.form_browser import Browser
 from tests.helpers.german import WRONG, Both, wrong
 from tests.helpers.payments import PaymentScene
@@ -128,7 +128,7 @@ async def test_refusals_in_the_form_of_a_refund_are_in_german(shop: PaymentScene
         "Geben Sie einen Betrag ein, zum Beispiel 12.50.",
         "Geben Sie einen Betrag ein, der mehr als 0 ist und höchstens das, was von der Zahlung übrig ist: 12,00 €.",
     )
-    assert shop.moved("refund") == 0
+    assert shop.moved_amount("refund") == 0
 
 
 async def test_refusals_in_the_form_of_a_new_organizer_are_in_german(service: Service) -> None:
@@ -166,7 +166,7 @@ async def test_refusals_in_the_forms_without_sign_in_are_in_german(service: Serv
 
 async def test_refusals_for_reached_limits_are_in_german(settings: Settings) -> None:
     most = {"events_per_organizer": 1, "keys_per_organizer": 1, "queues_per_organizer": 1}
-    async with running(settings.model_copy(update=most)) as service:
+    async with running_events(settings.model_copy(update=most)) as service:
         ada, browser = await sign_in_organizer(service)
         await ada.create_event()
         await ada.create_queue()

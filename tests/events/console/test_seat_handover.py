@@ -7,23 +7,23 @@ from prometheus_client import REGISTRY
 
 from holdfast.kit.environment.metrics import write_requests
 from tests.events.check_in.check_in_scene import code_of
-from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_scene
+from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_organizer_scene
 from tests.helpers.events_service import Service
 from tests.helpers.form_browser import main_text
 from tests.helpers.people import sign_up
 
 
-async def begun(service: Service, *, language: str = "en") -> tuple[OrganizerScene, str]:
+async def begin_event(service: Service, *, language: str = "en") -> tuple[OrganizerScene, str]:
     """An event with one seat that has begun: Ann has the seat, Bob waits. The scene of its organizer, and the path."""
-    table = await open_scene(service, language=language)
-    event = await table.ada.create_event(capacity=1, waitinglist_capacity=5)
+    scene = await open_organizer_scene(service, language=language)
+    event = await scene.ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob")
     await service.run_sql("update events set datetime = now() where id = %(id)s", id=event["id"])
-    return table, f"/console/events/{event['id']}/check-in/no-shows"
+    return scene, f"/console/events/{event['id']}/check-in/no-shows"
 
 
 async def test_the_page_of_no_shows_names_who_gets_a_seat_and_gives_it_with_one_click(service: Service) -> None:
-    table, path = await begun(service)
+    table, path = await begin_event(service)
 
     question = await table.browser.get(path)
 
@@ -40,7 +40,7 @@ async def test_the_page_of_no_shows_names_who_gets_a_seat_and_gives_it_with_one_
 
 
 async def test_the_page_of_no_shows_has_the_name_in_metrics_that_it_had_in_version_0_2_0(service: Service) -> None:
-    table, path = await begun(service)
+    table, path = await begin_event(service)
     labels = {"operation": "console_no_shows", "status": "200"}
     before = answers_counted(labels)
 
@@ -55,7 +55,7 @@ def answers_counted(labels: dict[str, str]) -> float:
 
 
 async def test_seats_of_no_shows_are_not_given_before_the_event_begins(service: Service) -> None:
-    table, path = await begun(service)
+    table, path = await begin_event(service)
     await service.run_sql("update events set datetime = now() + interval '1 hour'")
 
     assert "All seats are kept until the event begins" in main_text(await table.browser.get(path))
@@ -67,7 +67,7 @@ async def test_seats_of_no_shows_are_not_given_before_the_event_begins(service: 
 
 @pytest.mark.parametrize("at_most", ["", "0", "-1", "x", "1e3", "99999999999"])
 async def test_a_form_without_a_valid_number_gives_no_seats(service: Service, at_most: str) -> None:
-    table, path = await begun(service)
+    table, path = await begin_event(service)
 
     assert (await table.post(path, at_most=at_most)).status_code == 400
     assert (await table.foreign(path, at_most="1")).status_code == 403
@@ -75,21 +75,21 @@ async def test_a_form_without_a_valid_number_gives_no_seats(service: Service, at
 
 
 async def test_seats_of_another_organizer_are_neither_shown_nor_given(service: Service) -> None:
-    table = await open_scene(service)
-    event = await table.bob.create_event(capacity=1, waitinglist_capacity=5)
+    scene = await open_organizer_scene(service)
+    event = await scene.bob.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "zoe", "yan")
     await service.run_sql("update events set datetime = now()")
     path = f"/console/events/{event['id']}/check-in/no-shows"
 
-    for answer in (await table.browser.get(path), await table.post(path, at_most="1")):
+    for answer in (await scene.browser.get(path), await scene.post(path, at_most="1")):
         assert answer.status_code == 403
         assert "Yan" not in answer.text
     assert await service.run_sql("select count(*) from registrations where status = 'waitlisted'") == [(1,)]
-    assert (await table.browser.get("/console/events/999999/check-in/no-shows")).status_code == 404
+    assert (await scene.browser.get("/console/events/999999/check-in/no-shows")).status_code == 404
 
 
 async def test_lists_and_files_show_who_is_checked_in(service: Service) -> None:
-    table, path = await begun(service)
+    table, path = await begin_event(service)
     event_id = int(path.split("/")[3])
     registrations = f"/console/events/{event_id}/registrations"
     assert "not in yet" not in main_text(await table.browser.get(registrations))
@@ -116,6 +116,6 @@ async def test_lists_and_files_show_who_is_checked_in(service: Service) -> None:
 
 
 async def test_the_page_of_no_shows_is_in_german_too(service: Service) -> None:
-    table, path = await begun(service, language="de")
+    table, path = await begin_event(service, language="de")
 
     assert "1 Person bekommt einen Platz" in main_text(await table.browser.get(path))

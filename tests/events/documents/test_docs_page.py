@@ -31,7 +31,7 @@ SPEC = openapi.document("Events", "1", "", examples.BASE, OPERATIONS, (*COMMON_P
 SCHEMAS = SPEC["components"]["schemas"]
 
 
-class Page(HTMLParser):
+class DocsPage(HTMLParser):
     """A page of HTML: its text, and every address in it."""
 
     def __init__(self, html: str) -> None:
@@ -77,7 +77,7 @@ async def test_the_index_names_every_operation_and_leads_to_it_on_the_page_of_it
     response = await service.http.get("/docs")
     assert response.status_code == 200
     assert response.headers["content-type"].startswith("text/html")
-    index = Page(response.text)
+    index = DocsPage(response.text)
 
     for operation in ROUTED:
         assert operation.name in index.ids
@@ -92,7 +92,7 @@ async def test_every_operation_is_on_the_page_of_its_noun_with_its_example(servi
     for noun in NOUNS:
         operations = [operation for operation in ROUTED if operation.noun == noun]
         text = await noun_page(service, noun)
-        parsed_page = Page(text)
+        parsed_page = DocsPage(text)
 
         for operation in operations:
             assert operation.name in parsed_page.ids
@@ -104,8 +104,8 @@ async def test_every_operation_is_on_the_page_of_its_noun_with_its_example(servi
 
 
 async def test_no_page_refers_to_another_host_or_to_what_is_not_there(service: Service) -> None:
-    pages = {f"/docs/{noun}": Page(await noun_page(service, noun)) for noun in (*NOUNS, "objects")}
-    pages["/docs"] = Page((await service.http.get("/docs")).text)
+    pages = {f"/docs/{noun}": DocsPage(await noun_page(service, noun)) for noun in (*NOUNS, "objects")}
+    pages["/docs"] = DocsPage((await service.http.get("/docs")).text)
 
     for path, parsed_page in pages.items():
         assert {"img", "iframe", "object"}.isdisjoint(parsed_page.tags)

@@ -11,30 +11,30 @@ from holdfast.kit.contract.problems import COMMON_PROBLEMS
 from holdfast.kit.running.operation import Operation, read, single
 
 
-class Look(Command):
+class LookIntoJar(Command):
     jar_id: Annotated[int, Meta(ge=1, description="The jar.")]
     closely: Annotated[bool, Meta(description="With a spoon | or two.")] = False
 
 
-class Fill(Command):
+class FillDescribedJar(Command):
     jar_id: int
     grams: int
     label: Annotated[str, Meta(max_length=20, description="What to write on it.")] | None = None
 
 
-class Jar(Struct):
+class DescribedJar(Struct):
     """A jar."""
 
     grams: Annotated[int, Meta(description="What is in it.")]
     kind: Literal["glass"] = "glass"
 
 
-async def look(tx: Any, caller: Caller, command: Look) -> Jar:
+async def look(tx: Any, caller: Caller, command: LookIntoJar) -> DescribedJar:
     """Look into a jar."""
     raise NotImplementedError
 
 
-async def fill(tx: Any, caller: Caller, command: Fill) -> None:
+async def fill(tx: Any, caller: Caller, command: FillDescribedJar) -> None:
     """Fill a jar."""
     raise NotImplementedError
 
@@ -75,7 +75,7 @@ def test_an_operation_is_described_with_its_arguments_answers_and_errors() -> No
         "|---|---|---|",
         "| `closely` | boolean | Default false. With a spoon \\| or two. |",
         "",
-        f"Answers 200: Jar in `data`. Errors: {errors}.",
+        f"Answers 200: DescribedJar in `data`. Errors: {errors}.",
     ]
     assert "| in `jar` | type | notes |" in fill
     assert "| `grams` | integer | Required. |" in fill
@@ -87,6 +87,6 @@ def test_an_operation_is_described_with_its_arguments_answers_and_errors() -> No
 def test_objects_of_answers_are_described_and_bodies_only_once() -> None:
     objects = reference.objects(SPEC)
 
-    assert [line for line in objects.splitlines() if line.startswith("### ")] == ["### Jar", "### Error"]
+    assert [line for line in objects.splitlines() if line.startswith("### ")] == ["### DescribedJar", "### Error"]
     assert "| `grams` | integer | What is in it. |" in objects
     assert "| `kind` | always glass |" in objects

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 
 from holdfast_verify.formats import beacon
 from tests.events.draws.rounds import ROUNDS
-from tests.helpers.outside_servers import Server, outside_server
+from tests.helpers.outside_servers import OutsideServer, outside_server
 
 
 class BeaconDouble:
@@ -21,7 +21,7 @@ class BeaconDouble:
     def __init__(self, now: dt.datetime) -> None:
         self.now = now
         self.rounds = dict(ROUNDS)
-        self.server: Server
+        self.server: OutsideServer
 
     def answer(self, path: str) -> tuple[str, str]:
         """The status and the body for a path."""

@@ -60,7 +60,7 @@ class EventDraw(DrawSteps):
         assert answer.status_code == status, answer.text
         return answer.json()
 
-    async def frozen(self) -> None:
+    async def freeze_in_log(self) -> None:
         """Freeze the list, in the sealed log."""
         await self.seal()
         if await self.freeze():  # the log was told who is confirmed
@@ -68,7 +68,7 @@ class EventDraw(DrawSteps):
             await self.freeze()
         await self.seal()
 
-    async def place(self) -> None:
+    async def give_places(self) -> None:
         """Give the places that are due."""
         await drawn.place_due(self.service.database)
 

@@ -22,7 +22,7 @@ async def show(draw: EventDraw, address: str) -> str:
     return html.unescape(page_text(await Visitor(draw.service).http.get(address)))
 
 
-async def proved(draw: EventDraw) -> list[str]:
+async def proved_people(draw: EventDraw) -> list[str]:
     rows = await draw.service.run_sql(
         "select email from users where role = 'user' and proved_at is not null order by 1"
     )
@@ -33,11 +33,11 @@ async def test_confirmed_entries_get_their_places_before_all_others_as_the_log_p
     await draw.enter(*PEOPLE)
     await confirm_entries(draw, "bob", "dan", "gus")
     await confirm_entries(draw, "bob")  # again changes nothing
-    await draw.frozen()
+    await draw.freeze_in_log()
     await draw.enter_late("late")
     await confirm_entries(draw, "late", "ann")  # too late
     await draw.draw()
-    await draw.place()
+    await draw.give_places()
     await draw.seal()
 
     order = sorted(await draw.order(), key=lambda ticket: ticket not in {2, 4, 7})
@@ -82,9 +82,9 @@ async def test_a_program_that_follows_the_link_or_a_form_of_another_site_confirm
     assert (await http.get(f"{address}/confirm")).status_code == 303
     foreign = await http.post(f"{address}/confirm", headers={"sec-fetch-site": "cross-site"})
     assert foreign.status_code == 403
-    assert await proved(draw) == []
+    assert await proved_people(draw) == []
     assert (await press_confirm(draw, address)).status_code == 303
-    assert await proved(draw) == ["ann"]
+    assert await proved_people(draw) == ["ann"]
     assert "Your address is confirmed" in await show(draw, address)
     await draw.ada.delete(draw.polls["ann"])
     assert (await press_confirm(draw, address)).status_code == 410
@@ -93,7 +93,7 @@ async def test_a_program_that_follows_the_link_or_a_form_of_another_site_confirm
 async def test_the_page_of_an_entry_says_that_it_was_not_confirmed_in_time(draw: EventDraw) -> None:
     await draw.enter("ann", "bob")
     await confirm_entries(draw, "ann")
-    await draw.frozen()
+    await draw.freeze_in_log()
     await draw.service.run_sql("update events set draw_at = now() - interval '1 second'")
     assert "Your address is confirmed" in await show(draw, await own_page_address(draw, "ann"))
     await confirm_entries(draw, "bob")
@@ -128,6 +128,6 @@ async def test_a_person_who_signed_in_by_mail_before_the_list_closed_is_confirme
     prove = "update users set proved_at = %(at)s where email = %(email)s"
     await draw.service.run_sql(prove, at=closed - dt.timedelta(microseconds=1), email="ann@example.com")
     await draw.service.run_sql(prove, at=closed, email="bob@example.com")
-    await draw.frozen()
+    await draw.freeze_in_log()
     assert await draw.service.run_sql("select tickets from event_confirmations") == [([1],)]
     assert await draw.service.run_sql("select draw_confirmed from events") == [(1,)]

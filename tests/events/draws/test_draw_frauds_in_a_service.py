@@ -17,7 +17,7 @@ from tests.events.draws.event_scene import EventDraw, confirm_entries, opening_e
 from tests.events.log.forger import Forger
 from tests.events.log.fraud_table import FRAUDS
 from tests.events.log.log_scene import seal_logs
-from tests.helpers.serving import running_at_port
+from tests.helpers.serving import serve_events
 from tests.verify.audit.honest_event import Entry
 
 
@@ -26,7 +26,7 @@ async def draw(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
     """An event with five entries, of which three are confirmed."""
     monkeypatch.setattr(catching_up, "TIMEOUT_SECONDS", 0)
     async with (
-        running_at_port(settings) as service,
+        serve_events(settings) as service,
         opening_event(service, monkeypatch, capacity=3) as draw,
     ):
         await draw.enter(*PEOPLE)
@@ -36,9 +36,9 @@ async def draw(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
 
 async def finish(draw: EventDraw, directory: Path) -> Forger:
     """Freeze, draw and give the places as the service does."""
-    await draw.frozen()
+    await draw.freeze_in_log()
     await draw.draw()
-    await draw.place()
+    await draw.give_places()
     await seal_logs(draw.service)
     url = draw.service.database.resources.settings.base_url
     return Forger(draw.service, draw.ada, draw.event, url, directory)

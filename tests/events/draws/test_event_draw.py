@@ -37,17 +37,17 @@ async def test_a_person_who_registers_before_the_event_opens_gets_the_drawn_plac
     await draw.enter("ann")  # one entry an address
     assert await draw.statuses(*PEOPLE) == 7 * [PENDING]
     assert await draw.freeze(), "the list was frozen before the log was sealed"
-    await draw.frozen()
+    await draw.freeze_in_log()
     assert not await draw.freeze()
     await draw.enter_late("late")
-    await draw.place()
+    await draw.give_places()
     assert await draw.statuses("ann", "late") == [PENDING, PENDING]
     await draw.draw(119)
-    await draw.place()
+    await draw.give_places()
     assert await draw.status("ann") == PENDING, "it was drawn before its round"
 
     await draw.draw()
-    await draw.place()
+    await draw.give_places()
     order = [PEOPLE[ticket - 1] for ticket in await draw.order()]
     outcomes = 3 * ["registered"] + 3 * ["waitlisted"] + 2 * ["registration_rejected"]
     assert await draw.statuses(*order, "late") == outcomes
@@ -67,7 +67,7 @@ async def test_a_person_who_registers_before_the_event_opens_gets_the_drawn_plac
     await draw.enter_late("new")
     assert await draw.statuses(order[4], "new") == ["registered", "waitlisted"]
     await draw.draw()
-    await draw.place()
+    await draw.give_places()
     await draw.seal()
     assert await draw.faults() == []
     log = await draw.log()
@@ -111,14 +111,14 @@ async def test_a_list_that_is_not_frozen_in_time_is_void_until_the_organizer_tak
     await draw.seal()
     await draw.freeze(91)
     await draw.draw()
-    await draw.place()
+    await draw.give_places()
     assert await draw.statuses(*PEOPLE) == 7 * [PENDING]
     await draw.change(422, opens_at=(draw.closes + dt.timedelta(days=1)).isoformat())
     await draw.change(422, public_log=False)
     await draw.change(opens_at=None)
     await draw.enter_late("new")
     assert await draw.statuses("ann", "new") == [PENDING, PENDING], "those who came before have no outcome yet"
-    await draw.place()
+    await draw.give_places()
     assert await draw.statuses(*PEOPLE) == 3 * ["registered"] + 3 * ["waitlisted"] + ["registration_rejected"]
     await draw.seal()
     assert await draw.faults() == []
@@ -171,10 +171,10 @@ async def test_a_freeze_that_is_sealed_before_the_round_counts_though_its_transa
 
 async def test_an_event_that_is_cancelled_before_its_draw_rejects_all_entries(draw: EventDraw) -> None:
     await draw.enter(*PEOPLE)
-    await draw.frozen()
+    await draw.freeze_in_log()
     await draw.ada.delete(draw.path)
     await draw.draw()
-    await draw.place()
+    await draw.give_places()
     assert await draw.statuses("ann", "gus") == 2 * ["registration_rejected"]
     assert await draw.service.run_sql("select from event_draws") == []
     await draw.seal()
@@ -184,13 +184,13 @@ async def test_an_event_that_is_cancelled_before_its_draw_rejects_all_entries(dr
 async def test_tickets_of_people_who_left_stay_in_the_list_and_are_passed_over(draw: EventDraw) -> None:
     await draw.enter(*PEOPLE)
     await draw.ada.delete(draw.polls["bob"])
-    await draw.frozen()
+    await draw.freeze_in_log()
     await draw.ada.delete(draw.polls["eve"])
     await draw.draw()
     people = await draw.service.run_sql("select user_id is null from event_entries order by ticket")
     assert [is_gone for (is_gone,) in people] == [False, True, False, False, True, False, False]
     ((list_size,),) = await draw.service.run_sql("select entries from event_freezes")
-    await draw.place()
+    await draw.give_places()
     order = [PEOPLE[ticket - 1] for ticket in await draw.order() if ticket not in {2, 5}]
     assert list_size == 7
     assert await draw.statuses(*order) == 3 * ["registered"] + 2 * ["waitlisted"]
@@ -205,9 +205,9 @@ async def test_a_drawn_seat_that_has_to_be_paid_is_held_as_long_as_one_of_the_wa
     async with opening_event(service, monkeypatch, capacity=1, price=1500, pricing_mode="fixed") as draw:
         await draw.enter("ann", "bob")
         await service.run_sql("update registrations set amount_due = 1500")
-        await draw.frozen()
+        await draw.freeze_in_log()
         await draw.draw()
-        await draw.place()
+        await draw.give_places()
         held = await service.run_sql(
             "select held_until > now() + interval '1 hour', amount from registrations"
             " join payments using (event_id, user_id, arrival) where status = 'held'"
@@ -219,14 +219,14 @@ async def test_a_drawn_seat_that_has_to_be_paid_is_held_as_long_as_one_of_the_wa
 
 async def test_people_join_their_accounts_during_a_draw_and_keep_their_places(draw: EventDraw) -> None:
     await draw.enter(*PEOPLE)
-    await draw.frozen()
+    await draw.freeze_in_log()
     await draw.enter_late("late")
     find = "select id from users where email in ('cyd@example.com', 'late@example.com') order by email"
     ((giver,), (taker,)) = await draw.service.run_sql(find)
     await draw.service.run_sql("delete from registrations where user_id = %(id)s", id=taker)
     await draw.service.run_sql("select move_registrations(%(giver)s, %(taker)s)", giver=giver, taker=taker)
     await draw.draw()
-    await draw.place()
+    await draw.give_places()
     place = (await draw.order()).index(3)
     [(status,)] = await draw.service.run_sql("select status::text from registrations where user_id = %(id)s", id=taker)
     assert status == (3 * ["registered"] + 3 * ["waitlisted"] + ["rejected"])[place]
@@ -239,11 +239,11 @@ async def test_drawn_places_are_given_once_under_kills_and_by_two_processes(
 ) -> None:
     monkeypatch.setattr(placing, "DRAW_BATCH_SIZE", 2)
     await draw.enter(*PEOPLE)
-    await draw.frozen()
+    await draw.freeze_in_log()
     database, id, signature = draw.service.database, draw.event["id"], bytes.fromhex(ROUNDS[ROUND])
     now = draw.round_at + dt.timedelta(seconds=1)
     await database.transact(lambda tx: drawing.draw(tx, draw.subject, id, ROUND, signature, now), commit=False)
-    await draw.place()
+    await draw.give_places()
     assert await draw.statuses(*PEOPLE) == 7 * [PENDING]
     drawn = await asyncio.gather(
         *(database.transact(lambda tx: drawing.draw(tx, draw.subject, id, ROUND, signature, now)) for _ in range(2)),
@@ -254,7 +254,7 @@ async def test_drawn_places_are_given_once_under_kills_and_by_two_processes(
     await database.transact(lambda tx: placing.place_entries(tx, id))
     await draw.change(capacity=4)
     await draw.enter_late("new")
-    await asyncio.gather(*(draw.place() for _ in range(2)))
+    await asyncio.gather(*(draw.give_places() for _ in range(2)))
     order = [PEOPLE[ticket - 1] for ticket in await draw.order()]
     outcomes = 4 * ["registered"] + 3 * ["waitlisted"] + ["registration_rejected"]
     assert await draw.statuses(*order, "new") == outcomes
@@ -268,7 +268,7 @@ async def test_the_schema_holds_one_draw_and_no_place_before_it(draw: EventDraw)
     await run("update users set proved_at = now() where role = 'user'")
     with pytest.raises(psycopg.errors.CheckViolation):
         await run("update registrations set status = 'registered'")
-    await draw.frozen()
+    await draw.freeze_in_log()
     await draw.draw()
     for statement in (
         "update event_draws set signature = signature",

@@ -20,10 +20,10 @@ from tests.events.draws.draw_steps import ROUND
 from tests.events.draws.event_scene import EventDraw
 from tests.events.log.log_scene import seal_logs
 from tests.events.log.verification import verify
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import eventually
 from tests.helpers.outside_servers import client_reaching
-from tests.helpers.serving import running_at_port
+from tests.helpers.serving import serve_events
 
 PEOPLE = ("ann", "bob", "cyd")
 
@@ -34,7 +34,7 @@ async def test_two_processes_draw_an_event_by_themselves_and_it_is_verified_over
     monkeypatch.setattr(drawn_order, "PAUSE", dt.timedelta(seconds=4))
     monkeypatch.setattr(drawn_order, "FREEZE_BEFORE", dt.timedelta(seconds=1))
     async with (
-        running_at_port(settings) as service,
+        serve_events(settings) as service,
     ):
         ((now,),) = await service.run_sql("select clock_timestamp()")
         closes = now + dt.timedelta(seconds=3)
@@ -52,7 +52,7 @@ async def test_two_processes_draw_an_event_by_themselves_and_it_is_verified_over
             async def is_placed() -> bool:
                 return "registration_pending" not in await event_draw.statuses(*PEOPLE)
 
-            async with at_work(*(loop(service.database) for loop in loops)):
+            async with run_in_background(*(loop(service.database) for loop in loops)):
                 for name in PEOPLE:
                     registration = {"event_id": event["id"], "email": f"{name}@example.com"}
                     answer = (await ada.post("/api/registrations", {"registration": registration})).json()

@@ -54,12 +54,12 @@ async def test_the_pages_say_before_the_draw_what_is_drawn_and_then_how_to_check
         assert "Save your receipt" in waiting
         assert "Registrations are decided in order of arrival" not in waiting
 
-        await draw.frozen()
+        await draw.freeze_in_log()
         await service.run_sql("update events set draw_at = now() - interval '1 second'")
         await service.wait_for_notices()
         assert "Entries are closed. The seats are drawn on" in await page(draw, public)
         await draw.draw()
-        await draw.place()
+        await draw.give_places()
         await service.wait_for_notices()
         after, order = await page(draw, public), await draw.order()
         assert "The seats were drawn." in after

@@ -34,7 +34,7 @@ def freeze(seconds: float) -> Step:
     return lambda draw: draw.freeze(seconds)
 
 
-def late(name: str) -> Step:
+def enter_late(name: str) -> Step:
     return lambda draw: draw.enter_late(name)
 
 
@@ -44,11 +44,20 @@ def leave(name: str) -> Step:
 
 RUNS: Mapping[str, list[Step]] = {
     "drawn": [
-        *(enter, freeze(1), freeze(2), late("hal"), leave("ann"), EventDraw.draw, place_some, late("ivy")),
+        *(enter, freeze(1), freeze(2), enter_late("hal"), leave("ann"), EventDraw.draw, place_some, enter_late("ivy")),
         *(leave("flo"), place_some, place_some),
     ],
-    "void": [enter, freeze(91), leave("ann"), late("hal"), take_as_they_came, late("ivy"), place_some, place_some],
-    "cancelled": [enter, freeze(1), freeze(2), late("hal"), cancel, place_some],
+    "void": [
+        enter,
+        freeze(91),
+        leave("ann"),
+        enter_late("hal"),
+        take_as_they_came,
+        enter_late("ivy"),
+        place_some,
+        place_some,
+    ],
+    "cancelled": [enter, freeze(1), freeze(2), enter_late("hal"), cancel, place_some],
 }
 
 
@@ -76,7 +85,7 @@ async def test_an_event_that_is_restored_before_one_or_all_steps_of_its_draw_goe
             await draw.seal()
             assert await draw.faults() == []
         draw.restore()
-        await draw.place()
+        await draw.give_places()
         await draw.seal()
         assert await draw.faults() == []
         statuses = [status for name in await queue(draw, run) if (status := await draw.status(name)) != "not_found"]
@@ -97,7 +106,7 @@ async def test_a_list_whose_freeze_was_not_sealed_in_the_backup_is_not_drawn(
         draw.restore()
         await draw.seal()
         await draw.draw()
-        await draw.place()
+        await draw.give_places()
         await draw.seal()
         assert await draw.faults() == []
         assert [entry["kind"] for entry in await draw.log() if entry["kind"] in {"freeze", "draw"}] == []

@@ -18,7 +18,7 @@ from tests.events.draws.event_scene import EventDraw, opening_event
 from tests.events.log.log_scene import seal_logs
 from tests.events.log.outside_witness import OutsideWitness
 from tests.events.log.verification import verify
-from tests.helpers.serving import running_at_port
+from tests.helpers.serving import serve_events
 
 
 @dataclass
@@ -37,7 +37,7 @@ class WitnessedDraw:
 
     async def finish(self) -> None:
         await self.draw.draw()
-        await self.draw.place()
+        await self.draw.give_places()
         await seal_logs(self.draw.service)
 
     async def proof(self) -> tuple[int, str]:
@@ -57,12 +57,12 @@ class WitnessedDraw:
 
 
 @pytest.fixture
-async def witnessed(
+async def witnessed_draw(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> AsyncIterator[WitnessedDraw]:
     monkeypatch.setattr(catching_up, "TIMEOUT_SECONDS", 0)
     async with (
-        running_at_port(settings) as service,
+        serve_events(settings) as service,
         opening_event(service, monkeypatch, capacity=3) as draw,
         http_client() as client,
     ):
@@ -93,39 +93,39 @@ async def freeze(draw: EventDraw) -> None:
 
 
 async def test_the_proof_that_witnesses_cosigned_a_freeze_is_kept_and_agrees_with_the_log(
-    witnessed: WitnessedDraw,
+    witnessed_draw: WitnessedDraw,
 ) -> None:
-    one, two = witnessed.clients
-    await witnessed.publish(one)
-    assert (await witnessed.proof())[0] == 404
-    await freeze(witnessed.draw)
-    await drawing.keep_proofs(witnessed.draw.service.database, witnessed.draw.subject)
-    assert (await witnessed.proof())[0] == 404, "the head log does not have the freeze yet"
-    await witnessed.publish(one)
-    first = await witnessed.proof()
+    one, two = witnessed_draw.clients
+    await witnessed_draw.publish(one)
+    assert (await witnessed_draw.proof())[0] == 404
+    await freeze(witnessed_draw.draw)
+    await drawing.keep_proofs(witnessed_draw.draw.service.database, witnessed_draw.draw.subject)
+    assert (await witnessed_draw.proof())[0] == 404, "the head log does not have the freeze yet"
+    await witnessed_draw.publish(one)
+    first = await witnessed_draw.proof()
     assert first[0] == 200
-    log = await witnessed.draw.log()
+    log = await witnessed_draw.draw.log()
     head = parse_checkpoint((parse_proof_file(first[1]).extra or b"").decode())
     assert "freeze" in [entry["kind"] for entry in log[: head.size]]
-    await witnessed.publish(one, two)
-    both = await witnessed.proof()
+    await witnessed_draw.publish(one, two)
+    both = await witnessed_draw.proof()
     assert both != first, "it has one cosignature more"
-    await witnessed.publish(one)
-    assert await witnessed.proof() == both
-    await witnessed.finish()
+    await witnessed_draw.publish(one)
+    assert await witnessed_draw.proof() == both
+    await witnessed_draw.finish()
 
-    page = await witnessed.page()
+    page = await witnessed_draw.page()
     for name in ("one.example.org", "two.example.org"):
         assert re.search(
             f"The witness {name} signed at .* that the public log had the frozen list: that was before", page
         )
     assert "This page cannot show whether the service has frozen another list after the round" in page
-    assert await witnessed.report() == (
+    assert await witnessed_draw.report() == (
         "when witnesses cosigned it was not checked: give the key of one as --witness",
         [],
     )
-    vkeys = [witness.directory.cosigner.vkey for witness in witnessed.witnesses]
-    checked, faults = await witnessed.report("--witness", vkeys[0], "--witness", vkeys[1])
+    vkeys = [witness.directory.cosigner.vkey for witness in witnessed_draw.witnesses]
+    checked, faults = await witnessed_draw.report("--witness", vkeys[0], "--witness", vkeys[1])
     assert checked
     assert re.fullmatch(
         "one.example.org cosigned it at .*, two.example.org cosigned it at .*, before the round at .*", checked
@@ -134,40 +134,40 @@ async def test_the_proof_that_witnesses_cosigned_a_freeze_is_kept_and_agrees_wit
 
 
 async def test_without_a_cosignature_the_page_and_the_command_say_what_cannot_be_shown(
-    witnessed: WitnessedDraw,
+    witnessed_draw: WitnessedDraw,
 ) -> None:
-    await freeze(witnessed.draw)
-    await witnessed.publish()
-    await witnessed.finish()
-    assert "No witness has signed before the round that the list was frozen." in await witnessed.page()
-    checked, faults = await witnessed.report("--witness", witnessed.witnesses[0].directory.cosigner.vkey)
+    await freeze(witnessed_draw.draw)
+    await witnessed_draw.publish()
+    await witnessed_draw.finish()
+    assert "No witness has signed before the round that the list was frozen." in await witnessed_draw.page()
+    checked, faults = await witnessed_draw.report("--witness", witnessed_draw.witnesses[0].directory.cosigner.vkey)
     assert checked
     assert checked.startswith("no witness cosigned it before the round: only a person who kept a head")
     assert "one.example.org has not cosigned before the round that the list was frozen." in faults
 
 
 async def test_a_cosignature_from_after_the_round_is_not_kept(
-    witnessed: WitnessedDraw, monkeypatch: pytest.MonkeyPatch
+    witnessed_draw: WitnessedDraw, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await freeze(witnessed.draw)
-    monkeypatch.setattr("time.time", lambda: witnessed.draw.round_at.timestamp() + 1)
-    await witnessed.publish(*witnessed.clients)
-    assert (await witnessed.proof())[0] == 404
+    await freeze(witnessed_draw.draw)
+    monkeypatch.setattr("time.time", lambda: witnessed_draw.draw.round_at.timestamp() + 1)
+    await witnessed_draw.publish(*witnessed_draw.clients)
+    assert (await witnessed_draw.proof())[0] == 404
 
 
-async def test_a_log_that_was_rewritten_after_it_was_cosigned_is_found(witnessed: WitnessedDraw) -> None:
-    await freeze(witnessed.draw)
-    await witnessed.publish(*witnessed.clients)
-    await witnessed.finish()
+async def test_a_log_that_was_rewritten_after_it_was_cosigned_is_found(witnessed_draw: WitnessedDraw) -> None:
+    await freeze(witnessed_draw.draw)
+    await witnessed_draw.publish(*witnessed_draw.clients)
+    await witnessed_draw.finish()
     # The log of another list, as if it had been there from the beginning.
-    proof = parse_proof_file((await witnessed.proof())[1])
-    other = await witnessed.draw.ada.create_event()
-    await witnessed.publish(*witnessed.clients)
-    answer = await witnessed.draw.service.http.get(f"/log/events/{other['id']}/head-proof")
-    await witnessed.draw.service.run_sql("update freeze_proofs set proof = %(proof)s", proof=answer.text)
-    _, faults = await witnessed.report()
+    proof = parse_proof_file((await witnessed_draw.proof())[1])
+    other = await witnessed_draw.draw.ada.create_event()
+    await witnessed_draw.publish(*witnessed_draw.clients)
+    answer = await witnessed_draw.draw.service.http.get(f"/log/events/{other['id']}/head-proof")
+    await witnessed_draw.draw.service.run_sql("update freeze_proofs set proof = %(proof)s", proof=answer.text)
+    _, faults = await witnessed_draw.report()
     assert any("The proof of the freeze is wrong: The proof is for another log" in fault for fault in faults)
     altered = proof._replace(extra=(proof.extra or b"").replace(b"\n", b"\n1", 1))
-    await witnessed.draw.service.run_sql("update freeze_proofs set proof = %(proof)s", proof=altered.text)
-    _, faults = await witnessed.report()
+    await witnessed_draw.draw.service.run_sql("update freeze_proofs set proof = %(proof)s", proof=altered.text)
+    _, faults = await witnessed_draw.report()
     assert any("The proof of the freeze is wrong" in fault for fault in faults)

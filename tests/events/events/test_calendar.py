@@ -79,11 +79,11 @@ def test_the_next_date_is_the_first_one_ahead_of_all_those_counted_from_the_star
     date, count = start, 0
     while date <= after:
         count += 1
-        date = counted(start, frequency, every * count, ZoneInfo(zone))
-    assert next_date == (date if count else counted(start, frequency, every, ZoneInfo(zone)))
+        date = moment_after(start, frequency, every * count, ZoneInfo(zone))
+    assert next_date == (date if count else moment_after(start, frequency, every, ZoneInfo(zone)))
 
 
-def counted(start: datetime, frequency: Frequency, count: int, zone: ZoneInfo) -> datetime:
+def moment_after(start: datetime, frequency: Frequency, count: int, zone: ZoneInfo) -> datetime:
     """The moment `count` days, weeks, months or years after the start by the clocks of a zone, the slow way."""
     local = start.astimezone(zone).replace(tzinfo=None)
     match frequency:

@@ -16,7 +16,7 @@ EVENT = {
 }
 
 
-async def counted(service: Service) -> int:
+async def calendar_sequence(service: Service) -> int:
     [(sequence,)] = await service.run_sql("select calendar_sequence from events")
     return sequence
 
@@ -46,14 +46,14 @@ async def test_a_change_that_calendars_show_raises_the_sequence_number_once(
 ) -> None:
     ada = await service.organizer()
     await ada.create_event(**EVENT)
-    assert await counted(service) == 0
+    assert await calendar_sequence(service) == 0
 
     await change(ada, **{field: value})
-    assert await counted(service) == 1
+    assert await calendar_sequence(service) == 1
     await change(ada, **{field: value})
-    assert await counted(service) == 1
+    assert await calendar_sequence(service) == 1
     await change(ada, **{field: EVENT[field]})
-    assert await counted(service) == 2
+    assert await calendar_sequence(service) == 2
 
 
 async def test_several_changed_fields_raise_the_sequence_number_once(service: Service) -> None:
@@ -62,7 +62,7 @@ async def test_several_changed_fields_raise_the_sequence_number_once(service: Se
 
     await change(ada, title="Drypoint", address=None, timezone="UTC")
 
-    assert await counted(service) == 1
+    assert await calendar_sequence(service) == 1
 
 
 async def test_a_change_that_calendars_do_not_show_leaves_the_sequence_number(service: Service) -> None:
@@ -76,7 +76,7 @@ async def test_a_change_that_calendars_do_not_show_leaves_the_sequence_number(se
         await ada.register(1, email=f"{name}@example.com")
     await service.settle()
 
-    assert await counted(service) == 0
+    assert await calendar_sequence(service) == 0
 
 
 async def test_a_cancellation_raises_the_sequence_number_once(service: Service) -> None:
@@ -85,4 +85,4 @@ async def test_a_cancellation_raises_the_sequence_number_once(service: Service) 
 
     for _ in range(2):
         await ada.delete("/api/events/1")
-        assert await counted(service) == 1
+        assert await calendar_sequence(service) == 1

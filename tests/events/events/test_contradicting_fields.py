@@ -15,7 +15,7 @@ async def ada(service: Service) -> Client:
     return await service.organizer()
 
 
-async def refused(answer: Any) -> dict[str, list[str]]:
+async def errors_of(answer: Any) -> dict[str, list[str]]:
     assert (answer.status_code, answer.json()["code"]) == (422, "validation_failed")
     return answer.json()["errors"]
 
@@ -25,18 +25,18 @@ async def test_half_of_a_map_pin_is_refused(ada: Client, field: str, number: flo
     """Before, the event was created, with a pin that no map can show."""
     answer = await ada.post("/api/events", {"event": event_fields(**{field: number})})
 
-    assert await refused(answer) == {field: [HALF]}
+    assert await errors_of(answer) == {field: [HALF]}
 
 
 async def test_a_change_that_leaves_half_of_a_map_pin_is_refused(ada: Client) -> None:
     event = await ada.create_event(latitude=52.5, longitude=13.4)
     path = f"/api/events/{event['id']}"
 
-    assert await refused(await ada.patch(path, {"event": {"latitude": None}})) == {"latitude": [HALF]}
+    assert await errors_of(await ada.patch(path, {"event": {"latitude": None}})) == {"latitude": [HALF]}
     moved = await ada.patch(path, {"event": {"latitude": 1.5}})
     removed = await ada.patch(path, {"event": {"latitude": None, "longitude": None}})
     assert (moved.status_code, removed.status_code) == (200, 200)
-    assert await refused(await ada.patch(path, {"event": {"longitude": 2.5}})) == {"longitude": [HALF]}
+    assert await errors_of(await ada.patch(path, {"event": {"longitude": 2.5}})) == {"longitude": [HALF]}
 
 
 @pytest.mark.parametrize(("mode", "price"), [("fixed", 700), ("free", 0)])
@@ -48,8 +48,8 @@ async def test_a_fixed_or_free_price_with_bounds_is_refused(ada: Client, mode: s
     event = await ada.create_event(**terms)
     changed = await ada.patch(f"/api/events/{event['id']}", {"event": {field: 500}})
 
-    assert await refused(answer) == {field: [STRAY]}
-    assert await refused(changed) == {field: [STRAY]}
+    assert await errors_of(answer) == {field: [STRAY]}
+    assert await errors_of(changed) == {field: [STRAY]}
 
 
 async def test_an_event_in_the_past_and_a_change_of_a_cancelled_event_are_accepted(ada: Client) -> None:

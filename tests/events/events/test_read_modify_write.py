@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from tests.events.agents.samples import ANN, agent, furnish_organizer
+from tests.events.agents.samples import ANN, agent, prepare_organizer
 from tests.helpers.agents import problem_of
 from tests.helpers.events_service import Client, Service
 
 
 @pytest.fixture
 async def ada(service: Service) -> Client:
-    return await furnish_organizer(service)
+    return await prepare_organizer(service)
 
 
 PATHS = {

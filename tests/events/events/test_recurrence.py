@@ -9,7 +9,7 @@ import pytest
 from holdfast.events.events import recurrence
 from holdfast.events.events.part import PART
 from tests.events.events.series import EVENING, all_events, continue_series_now, create_past_series, dates
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Service, eventually
 
 
@@ -169,7 +169,7 @@ async def test_the_recurrence_loop_creates_the_next_occurrence_of_a_past_event(s
     async def continued() -> bool:
         return len(await all_events(ada)) == 2
 
-    async with at_work(recurrence.LOOP.run(service.database)):
+    async with run_in_background(recurrence.LOOP.run(service.database)):
         await eventually(continued, seconds=5)
 
 

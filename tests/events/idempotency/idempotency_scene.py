@@ -66,7 +66,7 @@ class IdempotencyScene:
         """Events, API keys, registrations, photos, photos shown, queues, visitors and endpoints there are."""
         return (await self.service.run_sql(COUNT))[0]
 
-    async def stored(self) -> int:
+    async def count_stored_answers(self) -> int:
         return (await self.service.run_sql("select count(*) from idempotency_answers"))[0][0]
 
 

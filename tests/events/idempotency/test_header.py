@@ -33,7 +33,7 @@ async def test_an_operation_that_creates_nothing_ignores_the_idempotency_key(sce
         assert changed.json()["data"]["title"] == title
 
     assert (await scene.ada.get(address, headers={"Idempotency-Key": ""})).status_code == 200
-    assert await scene.stored() == 0
+    assert await scene.count_stored_answers() == 0
 
 
 async def test_the_documents_name_the_header_where_it_is_taken(service: Service) -> None:

@@ -30,7 +30,7 @@ async def test_stored_answers_of_an_organizer_are_bounded_in_bytes_over_all_its_
             assert (await scene.create(f"K{number}", client, body=LONG)).status_code == 201
 
     assert await stored_bytes(scene) < 300_000
-    assert await scene.stored() == 10
+    assert await scene.count_stored_answers() == 10
 
 
 async def test_a_request_whose_answer_is_not_kept_is_still_done_once_and_says_so(scene: IdempotencyScene) -> None:

@@ -57,7 +57,7 @@ async def test_a_different_request_with_the_same_key_is_refused_and_not_done(
 
 async def test_a_photo_is_not_downloaded_again_for_a_request_that_was_answered(scene: IdempotencyScene) -> None:
     async with site_of(scene.service) as site:
-        source = {"url": site.has("/a.jpg", picture()), "key": None}
+        source = {"url": site.publish("/a.jpg", picture()), "key": None}
         first = await scene.send(ADD_PHOTO, "K", **source)
         before = await scene.count(), stored_files(scene.service)
         again = await scene.send(ADD_PHOTO, "K", **source)
@@ -97,7 +97,7 @@ async def test_a_request_without_a_key_is_not_remembered(scene: IdempotencyScene
     await scene.ada.post("/api/keys", {"api_key": {"name": "One more"}})
     await scene.ada.register(scene.event_id, email="ann@example.com")
 
-    assert await scene.stored() == 0
+    assert await scene.count_stored_answers() == 0
 
 
 async def test_a_repeated_request_gets_the_first_answer_after_later_changes(scene: IdempotencyScene) -> None:
@@ -116,7 +116,7 @@ async def test_a_request_that_was_refused_may_be_corrected_with_the_same_key(sce
     assert status_and_code(await scene.create("K", title="")) == (422, "validation_failed")
     assert status_and_code(await scene.create("K", capacity=0)) == (422, "validation_failed")
     assert status_and_code(await scene.create("K", organizer_id=4711)) == (403, "forbidden")
-    assert await scene.stored() == 0
+    assert await scene.count_stored_answers() == 0
 
     assert (await scene.create("K")).status_code == 201
 

@@ -6,7 +6,7 @@ import contextlib
 from holdfast.events.settings import Settings
 from holdfast.kit.running.operation import Operation
 from tests.events.idempotency.idempotency_scene import CREATE_REGISTRATION, IdempotencyScene, of_each
-from tests.helpers.events_service import Client, eventually, running
+from tests.helpers.events_service import Client, eventually, running_events
 
 
 @of_each
@@ -27,7 +27,7 @@ async def test_concurrent_requests_in_four_processes_are_done_once(
 ) -> None:
     before = await scene.count()
     async with contextlib.AsyncExitStack() as stack:
-        others = [await stack.enter_async_context(running(settings)) for _ in range(3)]
+        others = [await stack.enter_async_context(running_events(settings)) for _ in range(3)]
         clients = [Client(process.http, scene.ada.key) for process in others]
         answers = await asyncio.gather(
             *(scene.send(operation, f"K{number % 7}", client) for number in range(21) for client in clients)
@@ -44,7 +44,7 @@ async def test_the_same_request_in_two_processes_is_done_once_though_one_loses_i
     scene: IdempotencyScene, settings: Settings
 ) -> None:
     """One process has done the work, and loses its connection before it commits. The other waits for it."""
-    async with running(settings) as other:
+    async with running_events(settings) as other:
         async with scene.service.database.transaction() as tx:
             # Nobody else gets past the list of organizers now.
             await tx.value("select 1 from users for update")
@@ -90,4 +90,4 @@ async def test_registrations_with_and_without_keys_share_the_service_and_each_ge
     assert {answer.json()["code"] for answer in answers[20:25]} == {"idempotency_key_reused"}
     assert len(set(polls)) == 10
     assert (await scene.count())[2] == 21
-    assert await scene.stored() == 11
+    assert await scene.count_stored_answers() == 11

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from holdfast.events.service import IDEMPOTENCY
 from tests.events.idempotency.idempotency_scene import IdempotencyScene, status_and_code
-from tests.helpers.events_service import Client, Service, running, unlimited
+from tests.helpers.events_service import Client, Service, running_events, unlimited
 
 # Whose key it is
 
@@ -61,7 +61,7 @@ async def test_answers_older_than_a_day_are_deleted(scene: IdempotencyScene) -> 
         )
 
     assert await scene.service.database.transact(IDEMPOTENCY.forget_answers) == 1
-    assert await scene.stored() == 1
+    assert await scene.count_stored_answers() == 1
 
 
 # Secrets
@@ -88,7 +88,7 @@ async def test_an_answer_sealed_with_another_secret_is_refused_and_not_done_agai
     await scene.create("K")
     before = await scene.count()
 
-    async with running(unlimited(database_url, tmp_path / "elsewhere")) as other:
+    async with running_events(unlimited(database_url, tmp_path / "elsewhere")) as other:
         refused = await scene.create("K", Client(other.http, scene.ada.key))
 
     assert status_and_code(refused) == (422, "idempotency_key_reused")

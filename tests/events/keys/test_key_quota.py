@@ -8,13 +8,13 @@ import pytest
 from holdfast.events.settings import Settings
 from tests.events.agents.samples import agent
 from tests.helpers.agents import problem_of
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 
 
 @pytest.fixture
 async def service(settings: Settings) -> AsyncIterator[Service]:
     """The service with three keys for each organizer."""
-    async with running(settings.model_copy(update={"keys_per_organizer": 3})) as service:
+    async with running_events(settings.model_copy(update={"keys_per_organizer": 3})) as service:
         yield service
 
 

@@ -21,9 +21,9 @@ from holdfast_verify.formats.tree import TILE_WIDTH, append, bundle, leaf_hash, 
 from tests.events.log.log_scene import seal_logs
 from tests.events.log.verification import verify
 from tests.events.pages.own_registration import own_path
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.sealing import seal_once
-from tests.helpers.serving import listener, running_already, serving
+from tests.helpers.serving import bind_port, running_already, serve_app
 from tests.verify.audit.honest_event import Entry, compact_json
 
 TABLES = ("logs", "log_pending", "log_heads", "log_tiles", "log_entries", "registrations")
@@ -184,9 +184,9 @@ class Forger:
 @asynccontextmanager
 async def run_forger(settings: Settings, directory: Path, **fields: Any) -> AsyncGenerator[Forger]:
     """A service with a cheating operator, and an event."""
-    at = listener()
-    url = at.url
-    async with running(settings.model_copy(update={"base_url": url})) as service:
+    port = bind_port()
+    url = port.url
+    async with running_events(settings.model_copy(update={"base_url": url})) as service:
         ada = await service.organizer()
         event = await ada.create_event(**{"capacity": 2, "waitinglist_capacity": 2, **fields})
         forger = Forger(service, ada, event, url, directory)
@@ -197,5 +197,5 @@ async def run_forger(settings: Settings, directory: Path, **fields: Any) -> Asyn
             else:
                 await service.app(scope, receive, send)
 
-        async with serving(running_already(answer), at):
+        async with serve_app(running_already(answer), port):
             yield forger

@@ -12,7 +12,7 @@ from starlette.routing import Route
 from holdfast_verify.formats.cosignature import CosignatureVerifier
 from holdfast_verify.formats.signed_note import Verifier
 from holdfast_verify.witness import Witness, WitnessDirectory
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import bind_port, serve_app
 
 ScriptedAnswer = Callable[[Request], Awaitable[Response]]
 
@@ -41,6 +41,6 @@ class OutsideWitness:
             answer = self._witness.add_checkpoint(body)
             return Response(answer.text.encode(), answer.status, {"content-type": answer.media_type})
 
-        at = listener()
-        async with serving(Starlette(routes=[Route("/add-checkpoint", add_checkpoint, methods=["POST"])]), at):
-            yield at.url
+        port = bind_port()
+        async with serve_app(Starlette(routes=[Route("/add-checkpoint", add_checkpoint, methods=["POST"])]), port):
+            yield port.url

@@ -12,7 +12,7 @@ from psycopg import sql
 from tests.events.log.log_scene import LogScene, seal_logs
 from tests.events.log.verification import rules, verify
 from tests.helpers.databases import scratch_database
-from tests.helpers.events_service import Client, Service, running, unlimited
+from tests.helpers.events_service import Client, Service, running_events, unlimited
 from tests.verify.formats.verifiers import download
 
 # Functions of this name in another schema stand before those of PostgreSQL.
@@ -33,7 +33,7 @@ async def clock_service(template_url: str, tmp_path: Path) -> AsyncIterator[Serv
             connection.execute(CLOCK)
             path = sql.SQL("alter database {} set search_path = clock, pg_catalog, public")
             connection.execute(path.format(sql.Identifier(connection.info.dbname)))
-        async with running(unlimited(url, tmp_path)) as service:
+        async with running_events(unlimited(url, tmp_path)) as service:
             yield service
 
 

@@ -9,7 +9,7 @@ from holdfast.events.seats import intake, settlement
 from holdfast.events.settings import Settings
 from tests.events.check_in.check_in_scene import begun_event, give_seats
 from tests.events.log.pending import accept, change, commitment, moment, pending_entries, take_pending_entries
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 
 OPEN = {"kind": "open", "of": "event", "seated": 0, "waiting": 0, "first_number": 1}
 
@@ -249,10 +249,10 @@ async def test_a_log_is_not_closed_under_a_registration_that_is_being_stored(ser
 
 
 async def test_an_operator_who_switches_logs_off_keeps_those_there_are(settings: Settings) -> None:
-    async with running(settings) as service:
+    async with running_events(settings) as service:
         ada = await service.organizer()
         event = await ada.create_event()
-    async with running(settings.model_copy(update={"public_logs": False})) as service:
+    async with running_events(settings.model_copy(update={"public_logs": False})) as service:
         client = Client(service.http, ada.key, ada.id)
         other, queue = await client.create_event(public_log=True), await client.create_queue()
         changed = await client.patch(f"/api/events/{other['id']}", {"event": {"public_log": True}})

@@ -19,7 +19,7 @@ from holdfast_verify.formats.signed_note import parse_checkpoint, parse_note
 from holdfast_verify.witness import WitnessDirectory
 from tests.events.log.log_scene import LogScene, head_log_scene, open_log, seal_logs
 from tests.events.log.outside_witness import OutsideWitness
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Service, eventually
 from tests.helpers.sealing import seal_once
 
@@ -136,7 +136,7 @@ async def test_the_publishing_loop_finishes_the_work_of_a_killed_process_and_ask
         resources = service.database.resources
         configured_settings = settings.model_copy(update={"log_witnesses": configured})
         service.database.resources = replace(resources, settings=configured_settings)
-        async with at_work(head_log.LOOP.run(service.database)):
+        async with run_in_background(head_log.LOOP.run(service.database)):
             await eventually(is_cosigned)
 
     assert size_of(await published_head(service)) == 2

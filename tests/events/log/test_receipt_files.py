@@ -10,7 +10,7 @@ from holdfast.events.log.keys import signing_key
 from holdfast_verify.formats.signed_note import Signer
 from tests.events.log.verification import verify
 from tests.events.pages.own_registration import register_and_settle
-from tests.events.queues.browser import Browser
+from tests.events.queues.browser import RoomBrowser
 from tests.events.queues.queue_scene import open_queue
 from tests.helpers.event_visitor import Visitor
 from tests.helpers.events_service import Service
@@ -65,7 +65,7 @@ async def test_a_waiting_room_gives_the_receipt_to_the_browser_with_the_cookie(
 ) -> None:
     queue = await open_queue(service)
     path = f"/queues/{queue.id}"
-    for browser in (Browser(queue), Browser(queue, f"{path}/embed")):
+    for browser in (RoomBrowser(queue), RoomBrowser(queue, f"{path}/embed")):
         saved = await browser.http.get(receipt_link(await browser.line_up()))
         assert saved.headers["content-disposition"] == f'attachment; filename="receipt-queue-{queue.id}.json"'
         [opened] = await findings(service, saved, tmp_path)
@@ -73,13 +73,13 @@ async def test_a_waiting_room_gives_the_receipt_to_the_browser_with_the_cookie(
     # What pages poll is the same for all who wait, in the frame too.
     assert 'href="?receipt"' in (await service.http.get(f"{path}/progress")).text
 
-    stranger = await Browser(queue).http.get(f"{path}?receipt")
+    stranger = await RoomBrowser(queue).http.get(f"{path}?receipt")
     assert (stranger.headers["content-type"], "nonce" in stranger.text) == ("text/html; charset=utf-8", False)
 
 
 async def test_a_visitor_without_a_receipt_comes_back_to_the_waiting_room(service: Service) -> None:
     queue = await open_queue(service, public_log=False)
-    browser = Browser(queue)
+    browser = RoomBrowser(queue)
     waiting = await browser.line_up()
     answer = await browser.http.get(f"/queues/{queue.id}?receipt", follow_redirects=False)
     assert "?receipt" not in waiting.text

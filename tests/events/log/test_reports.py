@@ -13,7 +13,7 @@ from tests.events.log.verification import run, verify
 from tests.verify.audit.honest_event import VKEY, HonestEvent, proof_file, write_log
 
 
-def printed(*arguments: Path | str) -> list[str]:
+def printed_lines(*arguments: Path | str) -> list[str]:
     """The lines that the command prints."""
     return run(*arguments).stdout.splitlines()
 
@@ -39,7 +39,7 @@ def event() -> HonestEvent:
 def test_a_report_of_a_log_ends_with_what_was_not_checked(event: HonestEvent, tmp_path: Path) -> None:
     log, head = write_log(tmp_path / "log", event.entries), tmp_path / "head"
 
-    first = printed(log)
+    first = printed_lines(log)
     assert "Everything that was checked is right." in first
     assert [sentence.partition(",")[0] for sentence in not_checked(first)] == [
         "The counts on the page were not compared with the log.",
@@ -49,16 +49,16 @@ def test_a_report_of_a_log_ends_with_what_was_not_checked(event: HonestEvent, tm
         "No witness was asked whether others are shown the same: --witness names one.",
         "The key is the one that the log itself serves: compare it with another person",
     ]
-    assert "This head is saved now, for the next time." in " ".join(printed(log, "--head", head, "--key", VKEY))
-    assert "No earlier head" not in " ".join(printed(log, "--head", head, "--key", VKEY))
-    assert "The key is" not in " ".join(printed(log, "--head", head, "--key", VKEY))
+    assert "This head is saved now, for the next time." in " ".join(printed_lines(log, "--head", head, "--key", VKEY))
+    assert "No earlier head" not in " ".join(printed_lines(log, "--head", head, "--key", VKEY))
+    assert "The key is" not in " ".join(printed_lines(log, "--head", head, "--key", VKEY))
 
 
 def test_a_copy_of_a_later_log_says_how_many_earlier_ones_were_not_read(event: HonestEvent, tmp_path: Path) -> None:
     origin = "events.example.com/log/events/7/3"
     event.entries[0]["origin"] = origin
 
-    lines = printed(write_log(tmp_path, event.entries, origin=origin))
+    lines = printed_lines(write_log(tmp_path, event.entries, origin=origin))
 
     assert not_checked(lines)[0].startswith("2 earlier logs were not read")
 
@@ -67,13 +67,13 @@ def test_seats_that_were_taken_before_the_log_began_are_named(tmp_path: Path) ->
     event = HonestEvent(capacity=5, seated=3)
     event.seal()
 
-    lines = printed(write_log(tmp_path, event.entries))
+    lines = printed_lines(write_log(tmp_path, event.entries))
 
     assert any("3 seats were taken and 0 people waited before the log began" in line for line in not_checked(lines))
 
 
 def test_the_report_writes_figures_as_sentences(event: HonestEvent, tmp_path: Path) -> None:
-    text = " ".join(" ".join(printed(write_log(tmp_path, event.entries))).split())
+    text = " ".join(" ".join(printed_lines(write_log(tmp_path, event.entries))).split())
 
     assert "2 got a seat, 2 got a place on the waiting list, 1 got no place" in text
     assert "2 of 2 seats taken, 1 of 2 waiting places" in text
@@ -84,16 +84,16 @@ def test_a_receipt_tells_what_came_later_and_who_did_it(event: HonestEvent, tmp_
     log, file = write_log(tmp_path / "log", event.entries), tmp_path / "receipt.json"
     file.write_text(json.dumps(event.receipts[3]))
 
-    lines = printed(file, "--log", log, "--key", VKEY)
+    lines = printed_lines(file, "--log", log, "--key", VKEY)
 
     assert "number 3, got a place on the waiting list at 2026-11-26 13:00:00 UTC, entry 3" in lines[3]
     assert "You moved up from the waiting list at 2026-11-26 13:00:00 UTC, and got a seat." in lines[4]
     assert lines[5].split() == ["now", "a", "seat"]
     event.put_aside(3)
     event.seal()
-    lines = printed(file, "--log", write_log(tmp_path / "later", event.entries), "--key", VKEY)
+    lines = printed_lines(file, "--log", write_log(tmp_path / "later", event.entries), "--key", VKEY)
     assert "The organizer changed a seat into a place on the waiting list" in lines[5]
-    offline = printed(file, "--offline", "--key", VKEY)
+    offline = printed_lines(file, "--offline", "--key", VKEY)
     assert not_checked(offline) == [
         "The log was not read: whether it has the arrival, and what came later, is unknown."
     ]
@@ -103,14 +103,16 @@ def test_a_report_on_a_proof_says_that_the_person_was_not_checked(event: HonestE
     file = tmp_path / "2.tlog-proof"
     file.write_text(proof_file(event.entries, 2).text)
 
-    assert "Whose number it is, was not checked: a receipt shows that." in not_checked(printed(file, "--key", VKEY))
+    assert "Whose number it is, was not checked: a receipt shows that." in not_checked(
+        printed_lines(file, "--key", VKEY)
+    )
 
 
 def test_a_notice_is_called_neither_right_nor_a_fraud(event: HonestEvent, tmp_path: Path) -> None:
     log, file = write_log(tmp_path / "log", event.entries), tmp_path / "receipt.json"
     file.write_text(json.dumps(event.receipts[1]))
 
-    lines = printed(file, "--log", log, "--key", VKEY)
+    lines = printed_lines(file, "--log", log, "--key", VKEY)
 
     assert "No fraud was found, but 1 thing is not proved either: read above." in lines
     assert "Everything that was checked is right." not in lines
@@ -120,7 +122,7 @@ def test_texts_of_strangers_cannot_control_a_terminal(event: HonestEvent, tmp_pa
     event.entries.append({"kind": "close", "at": event.entries[-1]["at"], "reason": "\x1b[2Jgone\nNOTHING"})
     event.seal()
 
-    output = "\n".join(printed(write_log(tmp_path, event.entries)))
+    output = "\n".join(printed_lines(write_log(tmp_path, event.entries)))
 
     assert "?[2Jgone?NOTHING" in output
     assert "\x1b" not in output

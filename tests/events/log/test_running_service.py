@@ -8,7 +8,7 @@ from holdfast.events.settings import Settings
 from tests.events.log.log_scene import seal_logs
 from tests.events.log.verification import verify
 from tests.helpers.events_service import Client, Service
-from tests.helpers.serving import running_at_port
+from tests.helpers.serving import serve_events
 
 STEPS = [*["register"] * 10, *["settle"] * 6, *("leave", "leave", "put aside", "move up", "resize", "seal", "seal")]
 
@@ -36,7 +36,7 @@ async def take_step(service: Service, organizer: Client, event_id: int, polls: l
 
 async def test_the_log_of_a_busy_event_and_of_a_queue_is_right(settings: Settings, tmp_path: Path) -> None:
     dice = random.Random(2)
-    async with running_at_port(settings) as service:
+    async with serve_events(settings) as service:
         ada = await service.organizer()
         event, queue = await ada.create_event(capacity=4, waitinglist_capacity=4), await ada.create_queue()
         polls: list[str] = []

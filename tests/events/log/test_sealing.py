@@ -12,7 +12,7 @@ import pytest
 from holdfast.events.log import keys, sealing
 from holdfast_verify.formats.entries import commitment, person_text
 from tests.events.log.log_scene import START, begin_log, open_log
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Service, eventually
 from tests.helpers.sealing import seal_once
 
@@ -210,7 +210,7 @@ async def test_the_sealing_loop_seals_and_signs_new_entries_and_those_of_a_kille
     async def are_signed() -> bool:
         return [(await one.get("/checkpoint")).status_code for one in (left, log)] == [200, 200]
 
-    async with at_work(sealing.LOOP.run(service.database)):
+    async with run_in_background(sealing.LOOP.run(service.database)):
         await eventually(are_signed)
 
     assert len(await left.read()) == 2

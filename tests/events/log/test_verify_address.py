@@ -17,8 +17,8 @@ from holdfast_verify.check import catching_up
 from tests.events.log.log_scene import open_log, seal_logs
 from tests.events.log.verification import rules, verify
 from tests.helpers.event_visitor import Visitor
-from tests.helpers.events_service import running
-from tests.helpers.serving import listener, running_already, running_at_port, serving
+from tests.helpers.events_service import running_events
+from tests.helpers.serving import bind_port, running_already, serve_app, serve_events
 from tests.verify.audit.honest_event import HonestEvent, checkpoint_of, write_head_proof, write_log, write_texts
 
 
@@ -28,7 +28,7 @@ async def test_a_log_is_verified_over_http_and_again_when_it_has_grown(
     monkeypatch.setattr(catching_up, "TIMEOUT_SECONDS", 0)
     monkeypatch.setattr(catching_up, "PAUSE_SECONDS", 0)
     async with (
-        running_at_port(settings) as service,
+        serve_events(settings) as service,
     ):
         log = await open_log(service, seal=True)
         address, head = f"{service.base_url}{log.path}", tmp_path / "head"
@@ -62,17 +62,17 @@ async def test_counts_that_the_log_does_not_have_yet_are_no_difference(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(catching_up, "PAUSE_SECONDS", 0)
-    at = listener()
-    url = at.url
+    port = bind_port()
+    url = port.url
     were_counts_read = asyncio.Event()
-    async with running(settings.model_copy(update={"base_url": url})) as service:
+    async with running_events(settings.model_copy(update={"base_url": url})) as service:
 
         async def watched(scope: Scope, receive: Receive, send: Send) -> None:
             await service.app(scope, receive, send)
             if scope.get("path", "").endswith("/stream"):
                 were_counts_read.set()
 
-        async with serving(running_already(watched), at):
+        async with serve_app(running_already(watched), port):
             ada = await service.organizer()
             event = await ada.create_event(capacity=5)
             await seal_logs(service)
@@ -93,10 +93,10 @@ async def test_counts_of_an_event_whose_log_is_always_a_little_behind_are_no_dif
 ) -> None:
     monkeypatch.setattr(catching_up, "PAUSE_SECONDS", 0)
     monkeypatch.setattr(catching_up, "TIMEOUT_SECONDS", 5)
-    at = listener()
-    url = at.url
+    port = bind_port()
+    url = port.url
     people = 0
-    async with running(settings.model_copy(update={"base_url": url})) as service:
+    async with running_events(settings.model_copy(update={"base_url": url})) as service:
         ada = await service.organizer()
         event = await ada.create_event(capacity=1_000)
         await seal_logs(service)
@@ -110,7 +110,7 @@ async def test_counts_of_an_event_whose_log_is_always_a_little_behind_are_no_dif
                 await service.settle()
             await service.app(scope, receive, send)
 
-        async with serving(running_already(crowded), at):
+        async with serve_app(running_already(crowded), port):
             code, report = await asyncio.to_thread(verify, f"{url}/log/events/{event['id']}")
 
     assert (code, report["findings"]) == (0, [])
@@ -125,7 +125,7 @@ class QuietHandler(SimpleHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def served(directory: Path) -> Generator[str]:
+def serve_directory(directory: Path) -> Generator[str]:
     """The host and port at which the files of a directory are served."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=directory))
     thread = threading.Thread(target=server.serve_forever)
@@ -151,7 +151,7 @@ def test_a_receipt_is_looked_up_in_earlier_logs_too(tmp_path: Path) -> None:
     file.write_text(json.dumps(first.receipts[1]))
     (tmp_path / "event.html").write_text('<a href="/log/events/7">The order</a>')
 
-    with served(tmp_path) as host:
+    with serve_directory(tmp_path) as host:
         for event, origin, folder in ((first, f"{host}/log/events/7", "7/1"), (later, f"{host}/log/events/7/2", "7")):
             event.entries[0]["origin"] = origin
             write_log(tmp_path / "log/events" / folder, event.entries, origin=origin)
@@ -171,7 +171,7 @@ def test_a_log_that_another_person_was_shown_is_found_in_the_head_log(tmp_path: 
             version.seal()
     forked.entries[1]["person"] = "p" * 43
 
-    with served(tmp_path) as host:
+    with serve_directory(tmp_path) as host:
         origin = f"{host}/log/events/7"
         for version in (event, forked):
             version.entries[0]["origin"] = origin

@@ -16,7 +16,7 @@ def settled_event() -> HonestEvent:
     return event
 
 
-def altered(answer: dict[str, Any], **members: Any) -> dict[str, Any]:
+def with_members(answer: dict[str, Any], **members: Any) -> dict[str, Any]:
     return {**answer, "receipt": {**answer["receipt"], **members}}
 
 
@@ -25,9 +25,9 @@ def test_a_receipt_is_checked_without_the_service(tmp_path: Path) -> None:
     file, answer = tmp_path / "receipt.json", event.receipts[2]
     other = event.receipts[3]
     forgeries = {
-        "signature": altered(answer, signed=answer["receipt"]["signed"].replace("promises\n3", "promises\n4")),
-        "path": altered(answer, promise=other["receipt"]["promise"]),
-        "commitment": altered(answer, nonce="0" * 32),
+        "signature": with_members(answer, signed=answer["receipt"]["signed"].replace("promises\n3", "promises\n4")),
+        "path": with_members(answer, promise=other["receipt"]["promise"]),
+        "commitment": with_members(answer, nonce="0" * 32),
     }
 
     file.write_text(json.dumps(answer))

@@ -40,7 +40,7 @@ def with_signature_of(key: Signer) -> bytes:
     return request(300, 400)._replace(checkpoint=key.sign(note(400).partition("\n\n")[0] + "\n")).body
 
 
-def signed(checkpoint: Checkpoint) -> bytes:
+def signed_request(checkpoint: Checkpoint) -> bytes:
     return request(300, 300)._replace(checkpoint=SIGNER.sign(checkpoint.text)).body
 
 

@@ -27,7 +27,7 @@ from tests.events.log.forked_log import FORKED_AT, SIGNER, SIZE, note, proof, re
 from tests.events.log.log_scene import open_log, seal_logs
 from tests.events.log.verification import rules, verify
 from tests.helpers.processes import HOLDFAST
-from tests.helpers.serving import listener, running_at_port
+from tests.helpers.serving import bind_port, serve_events
 from tests.verify.formats.verifiers import aics_environment
 
 NAME = "witness.example.org/w1"
@@ -60,7 +60,7 @@ def witness_process(directory: Path, log_keys: Sequence[str]) -> Generator[Witne
 @contextmanager
 def aics_witness(directory: Path, log_key: str) -> Generator[WitnessProcess]:
     """A witness that we did not write. The test is skipped where PyPI cannot be reached."""
-    with listener() as free:
+    with bind_port() as free:
         port = free.getsockname()[1]
     config, environment = directory / "witness.json", aics_environment()
     program = [sys.executable, "-m", "aics_witness"]
@@ -183,7 +183,7 @@ async def test_ours_and_another_witness_cosign_the_head_log_of_a_service(
 ) -> None:
     monkeypatch.setattr(catching_up, "TIMEOUT_SECONDS", 0)
     async with (
-        running_at_port(settings) as service,
+        serve_events(settings) as service,
     ):
         log = await open_log(service, seal=True)
         vkey = (await service.http.get("/log/heads/key")).text.strip()

@@ -14,13 +14,13 @@ from holdfast.kit.background.subprocess_call import SubprocessCall
 from holdfast.kit.mail.rendering import ContentRenderer
 from tests.events.mails.post import Post
 from tests.helpers.events_service import Service
-from tests.helpers.smtp import Server, mail_server
+from tests.helpers.smtp import MailServer, mail_server
 
 
 @pytest.fixture(scope="module")
 def module_settings() -> dict[str, Any]:
     """Those of a mail server, at a port that the servers of all tests of a module have."""
-    return Server().settings
+    return MailServer().settings
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def settings(settings: Settings, module_settings: dict[str, Any]) -> Settings:
 
 
 @pytest.fixture
-def server(module_settings: dict[str, Any]) -> Generator[Server]:
+def server(module_settings: dict[str, Any]) -> Generator[MailServer]:
     """A mail server that the service sends by."""
     with mail_server(port=module_settings["smtp_port"]) as server:
         yield server
@@ -55,6 +55,6 @@ def writer() -> Generator[ContentRenderer[MailBatch]]:
 
 
 @pytest.fixture
-async def post(service: Service, server: Server, writer: ContentRenderer[MailBatch]) -> Post:
+async def post(service: Service, server: MailServer, writer: ContentRenderer[MailBatch]) -> Post:
     """The service, without background work, and the mails of its people."""
     return Post(service, server, await service.organizer(), writer)

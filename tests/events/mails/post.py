@@ -13,9 +13,9 @@ from holdfast.events.seats import intake
 from holdfast.kit.mail import sender
 from holdfast.kit.mail.rendering import ContentRenderer
 from tests.events.log.log_scene import seal_logs
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Client, Service, eventually
-from tests.helpers.smtp import Received, Server
+from tests.helpers.smtp import MailServer, ReceivedMail
 
 ANN, BOB, CY = "ann@example.com", "bob@example.com", "cy@example.com"
 
@@ -23,7 +23,9 @@ ANN, BOB, CY = "ann@example.com", "bob@example.com", "cy@example.com"
 class Post:
     """A service with an organizer, whose mails arrive when the test says so."""
 
-    def __init__(self, service: Service, server: Server, organizer: Client, writer: ContentRenderer[MailBatch]) -> None:
+    def __init__(
+        self, service: Service, server: MailServer, organizer: Client, writer: ContentRenderer[MailBatch]
+    ) -> None:
         self.service = service
         self.server = server
         self.organizer = organizer
@@ -46,7 +48,7 @@ class Post:
         [(id,)] = await self.service.run_sql("select public_id from users where email = %(email)s", email=email)
         return f"/api/registrations/{event_id}/{id}"
 
-    async def deliver(self) -> list[Received]:
+    async def deliver(self) -> list[ReceivedMail]:
         """Let ten minutes go by, in which the logs are sealed, and every mail leave that waits and is not held.
 
         Returns those that have arrived since the last time, in the order in which they were stored: mails to different
@@ -64,7 +66,7 @@ class Post:
                 """
             )
 
-        async with at_work(sender.run(self.service.database, partial(sending.render, self.writer))):
+        async with run_in_background(sender.run(self.service.database, partial(sending.render, self.writer))):
             await eventually(empty)
         return sorted(self.server.received[known:], key=lambda received: int(received.message_id.partition(".")[0]))
 

@@ -4,8 +4,8 @@ from structlog.testing import capture_logs
 
 from holdfast.events.mails import sending
 from tests.events.mails.post import ANN, Post
-from tests.helpers.background_loops import at_work
-from tests.helpers.events_service import eventually, running
+from tests.helpers.background_loops import run_in_background
+from tests.helpers.events_service import eventually, running_events
 
 
 async def test_a_process_without_the_address_of_the_service_sends_nothing_and_says_so(post: Post) -> None:
@@ -14,9 +14,9 @@ async def test_a_process_without_the_address_of_the_service_sends_nothing_and_sa
     settings = post.service.database.resources.settings.model_copy(update={"base_url": ""})
 
     with capture_logs() as logs:
-        async with running(post.service.database.resources.settings) as another:
+        async with running_events(post.service.database.resources.settings) as another:
             object.__setattr__(another.database.resources, "settings", settings)
-            async with at_work(sending.run(another.database)):
+            async with run_in_background(sending.run(another.database)):
                 await eventually(lambda: logs)
 
     assert [log["event"] for log in logs] == [

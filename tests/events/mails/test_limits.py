@@ -19,16 +19,16 @@ from tests.kit.mail.posting import all_due
 TAGGED = [f"Ann+{number}@example.com" for number in range(8)]
 
 
-async def unproved(post: Post) -> Client:
+async def unproved_organizer(post: Post) -> Client:
     post.organizer = await post.service.organizer(is_proved=False)
     return post.organizer
 
 
-async def new(post: Post) -> Client:
-    return await post.service.set_proof_age(await unproved(post), days=1)
+async def newly_proved_organizer(post: Post) -> Client:
+    return await post.service.set_proof_age(await unproved_organizer(post), days=1)
 
 
-async def due(post: Post, *busy: int) -> list[Mail]:
+async def due_mails(post: Post, *busy: int) -> list[Mail]:
     """The mails that could be sent now, without those that are being sent."""
     return [mail for mail in await all_due(post.service.database) if mail.id not in busy]
 
@@ -38,7 +38,7 @@ async def holds(post: Post) -> list[str | None]:
 
 
 async def test_mails_wait_until_the_organizer_has_proved_its_address(post: Post) -> None:
-    ada = await unproved(post)
+    ada = await unproved_organizer(post)
     event = await ada.create_event()
     await post.register(event["id"], ANN, BOB)
 
@@ -51,7 +51,7 @@ async def test_mails_wait_until_the_organizer_has_proved_its_address(post: Post)
 
 
 async def test_mails_of_one_registration_stay_in_order_after_they_waited(post: Post) -> None:
-    ada = await unproved(post)
+    ada = await unproved_organizer(post)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await post.register(event["id"], BOB, ANN)
     assert await post.sent_kinds() == []
@@ -67,7 +67,7 @@ async def test_mails_of_one_registration_stay_in_order_after_they_waited(post: P
 
 
 async def test_a_mail_that_waited_and_is_no_longer_true_is_not_sent(post: Post) -> None:
-    ada = await unproved(post)
+    ada = await unproved_organizer(post)
     event = await ada.create_event()
     await post.register(event["id"], ANN)
     await post.deliver()
@@ -79,7 +79,7 @@ async def test_a_mail_that_waited_and_is_no_longer_true_is_not_sent(post: Post) 
 
 
 async def test_a_mail_does_not_wait_longer_than_seven_days(post: Post) -> None:
-    ada = await unproved(post)
+    ada = await unproved_organizer(post)
     event = await ada.create_event()
     await post.register(event["id"], ANN)
     await post.deliver()
@@ -92,7 +92,7 @@ async def test_a_mail_does_not_wait_longer_than_seven_days(post: Post) -> None:
 
 
 async def test_an_event_that_is_handed_to_a_proved_organizer_takes_its_mails_along(post: Post) -> None:
-    bob, ada = post.organizer, await unproved(post)
+    bob, ada = post.organizer, await unproved_organizer(post)
     event = await ada.create_event()
     await post.register(event["id"], ANN)
     assert await post.sent_kinds() == []
@@ -104,12 +104,12 @@ async def test_an_event_that_is_handed_to_a_proved_organizer_takes_its_mails_alo
 
 
 async def test_a_mailbox_gets_six_mails_an_hour_from_new_organizers(post: Post) -> None:
-    event = await (await new(post)).create_event()
+    event = await (await newly_proved_organizer(post)).create_event()
     await post.register(event["id"], *TAGGED)
     assert len(await post.deliver()) == 6
     assert await holds(post) == [None] * 6 + ["recipient"] * 2
 
-    another = await (await new(post)).create_event()
+    another = await (await newly_proved_organizer(post)).create_event()
     await post.register(another["id"], ANN, BOB)
     assert await post.sent_kinds() == [(BOB, "seat")]
 
@@ -118,7 +118,7 @@ async def test_a_mailbox_gets_six_mails_an_hour_from_new_organizers(post: Post) 
 
 
 async def test_a_mailbox_gets_twenty_mails_a_day_from_new_organizers(post: Post) -> None:
-    event = await (await new(post)).create_event(capacity=30)
+    event = await (await newly_proved_organizer(post)).create_event(capacity=30)
     await post.register(event["id"], *(f"a.n.n+{number}@gmail.com" for number in range(24)))
     counts: list[int] = []
     for _ in range(5):
@@ -135,13 +135,13 @@ async def test_mails_of_organizers_with_a_history_count_for_no_limit(post: Post)
     await post.register(event["id"], *TAGGED)
     assert len(await post.deliver()) == 8
 
-    another = await (await new(post)).create_event()
+    another = await (await newly_proved_organizer(post)).create_event()
     await post.register(another["id"], *TAGGED)
     assert len(await post.deliver()) == 6
 
 
 async def test_the_answer_to_a_registration_says_that_mails_wait(post: Post) -> None:
-    ada = await unproved(post)
+    ada = await unproved_organizer(post)
     event = await ada.create_event()
 
     async def message(**fields: object) -> str:
@@ -155,7 +155,7 @@ async def test_the_answer_to_a_registration_says_that_mails_wait(post: Post) -> 
 
 
 async def test_a_person_who_registers_with_an_unproved_organizer_reads_that_mails_wait(post: Post) -> None:
-    ada = await unproved(post)
+    ada = await unproved_organizer(post)
     event = await ada.create_event()
     visitor = Visitor(post.service)
     outcome = await visitor.register(event["id"], ANN)
@@ -193,7 +193,7 @@ async def test_the_console_says_which_mails_wait_and_why(post: Post) -> None:
 
 
 async def test_mails_that_are_sent_while_the_organizer_proves_its_address_do_not_stay_behind(post: Post) -> None:
-    ada = await unproved(post)
+    ada = await unproved_organizer(post)
     event = await ada.create_event()
     await post.register(event["id"], ANN)
 
@@ -203,7 +203,7 @@ async def test_mails_that_are_sent_while_the_organizer_proves_its_address_do_not
         )
         # The sender does not see yet what this transaction does, and does not wait for it.
         async with asyncio.timeout(4):
-            held = await sending.render(post.writer, post.service.database, await due(post))
+            held = await sending.render(post.writer, post.service.database, await due_mails(post))
         assert [*map(type, held)] == [HeldMail]
 
     await post.service.database.transact(prove)
@@ -212,17 +212,17 @@ async def test_mails_that_are_sent_while_the_organizer_proves_its_address_do_not
 
 
 async def test_mails_that_another_process_is_sending_count_towards_the_limit(post: Post) -> None:
-    event = await (await new(post)).create_event()
+    event = await (await newly_proved_organizer(post)).create_event()
     await post.register(event["id"], *TAGGED[:4])
     await seal_logs(post.service)
-    first = await due(post)
+    first = await due_mails(post)
     rendered = await sending.render(post.writer, post.service.database, first)
     assert [*map(type, rendered)] == [Envelope] * 4
 
-    another = await (await new(post)).create_event()
+    another = await (await newly_proved_organizer(post)).create_event()
     await post.register(another["id"], *TAGGED)
     await seal_logs(post.service)
-    later = await due(post, *(mail.id for mail in first))
+    later = await due_mails(post, *(mail.id for mail in first))
     rendered = await sending.render(post.writer, post.service.database, later)
 
     assert [*map(type, rendered)] == [Envelope] * 2 + [HeldMail] * 6

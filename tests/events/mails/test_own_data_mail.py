@@ -1,7 +1,7 @@
 """The mail with a link to the person's data."""
 
 from tests.events.mails.post import ANN, Post, body, links
-from tests.events.pages.own_data import Reader, ask_for_own_data, sent_links
+from tests.events.pages.own_data import OwnDataReader, ask_for_own_data, sent_links
 from tests.events.pages.own_registration import own_path
 
 
@@ -22,7 +22,7 @@ async def test_the_link_in_the_mail_opens_the_own_data(post: Post) -> None:
     for kind in ("plain", "html"):
         assert links(body(mail.mail, kind)) == [f"http://events.test{path}?lang=en"]
     assert "The link works once, within one hour." in body(mail.mail)
-    assert (await Reader(post.service, path).open()).status_code == 200
+    assert (await OwnDataReader(post.service, path).open()).status_code == 200
 
 
 async def test_the_mail_with_the_link_to_the_data_is_in_the_language_of_the_page(post: Post) -> None:
@@ -43,7 +43,7 @@ async def test_a_link_to_the_data_that_is_no_longer_valid_is_not_sent(post: Post
 
 async def test_a_person_who_is_erased_before_the_mail_is_sent_gets_none(post: Post) -> None:
     await ask_for_data(post)
-    ann = Reader(post.service, await sent_links(post.service))
+    ann = OwnDataReader(post.service, await sent_links(post.service))
     await ann.open()
     await ann.press("erase", confirmed="yes")
 

@@ -7,19 +7,19 @@ from holdfast.events.people.model import AccountSelector
 from tests.events.mails.post import ANN, BOB, Post, let_time_pass
 from tests.helpers.event_visitor import Visitor, page_text
 from tests.helpers.form_browser import Browser
-from tests.helpers.smtp import Received
+from tests.helpers.smtp import ReceivedMail
 
 TAGGED = "Ann+news@example.com"
 ONE_CLICK = {"List-Unsubscribe": "One-Click"}
 
 
-def stop_of(mail: Received) -> str:
+def stop_of(mail: ReceivedMail) -> str:
     """The address in a mail that stops mails, as mail programs find it."""
     assert mail.mail["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
     return str(mail.mail["List-Unsubscribe"]).strip("<>")
 
 
-async def first_mail(post: Post) -> Received:
+async def first_mail(post: Post) -> ReceivedMail:
     event = await post.organizer.create_event()
     await post.register(event["id"], ANN)
     [mail] = await post.deliver()
@@ -117,7 +117,7 @@ async def test_mails_of_a_hundred_new_organizers_to_one_mailbox_are_few_and_end_
 
     for attacker in attackers:
         await post.service.set_proof_age(attacker, days=1)
-    arrived: list[Received] = []
+    arrived: list[ReceivedMail] = []
     for _ in range(4):
         arrived += (mails := await post.deliver())
         sent.append(len(mails))

@@ -15,7 +15,7 @@ from tests.kit.mail.posting import all_due
 LINE = re.compile(r"Keep this line to prove the order later: ([\d,]+) (?:entry|entries), [0-9a-f]{4} [0-9a-f]{4}")
 
 
-async def rendered(post: Post) -> dict[str, Any]:
+async def rendered_mails(post: Post) -> dict[str, Any]:
     """What becomes of each due mail, by its recipient."""
     mails = await all_due(post.service.database)
     results = await sending.render(post.writer, post.service.database, mails)
@@ -37,7 +37,7 @@ async def test_a_mail_names_a_head_of_the_log_that_covers_the_arrival_of_its_rec
     await seal_logs(post.service)
     for number, person in enumerate((ANN, BOB, CY), start=1):
         await post.sign_up(event["id"], person)
-        assert [type(result) for result in (await rendered(post)).values()] == [HeldMail]
+        assert [type(result) for result in (await rendered_mails(post)).values()] == [HeldMail]
         await seal_logs(post.service)
         [arrived] = await post.deliver()
         numbers = [entry.get("number") for entry in await covered_entries(post, event, arrived.mail)]
@@ -51,7 +51,7 @@ async def test_a_mail_about_a_promotion_names_a_head_of_the_log_that_covers_it(p
     await seal_logs(post.service)
     await post.deliver()
     await post.organizer.delete(await post.path(event["id"], ANN))
-    assert isinstance((await rendered(post))[BOB], HeldMail)
+    assert isinstance((await rendered_mails(post))[BOB], HeldMail)
     await seal_logs(post.service)
     mails = {received.recipient: received.mail for received in await post.deliver()}
     covered = await covered_entries(post, event, mails[BOB])
@@ -62,12 +62,12 @@ async def test_a_mail_waits_ten_seconds_for_a_log_that_cannot_be_sealed_and_then
     event = await post.organizer.create_event(capacity=5)
     await seal_logs(post.service)
     await post.sign_up(event["id"], ANN)
-    assert isinstance((await rendered(post))[ANN], HeldMail)
-    assert await rendered(post) == {}, "it is not looked at again at once"
+    assert isinstance((await rendered_mails(post))[ANN], HeldMail)
+    assert await rendered_mails(post) == {}, "it is not looked at again at once"
     await let_time_pass(post, "5 seconds")
-    assert isinstance((await rendered(post))[ANN], HeldMail)
+    assert isinstance((await rendered_mails(post))[ANN], HeldMail)
     await let_time_pass(post, "5 seconds")
-    result = (await rendered(post))[ANN]
+    result = (await rendered_mails(post))[ANN]
     assert isinstance(result, Envelope)
     assert b"You registered as number 1 of 1." in result.content
     assert b"Keep this line" not in result.content
@@ -82,12 +82,15 @@ async def test_a_mail_without_a_number_does_not_wait_for_the_log(post: Post) -> 
     await post.deliver()
     await post.sign_up(event["id"], CY)
     await post.organizer.delete(await post.path(logged["id"], BOB))
-    assert {person: type(result) for person, result in (await rendered(post)).items()} == {CY: Envelope, BOB: Envelope}
+    assert {person: type(result) for person, result in (await rendered_mails(post)).items()} == {
+        CY: Envelope,
+        BOB: Envelope,
+    }
 
 
 async def test_a_mail_of_an_unproved_organizer_does_not_wait_for_the_log_before_it_is_held(post: Post) -> None:
     post.organizer = await post.service.organizer(is_proved=False)
     event = await post.organizer.create_event()
     await post.sign_up(event["id"], ANN)
-    assert isinstance((await rendered(post))[ANN], HeldMail)
+    assert isinstance((await rendered_mails(post))[ANN], HeldMail)
     assert await post.service.run_sql("select hold from mails") == [("organizer",)]

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import bind_port, serve_app
 
 AUDIENCE = "http://events.test/mcp"
 
@@ -164,11 +164,11 @@ async def authorization_server(path: str = "", certificate: Path | None = None) 
 
     certificate    what it shows, with its private key, to be spoken to by https
     """
-    listening = listener()
+    port = bind_port()
     scheme = "https" if certificate else "http"
-    server = AuthorizationServer(f"{scheme}://127.0.0.1:{listening.getsockname()[1]}", path)
+    server = AuthorizationServer(f"{scheme}://127.0.0.1:{port.getsockname()[1]}", path)
     encryption: dict[str, Any] = {"ssl_certfile": certificate, "log_level": "critical"} if certificate else {}
-    async with serving(server, listening, **encryption):
+    async with serve_app(server, port, **encryption):
         try:
             yield server
         finally:

@@ -8,11 +8,11 @@ from holdfast.events.oauth import issuer as module
 from holdfast.events.oauth.issuer import Issuer
 from holdfast.events.settings import Settings
 from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServer, authorization_server
-from tests.events.oauth.oauth_scene import OAuthScene, furnish_scene
+from tests.events.oauth.oauth_scene import OAuthScene, open_oauth_scene
 
 
 @pytest.fixture(autouse=True)
-def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+def long_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is, a server that answers is not too late, and is not asked again before it should."""
     monkeypatch.setattr(module, "READ_TIMEOUT_SECONDS", 60.0)
     monkeypatch.setattr(module, "NEW_KEY_TIMEOUT_SECONDS", 60.0)
@@ -40,7 +40,7 @@ def with_issuer(settings: Settings, server: AuthorizationServer) -> Settings:
 
 @pytest.fixture
 async def scene(with_issuer: Settings, server: AuthorizationServer) -> AsyncIterator[OAuthScene]:
-    async with furnish_scene(with_issuer, server) as scene:
+    async with open_oauth_scene(with_issuer, server) as scene:
         yield scene
 
 

@@ -12,7 +12,7 @@ from holdfast.events.oauth.model import LinkedSubject, LinkSubject, ListSubjects
 from holdfast.events.settings import Settings
 from tests.events.oauth.authorization_server import AuthorizationServer
 from tests.helpers.agents import Agent
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 
 
 class OAuthScene:
@@ -76,8 +76,8 @@ class OAuthScene:
 
 
 @contextlib.asynccontextmanager
-async def furnish_scene(settings: Settings, server: AuthorizationServer) -> AsyncGenerator[OAuthScene]:
-    async with running(settings) as service:
+async def open_oauth_scene(settings: Settings, server: AuthorizationServer) -> AsyncGenerator[OAuthScene]:
+    async with running_events(settings) as service:
         ada = await service.organizer(email="ada@example.com")
         yield OAuthScene(service, server, ada, "ada@example.com")
 

@@ -11,7 +11,7 @@ from tests.helpers.events_service import Service
 ISSUER = "https://login.example/"
 
 
-class Operator:
+class SubjectOperator:
     """An operator, who has the command line and the database."""
 
     def __init__(self, url: str) -> None:
@@ -30,11 +30,11 @@ class Operator:
 
 
 @pytest.fixture
-def operator(database_url: str) -> Operator:
-    return Operator(database_url)
+def operator(database_url: str) -> SubjectOperator:
+    return SubjectOperator(database_url)
 
 
-async def test_a_subject_is_linked_listed_moved_and_unlinked(operator: Operator, service: Service) -> None:
+async def test_a_subject_is_linked_listed_moved_and_unlinked(operator: SubjectOperator, service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
 
     output = operator.says("link", ada.slug, "auth0|[7]")
@@ -54,7 +54,7 @@ async def test_a_subject_is_linked_listed_moved_and_unlinked(operator: Operator,
     assert operator.links() == [(ISSUER, "auth0|[7]", None, None)]
 
 
-async def test_the_address_that_made_a_link_is_shown(operator: Operator, service: Service) -> None:
+async def test_the_address_that_made_a_link_is_shown(operator: SubjectOperator, service: Service) -> None:
     ada = await service.organizer()
     await service.run_sql(
         "insert into oauth_subjects (hash, issuer, subject, user_id, email, since)"
@@ -65,7 +65,7 @@ async def test_the_address_that_made_a_link_is_shown(operator: Operator, service
     assert operator.says("subjects", ada.slug) == "https://a\tann\tann@example.com\t2026-08-01T10:00:00Z\n"
 
 
-def test_a_subject_cannot_be_linked_without_an_authorization_server(operator: Operator) -> None:
+def test_a_subject_cannot_be_linked_without_an_authorization_server(operator: SubjectOperator) -> None:
     assert operator.says("link", "ada", "ann", issuer="", status=1).startswith("Set OAUTH_ISSUER")
     assert operator.links() == []
 
@@ -79,7 +79,7 @@ def test_a_subject_cannot_be_linked_without_an_authorization_server(operator: Op
     ],
 )
 def test_a_command_on_subjects_that_fails_prints_one_line_with_the_reason(
-    operator: Operator, words: tuple[str, ...], complaint: str
+    operator: SubjectOperator, words: tuple[str, ...], complaint: str
 ) -> None:
     assert operator.says(*words, status=1).startswith(complaint)
     assert operator.links() == []

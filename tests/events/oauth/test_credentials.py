@@ -8,9 +8,9 @@ from holdfast.events.api import OPERATIONS
 from holdfast.events.oauth import issuer as module
 from holdfast.events.settings import Settings
 from tests.events.oauth.authorization_server import AuthorizationServer, new_key
-from tests.events.oauth.oauth_scene import OAuthScene, furnish_scene, status_and_code
+from tests.events.oauth.oauth_scene import OAuthScene, open_oauth_scene, status_and_code
 from tests.helpers.agents import Agent
-from tests.helpers.events_service import Client, running
+from tests.helpers.events_service import Client, running_events
 
 # What a token may do
 
@@ -91,7 +91,7 @@ async def test_keys_go_on_working_beside_tokens(scene: OAuthScene) -> None:
 
 
 async def test_a_token_without_a_configured_issuer_is_refused(settings: Settings, server: AuthorizationServer) -> None:
-    async with furnish_scene(settings, server) as scene:
+    async with open_oauth_scene(settings, server) as scene:
         response = await scene.agent().ask("ping")
 
         assert status_and_code(response) == (401, "invalid_api_key")
@@ -116,7 +116,7 @@ async def test_tokens_for_another_resource_are_refused_unless_it_is_the_one_that
     for audience in ("http://events.test", "http://other.test/mcp", "project-7"):
         assert status_and_code(await scene.agent(aud=audience).ask("ping")) == (401, "invalid_api_key")
 
-    async with running(with_issuer.model_copy(update={"oauth_audience": "project-7"})) as other:
+    async with running_events(with_issuer.model_copy(update={"oauth_audience": "project-7"})) as other:
         assert (await Agent(other.app, scene.token(aud=["project-7"])).ask("ping")).status_code == 200
         assert status_and_code(await Agent(other.app, scene.token()).ask("ping")) == (401, "invalid_api_key")
 
@@ -144,7 +144,7 @@ async def test_a_token_is_answered_with_503_while_the_authorization_server_is_do
 async def test_a_service_that_stops_does_not_wait_for_keys_being_read(
     with_issuer: Settings, server: AuthorizationServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with furnish_scene(with_issuer, server) as scene:
+    async with open_oauth_scene(with_issuer, server) as scene:
         await scene.organizer()
         monkeypatch.setattr(module, "KEYS_TTL_SECONDS", -1.0)
         monkeypatch.setattr(module, "MIN_READ_INTERVAL_SECONDS", 0.0)

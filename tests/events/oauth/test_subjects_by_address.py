@@ -8,7 +8,7 @@ import pytest
 from tests.events.oauth.oauth_scene import OAuthScene, status_and_code
 from tests.helpers.agents import STATELESS, Agent
 from tests.helpers.cases import in_turn
-from tests.helpers.events_service import running
+from tests.helpers.events_service import running_events
 from tests.helpers.locked_rows import check_unnoticed, hold_locks
 
 
@@ -79,7 +79,7 @@ async def test_a_link_ends_when_its_account_is_no_organizer_any_more(scene: OAut
     )
 
     await scene.service.organizer(email="ben@example.com")
-    async with running(scene.service.database.resources.settings) as fresh:  # one that remembers nothing
+    async with running_events(scene.service.database.resources.settings) as fresh:  # one that remembers nothing
         for email in (scene.email, "ben@example.com"):
             response = await Agent(fresh.app, scene.token(email=email)).ask("tools/list")
             assert status_and_code(response) == (403, "forbidden")
@@ -111,7 +111,7 @@ async def test_the_same_subject_of_another_issuer_is_a_different_subject(scene: 
 
 
 async def test_concurrent_first_calls_of_a_subject_make_one_link(scene: OAuthScene) -> None:
-    async with running(scene.service.database.resources.settings) as other:
+    async with running_events(scene.service.database.resources.settings) as other:
         tokens = [scene.token(jti=str(number)) for number in range(10)]
         agents = [Agent(process.app, token) for token in tokens for process in (scene.service, other)]
         answers = await asyncio.gather(*(agent.call("list_organizers") for agent in agents))
@@ -154,7 +154,7 @@ async def test_an_address_links_the_first_subject_only(scene: OAuthScene) -> Non
 
 async def test_concurrent_subjects_with_one_address_link_only_one_of_them(scene: OAuthScene) -> None:
     names = [f"ada {number}" for number in range(10)] * 2
-    async with running(scene.service.database.resources.settings) as other:
+    async with running_events(scene.service.database.resources.settings) as other:
         apps = [scene.service.app] * 10 + [other.app] * 10
         agents = [Agent(app, scene.token(sub=name)) for app, name in zip(apps, names, strict=True)]
         answers = await asyncio.gather(*(agent.ask("tools/list") for agent in agents))

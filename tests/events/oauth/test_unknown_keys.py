@@ -74,7 +74,7 @@ def test_a_token_waits_longer_than_the_pause_between_two_reads_of_keys() -> None
 
 
 @pytest.fixture
-def tried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def key_trials(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A list that has an entry for every key that a signature was tried with."""
     tried: list[str] = []
     algorithm = type(REGISTRY.get_alg("ES256"))
@@ -89,21 +89,21 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 async def test_a_forged_token_is_tried_with_each_key_once(
-    server: AuthorizationServer, issuer: Issuer, tried: list[str], monkeypatch: pytest.MonkeyPatch
+    server: AuthorizationServer, issuer: Issuer, key_trials: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.keys += [new_key() for _ in range(4)]
     await issuer.verify(server.token())
-    tried.clear()
+    key_trials.clear()
     forged = server.token(key=new_key(), header={"kid": None})
 
     monkeypatch.setattr(module, "MIN_READ_INTERVAL_SECONDS", 0.0)  # the server is asked, and has the same keys
     await refusal(issuer, forged)
-    assert len(tried) == 5
+    assert len(key_trials) == 5
     assert server.readings == 2
 
 
 async def test_a_limited_number_of_keys_is_used(
-    server: AuthorizationServer, issuer: Issuer, tried: list[str], monkeypatch: pytest.MonkeyPatch
+    server: AuthorizationServer, issuer: Issuer, key_trials: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     used = [new_key() for _ in range(module.MAX_KEYS)]
     surplus = new_key()
@@ -115,9 +115,9 @@ async def test_a_limited_number_of_keys_is_used(
     monkeypatch.setattr(module, "NEW_KEY_TIMEOUT_SECONDS", 0.05)
     assert [entry["event"] for entry in logs] == ["the authorization server has more keys than are used"]
     await is_not_believed(issuer, server.token(key=surplus))
-    tried.clear()
+    key_trials.clear()
     await is_not_believed(issuer, server.token(key=new_key(), header={"kid": None}))
-    assert len(tried) == module.MAX_KEYS
+    assert len(key_trials) == module.MAX_KEYS
 
 
 async def test_a_wrong_signature_by_a_known_key_causes_no_request_to_the_server(

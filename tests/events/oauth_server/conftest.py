@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, furnish_scene
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, prepare_scene
 from tests.helpers.databases import shared_or_own
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def with_server(settings: Settings, module_settings: dict[str, Any]) -> Settings
 
 @pytest.fixture
 async def own_server(with_server: Settings) -> AsyncIterator[Service]:
-    async with running(with_server) as service:
+    async with running_events(with_server) as service:
         yield service
 
 
@@ -37,4 +37,4 @@ def server(request: pytest.FixtureRequest, template_url: str) -> Service:
 
 @pytest.fixture
 async def scene(server: Service) -> OAuthServerScene:
-    return await furnish_scene(server)
+    return await prepare_scene(server)

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import bind_port, serve_app
 
 PROJECT, SECRET, PROFILE, AUDIENCE = "project-test-1", "correct horse", "trusted-auth-token-profile-1", "project-1"
 CLIENT, REDIRECT = "connected-app-1", "https://app.example/done"
@@ -46,13 +46,13 @@ class ConnectedApps:
     async def attest(self, request: Request) -> Response:
         arguments = await self._arguments(request)
         if arguments["profile_id"] != PROFILE or not arguments["session_duration_minutes"] >= 5:
-            return _refused(400, "unknown profile, or no session")
+            return _refusal(400, "unknown profile, or no session")
         return JSONResponse({"user_id": "user-1", "session_token": "session-1", "session_jwt": "x", "user": {}})
 
     async def start(self, request: Request) -> Response:
         arguments = await self._arguments(request)
         if wrong := self._wrong(arguments):
-            return _refused(400, wrong)
+            return _refusal(400, wrong)
         results = [
             {"scope": scope, "description": GRANTABLE.get(scope, "?"), "is_grantable": scope in GRANTABLE}
             for scope in arguments["scopes"]
@@ -63,7 +63,7 @@ class ConnectedApps:
     async def authorize(self, request: Request) -> Response:
         arguments = await self._arguments(request)
         if wrong := self._wrong(arguments):
-            return _refused(400, wrong)
+            return _refusal(400, wrong)
         answer = {"code": "code-1"} if arguments["consent_granted"] else {"error": "access_denied"}
         return JSONResponse({"redirect_uri": f"{self.leads}?{urlencode({**answer, 'state': arguments['state']})}"})
 
@@ -84,14 +84,14 @@ class ConnectedApps:
         return None if arguments["redirect_uri"] == REDIRECT else "redirect_uri is not registered"
 
 
-def _refused(status: int, message: str) -> Response:
+def _refusal(status: int, message: str) -> Response:
     return JSONResponse({"status_code": status, "error_type": "x", "error_message": message, "error_url": ""}, status)
 
 
 @contextlib.asynccontextmanager
 async def connected_apps() -> AsyncGenerator[ConnectedApps]:
-    at = listener()
-    server = ConnectedApps(at.url)
+    port = bind_port()
+    server = ConnectedApps(port.url)
 
     async def failed(request: Request, error: Exception) -> Response:
         return Response("sorry", 503)
@@ -104,5 +104,5 @@ async def connected_apps() -> AsyncGenerator[ConnectedApps]:
         ],
         exception_handlers={RuntimeError: failed},
     )
-    async with serving(app, at):
+    async with serve_app(app, port):
         yield server

@@ -15,7 +15,7 @@ from holdfast.accounts import sessions
 from holdfast.events.oauth_server.tokens import challenge_of
 from holdfast.events.settings import Settings
 from tests.helpers.agents import Agent
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.form_browser import session_cookie_name, token
 
 VERIFIER = "a-verifier-that-nobody-else-could-know-0123456789"
@@ -24,7 +24,7 @@ REDIRECT = "https://app.example/done"
 Parameters = Mapping[str, str]
 
 
-class Person:
+class ConsentingPerson:
     """A person at a browser. It keeps cookies, and follows no redirects by itself."""
 
     def __init__(self, service: Service, cookie: str | None = None, language: str = "en") -> None:
@@ -97,14 +97,14 @@ class App:
 class OAuthServerScene:
     """The service, an organizer who is signed in, and a client."""
 
-    def __init__(self, service: Service, ada: Client, person: Person, app: App) -> None:
+    def __init__(self, service: Service, ada: Client, person: ConsentingPerson, app: App) -> None:
         self.service = service
         self.ada = ada
         self.person = person
         self.app = app
 
-    async def connected(self, **changes: str | None) -> dict[str, Any]:
-        """The tokens of the client, which the organizer has allowed something."""
+    async def connect_app(self, **changes: str | None) -> dict[str, Any]:
+        """Let the organizer allow the app something. Returns its tokens."""
         answer = await self.person.allow(self.app.query(**changes))
         return issued_tokens(await self.app.redeem(answer["code"]))
 
@@ -122,7 +122,7 @@ class OAuthServerScene:
         """Another client."""
         return await register_client(self.service, **metadata)
 
-    async def other_organizer(self, **fields: Any) -> tuple[Client, Person]:
+    async def other_organizer(self, **fields: Any) -> tuple[Client, ConsentingPerson]:
         """Another organizer, who is signed in."""
         other = await self.service.organizer(**fields)
         return other, await sign_in_person(self.service, other.id)
@@ -130,12 +130,12 @@ class OAuthServerScene:
 
 async def sign_in_person(
     service: Service, account_id: int, language: str = "en", way: sessions.SignInWay = "link"
-) -> Person:
+) -> ConsentingPerson:
     """A person who has signed in."""
     if way == "link":
         await service.run_sql("update users set proved_at = now() where id = %(id)s", id=account_id)
     cookie = await service.database.transact(lambda tx: sessions.begin(tx, account_id, way, "a test"))
-    return Person(service, cookie, language)
+    return ConsentingPerson(service, cookie, language)
 
 
 async def register_client(service: Service, **metadata: Any) -> App:
@@ -147,13 +147,13 @@ async def register_client(service: Service, **metadata: Any) -> App:
 
 
 @contextlib.asynccontextmanager
-async def serve_furnished(settings: Settings, **resources: Any) -> AsyncGenerator[OAuthServerScene]:
+async def serve_oauth_scene(settings: Settings, **resources: Any) -> AsyncGenerator[OAuthServerScene]:
     """The service with an organizer and a client."""
-    async with running(settings, resources=resources) as service:
-        yield await furnish_scene(service)
+    async with running_events(settings, resources=resources) as service:
+        yield await prepare_scene(service)
 
 
-async def furnish_scene(service: Service) -> OAuthServerScene:
+async def prepare_scene(service: Service) -> OAuthServerScene:
     """An organizer and a client in a service."""
     ada = await service.organizer(email="ada@example.com")
     return OAuthServerScene(service, ada, await sign_in_person(service, ada.id), await register_client(service))

@@ -9,12 +9,12 @@ from typing import Any
 
 from holdfast.kit.outbound.requests import OutboundClient
 from tests.helpers.certificates import Authority
-from tests.helpers.outside_servers import LOCAL, Script, Server, ok_answer, outside_server, raw_answer
+from tests.helpers.outside_servers import LOCAL, OutsideServer, Script, ok_answer, outside_server, raw_answer
 
 HOST = "app.example"
 
 
-class Site:
+class PublishedSite:
     """The site, and an HTTP client that may reach it though it is not public.
 
     about     what the document says at first
@@ -22,7 +22,7 @@ class Site:
     others    what it answers at other paths
     """
 
-    def __init__(self, server: Server, outbound: OutboundClient, host: str, path: str) -> None:
+    def __init__(self, server: OutsideServer, outbound: OutboundClient, host: str, path: str) -> None:
         self.server = server
         self.outbound = outbound
         self.origin = f"https://{host}:{server.port}"
@@ -54,7 +54,7 @@ class Site:
 
 
 @contextlib.asynccontextmanager
-async def publish_site(directory: Path, host: str = HOST, path: str = "/client.json") -> AsyncGenerator[Site]:
+async def publish_site(directory: Path, host: str = HOST, path: str = "/client.json") -> AsyncGenerator[PublishedSite]:
     """The site, for as long as the block lasts. `directory`: where its certificate is written."""
     authority = Authority(directory)
 
@@ -66,5 +66,5 @@ async def publish_site(directory: Path, host: str = HOST, path: str = "/client.j
 
     async with outside_server(answer, authority.issue(host)) as server:
         trust, exempt = authority.believed(), [(LOCAL, server.port)]
-        site = Site(server, OutboundClient(seconds=5, exempt=exempt, trust=trust, look_up=look_up), host, path)
+        site = PublishedSite(server, OutboundClient(seconds=5, exempt=exempt, trust=trust, look_up=look_up), host, path)
         yield site

@@ -50,7 +50,7 @@ class Grant:
 
 
 @dataclass
-class History:
+class TokenHistory:
     """What was done, what should work now, and the database in which it was done."""
 
     database: Database
@@ -153,7 +153,7 @@ def run(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             return listed.id
 
         async def run(steps: list[Step]) -> None:
-            history = History(database, session)
+            history = TokenHistory(database, session)
             for step in steps:
                 await history.do(step)
                 await history.check()

@@ -12,8 +12,8 @@ import httpx2
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.events.oauth_server.oauth_server_scene import App, OAuthServerScene, issued_tokens, serve_furnished
-from tests.events.oauth_server.published import Site, publish_site
+from tests.events.oauth_server.oauth_server_scene import App, OAuthServerScene, issued_tokens, serve_oauth_scene
+from tests.events.oauth_server.published import PublishedSite, publish_site
 from tests.events.oauth_server.signed_assertions import SigningClient
 
 KEYS = "/oauth/jwks.json"
@@ -172,19 +172,19 @@ async def test_assistants_connect_call_a_tool_and_refresh(
     if assistant.document:
         async with (
             publish_site(tmp_path, *assistant.document) as site,
-            serve_furnished(with_server, documents=site.outbound) as scene,
+            serve_oauth_scene(with_server, documents=site.outbound) as scene,
         ):
             await _connect(scene, assistant, site)
     else:
-        async with serve_furnished(with_server) as scene:
+        async with serve_oauth_scene(with_server) as scene:
             await _connect(scene, assistant, None)
 
 
-async def _connect(scene: OAuthServerScene, assistant: Assistant, site: Site | None) -> None:
+async def _connect(scene: OAuthServerScene, assistant: Assistant, site: PublishedSite | None) -> None:
     http = scene.service.http
     server = await _authorization_server(http)
     if site:
-        signer = _published(assistant, site)
+        signer = _publish_assistant(assistant, site)
         app = App(http, site.about, server["issuer"])
     else:
         signer = None
@@ -224,7 +224,7 @@ async def _authorization_server(http: httpx2.AsyncClient) -> dict[str, Any]:
     return metadata
 
 
-def _published(assistant: Assistant, site: Site) -> SigningClient:
+def _publish_assistant(assistant: Assistant, site: PublishedSite) -> SigningClient:
     """Publish the document of an assistant, and its keys. Returns what signs with them."""
     signer = SigningClient(site.address)
     site.about = {**assistant.about, "client_id": site.address}

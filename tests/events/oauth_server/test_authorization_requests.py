@@ -8,8 +8,8 @@ import pytest
 
 from tests.events.oauth_server.oauth_server_scene import (
     REDIRECT,
+    ConsentingPerson,
     OAuthServerScene,
-    Person,
     redirect_parameters,
     register_client,
     sign_in_person,
@@ -37,7 +37,7 @@ OTHERS = [
 
 async def test_an_authorization_request_returns_from_sign_in_with_its_query_unchanged(scene: OAuthServerScene) -> None:
     query = urlencode(scene.app.query(state="a b&c=d+e%20/ä", scope="read_events"))
-    response = await Person(scene.service).http.get(f"/oauth/authorize?{query}")
+    response = await ConsentingPerson(scene.service).http.get(f"/oauth/authorize?{query}")
 
     assert response.status_code == 303
     sign_in = urlsplit(response.headers["location"])
@@ -170,7 +170,7 @@ async def test_parameters_of_other_standards_are_ignored(scene: OAuthServerScene
 async def test_known_scopes_are_granted_and_without_any_those_of_events(
     scene: OAuthServerScene, scope: str | None, granted: str
 ) -> None:
-    assert (await scene.connected(scope=scope))["scope"] == granted
+    assert (await scene.connect_app(scope=scope))["scope"] == granted
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]"])

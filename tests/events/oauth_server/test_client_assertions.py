@@ -15,10 +15,10 @@ from tests.events.oauth_server.oauth_server_scene import (
     App,
     OAuthServerScene,
     issued_tokens,
-    serve_furnished,
+    serve_oauth_scene,
     status_and_error,
 )
-from tests.events.oauth_server.published import Site, publish_site
+from tests.events.oauth_server.published import PublishedSite, publish_site
 from tests.events.oauth_server.signed_assertions import ISSUER, JWT_BEARER, SigningClient, signing_key
 from tests.helpers.cases import in_turn
 from tests.helpers.outside_servers import raw_answer
@@ -29,7 +29,7 @@ KEYS = "/keys.json"
 class Signer:
     """A client that publishes its document and its keys, and has been allowed something."""
 
-    def __init__(self, scene: OAuthServerScene, site: Site, key: RSAKey | ECKey) -> None:
+    def __init__(self, scene: OAuthServerScene, site: PublishedSite, key: RSAKey | ECKey) -> None:
         self.scene = scene
         self.site = site
         self.client = SigningClient(site.address, key=key)
@@ -54,7 +54,7 @@ def key() -> RSAKey | ECKey:
 
 @pytest.fixture
 async def signer(with_server: Settings, tmp_path: Path, key: RSAKey | ECKey) -> AsyncIterator[Signer]:
-    async with publish_site(tmp_path) as site, serve_furnished(with_server, documents=site.outbound) as scene:
+    async with publish_site(tmp_path) as site, serve_oauth_scene(with_server, documents=site.outbound) as scene:
         yield Signer(scene, site, key)
 
 
@@ -116,21 +116,21 @@ async def test_a_client_without_keys_may_list_several_methods_with_none(signer: 
 Forge = Callable[[SigningClient], Mapping[str, str | None]]
 
 
-def _encoded(content: bytes) -> str:
+def _base64url(content: bytes) -> str:
     return urlsafe_b64encode(content).rstrip(b"=").decode()
 
 
-def _unsigned(client: SigningClient) -> Mapping[str, str | None]:
-    head = _encoded(b'{"alg":"none"}')
+def _unsigned_proof(client: SigningClient) -> Mapping[str, str | None]:
+    head = _base64url(b'{"alg":"none"}')
     content = client.assertion().split(".")[1]
     return {**client.proof(), "client_assertion": f"{head}.{content}."}
 
 
 def _with_the_public_key_as_a_secret(client: SigningClient) -> Mapping[str, str | None]:
-    head = _encoded(b'{"alg":"HS256","kid":"key-1"}')
+    head = _base64url(b'{"alg":"HS256","kid":"key-1"}')
     content = client.assertion().split(".")[1]
     signature = hmac.digest(client.key.as_pem(private=False), f"{head}.{content}".encode(), "sha256")
-    return {**client.proof(), "client_assertion": f"{head}.{content}.{_encoded(signature)}"}
+    return {**client.proof(), "client_assertion": f"{head}.{content}.{_base64url(signature)}"}
 
 
 def _with_an_embedded_key(client: SigningClient) -> Mapping[str, str | None]:
@@ -153,7 +153,7 @@ FORGED: Mapping[str, Forge] = {
     "not yet": lambda client: client.proof(nbf=600),
     "no audience": lambda client: client.proof(aud=None),
     "an extension": lambda client: client.proof({"crit": ["b64"], "b64": True}),
-    "unsigned": _unsigned,
+    "unsigned": _unsigned_proof,
     "the public key as a secret": _with_the_public_key_as_a_secret,
     "an embedded key": _with_an_embedded_key,
     "another type": lambda client: {**client.proof(), "client_assertion_type": "saml2"},

@@ -134,7 +134,7 @@ async def test_a_code_is_refused_as_a_token_and_as_a_key(scene: OAuthServerScene
 
 
 async def test_an_access_token_is_refused_as_an_api_key(scene: OAuthServerScene) -> None:
-    tokens = await scene.connected()
+    tokens = await scene.connect_app()
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
     for path, status in (("/mcp", 401), ("/api/events", 401)):

@@ -7,7 +7,7 @@ from tests.helpers.command_line import run_holdfast
 
 
 async def test_an_app_is_listed_and_disconnected(scene: OAuthServerScene) -> None:
-    tokens = await scene.connected(scope="read_events")
+    tokens = await scene.connect_app(scope="read_events")
     named = await scene.register(client_name="\x1b[31mred\tapp")
     await scene.person.allow(named.query())
     url = scene.service.database.url

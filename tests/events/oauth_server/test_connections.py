@@ -10,10 +10,10 @@ from holdfast.events.oauth_server.model import Connection, Disconnect, ListConne
 from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, issued_tokens, status_and_error
-from tests.helpers.events_service import Client, running
+from tests.helpers.events_service import Client, running_events
 
 
-async def listed(scene: OAuthServerScene, who: Client) -> list[Connection]:
+async def list_connections(scene: OAuthServerScene, who: Client) -> list[Connection]:
     caller = person(1, who.id)
     return [
         *await scene.service.database.read(lambda reader: grants.list_connections(reader, caller, ListConnections()))
@@ -26,7 +26,7 @@ async def disconnect(scene: OAuthServerScene, who: Client, client_id: str) -> No
 
 
 async def test_a_client_may_do_what_its_scopes_allow_and_nothing_else(scene: OAuthServerScene) -> None:
-    tokens = await scene.connected(scope="read_events")
+    tokens = await scene.connect_app(scope="read_events")
     agent = scene.agent(tokens)
 
     tools = {tool["name"] for tool in (await agent.result("tools/list"))["tools"]}
@@ -38,14 +38,14 @@ async def test_a_client_may_do_what_its_scopes_allow_and_nothing_else(scene: OAu
 
 
 async def test_a_token_is_for_agents_and_no_key_of_the_interface(scene: OAuthServerScene) -> None:
-    tokens = await scene.connected()
+    tokens = await scene.connect_app()
 
     for headers in ({"Authorization": f"Bearer {tokens['access_token']}"}, {"X-API-Key": tokens["access_token"]}):
         assert (await scene.service.http.get("/api/events", headers=headers)).status_code == 401
 
 
 async def test_a_disconnected_client_loses_all_its_tokens_at_once(scene: OAuthServerScene) -> None:
-    connected = [await scene.connected() for _ in range(3)]
+    connected = [await scene.connect_app() for _ in range(3)]
     other = await scene.register()
     code = (await scene.person.allow(other.query()))["code"]
     other_tokens = issued_tokens(await other.redeem(code))
@@ -67,8 +67,8 @@ async def test_a_disconnected_client_cannot_redeem_a_pending_code(scene: OAuthSe
 
 
 async def test_a_disconnected_token_is_refused_by_other_processes_too(scene: OAuthServerScene) -> None:
-    tokens = await scene.connected()
-    async with running(scene.service.database.resources.settings) as other_process:
+    tokens = await scene.connect_app()
+    async with running_events(scene.service.database.resources.settings) as other_process:
         here, scene.service = scene.service, other_process
         assert await scene.works(tokens)
         scene.service = here
@@ -79,7 +79,7 @@ async def test_a_disconnected_token_is_refused_by_other_processes_too(scene: OAu
 
 
 async def test_a_client_that_has_very_many_tokens_is_cut_off_too(scene: OAuthServerScene) -> None:
-    tokens = await scene.connected()
+    tokens = await scene.connect_app()
     all_tokens = [tokens]
     for _ in range(25):
         tokens = issued_tokens(await scene.app.refresh(tokens["refresh_token"]))
@@ -91,24 +91,24 @@ async def test_a_client_that_has_very_many_tokens_is_cut_off_too(scene: OAuthSer
 
 
 async def test_the_list_of_connections_has_each_client_once_with_all_it_may_do(scene: OAuthServerScene) -> None:
-    await scene.connected(scope="write_events read_events")
-    await scene.connected(scope="manage_keys read_events")
+    await scene.connect_app(scope="write_events read_events")
+    await scene.connect_app(scope="manage_keys read_events")
     await scene.person.allow((await scene.register(client_name="Never came for its tokens")).query())
 
-    [connection] = await listed(scene, scene.ada)
+    [connection] = await list_connections(scene, scene.ada)
     assert (connection.client_id, connection.name, connection.host) == (scene.app.id, "Example App", None)
     assert connection.scopes == ["manage_keys", "read_events", "write_events"]
     assert connection.since <= connection.used_at
 
     await disconnect(scene, scene.ada, scene.app.id)
-    assert await listed(scene, scene.ada) == []
+    assert await list_connections(scene, scene.ada) == []
 
 
 async def test_a_client_of_another_person_cannot_be_seen_or_disconnected(scene: OAuthServerScene) -> None:
-    tokens = await scene.connected()
+    tokens = await scene.connect_app()
     ben, _ = await scene.other_organizer()
 
-    assert await listed(scene, ben) == []
+    assert await list_connections(scene, ben) == []
     for client_id in (scene.app.id, "client_unknown"):
         with pytest.raises(Problem) as refused:
             await disconnect(scene, ben, client_id)
@@ -118,17 +118,17 @@ async def test_a_client_of_another_person_cannot_be_seen_or_disconnected(scene: 
 
 async def test_every_connection_that_an_account_allowed_can_be_ended(scene: OAuthServerScene) -> None:
     ben, browser = await scene.other_organizer()
-    mine, code = await scene.connected(), (await browser.allow(scene.app.query()))["code"]
+    mine, code = await scene.connect_app(), (await browser.allow(scene.app.query()))["code"]
     his = issued_tokens(await scene.app.redeem(code))
 
     assert await scene.service.database.transact(lambda tx: grants.end_all(tx, scene.ada.id)) == 1
     assert not await scene.works(mine)
     assert await scene.works(his)
-    assert await listed(scene, ben)
+    assert await list_connections(scene, ben)
 
 
 async def test_a_client_that_revokes_its_refresh_token_is_disconnected(scene: OAuthServerScene) -> None:
-    tokens = await scene.connected()
+    tokens = await scene.connect_app()
     response = await scene.app.revoke(tokens["refresh_token"], token_type_hint="access_token")
 
     assert (response.status_code, response.content) == (200, b"")
@@ -137,7 +137,7 @@ async def test_a_client_that_revokes_its_refresh_token_is_disconnected(scene: OA
 
 
 async def test_a_client_that_revokes_its_access_token_keeps_its_refresh_token(scene: OAuthServerScene) -> None:
-    tokens = await scene.connected()
+    tokens = await scene.connect_app()
     assert await scene.works(tokens)
     await scene.app.revoke(tokens["access_token"])
 
@@ -146,13 +146,13 @@ async def test_a_client_that_revokes_its_access_token_keeps_its_refresh_token(sc
 
 
 async def test_a_revocation_answers_200_whether_or_not_the_token_existed(scene: OAuthServerScene) -> None:
-    tokens = await scene.connected()
+    tokens = await scene.connect_app()
     for token in ("hfrt_unknown", "nonsense", tokens["refresh_token"], tokens["refresh_token"]):
         assert (await scene.app.revoke(token)).status_code == 200
 
 
 async def test_a_token_cannot_be_revoked_by_another_client(scene: OAuthServerScene) -> None:
-    tokens = await scene.connected()
+    tokens = await scene.connect_app()
     thief = await scene.register()
 
     for name in ("access_token", "refresh_token"):
@@ -168,8 +168,8 @@ async def test_a_request_to_end_a_token_names_it_and_its_client(scene: OAuthServ
 
 
 async def test_a_grant_that_ended_a_day_ago_is_deleted_with_its_tokens(scene: OAuthServerScene) -> None:
-    tokens = await scene.connected()
-    await scene.connected()
+    tokens = await scene.connect_app()
+    await scene.connect_app()
     await scene.app.revoke(tokens["refresh_token"])
     assert await scene.service.database.transact(forget_grants) == 0
 

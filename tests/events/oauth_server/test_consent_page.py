@@ -6,10 +6,10 @@ import pytest
 
 from holdfast.accounts import sessions
 from holdfast.events.oauth_server import grants
-from tests.accounts.races import ending
+from tests.accounts.races import ending_transaction
 from tests.events.oauth_server.oauth_server_scene import (
+    ConsentingPerson,
     OAuthServerScene,
-    Person,
     action_in,
     redirect_parameters,
     sign_in_person,
@@ -154,7 +154,7 @@ async def test_a_consent_form_with_the_token_of_another_person_makes_no_grant(sc
 async def test_a_person_who_has_signed_out_cannot_allow_an_app(scene: OAuthServerScene) -> None:
     page = await scene.person.look(scene.app.query())
     form = {"token": token(page), "decision": "allow"}
-    response = await Person(scene.service).http.post(action_in(page), data=form)
+    response = await ConsentingPerson(scene.service).http.post(action_in(page), data=form)
 
     assert response.headers["location"].startswith("/sign-in?")
     assert await scene.service.run_sql("select from oauth_grants") == []
@@ -162,7 +162,7 @@ async def test_a_person_who_has_signed_out_cannot_allow_an_app(scene: OAuthServe
 
 async def test_a_consent_while_the_person_is_signed_out_everywhere_makes_no_grant(scene: OAuthServerScene) -> None:
     query = scene.app.query()
-    async with ending(scene.service) as this:
+    async with ending_transaction(scene.service) as this:
         await sessions.end(this.tx, scene.ada.id)
         await grants.end_all(this.tx, scene.ada.id)
         allowing = await this.meanwhile(scene.person.decide(query))

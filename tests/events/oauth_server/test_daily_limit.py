@@ -23,9 +23,9 @@ async def register(scene: OAuthServerScene, tokens: dict[str, Any], event_id: in
 
 async def test_an_app_that_is_connected_again_goes_on_with_the_same_count(scene: OAuthServerScene) -> None:
     event = await scene.ada.create_event(capacity=100)
-    first = await scene.connected()
+    first = await scene.connect_app()
     await limit(scene, 2)
-    second = await scene.connected()
+    second = await scene.connect_app()
 
     assert await register(scene, first, event["id"], "ann@example.com") == "accepted"
     assert await register(scene, second, event["id"], "ben@example.com") == "accepted"
@@ -41,7 +41,7 @@ async def test_an_app_that_is_connected_again_goes_on_with_the_same_count(scene:
 
 async def test_the_key_of_the_organizer_is_not_limited_with_its_app(scene: OAuthServerScene) -> None:
     event = await scene.ada.create_event(capacity=100)
-    await scene.connected()
+    await scene.connect_app()
     await limit(scene, 0)
 
     assert await scene.ada.register(event["id"], email="ann@example.com")

@@ -11,8 +11,13 @@ from pydantic import ValidationError
 
 from holdfast.events.settings import Settings
 from tests.events.oauth_server.connected_apps import AUDIENCE, CLIENT, PROFILE, REDIRECT, ConnectedApps, connected_apps
-from tests.events.oauth_server.oauth_server_scene import Person, action_in, redirect_parameters, sign_in_person
-from tests.helpers.events_service import Client, Service, running
+from tests.events.oauth_server.oauth_server_scene import (
+    ConsentingPerson,
+    action_in,
+    redirect_parameters,
+    sign_in_person,
+)
+from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.form_browser import token
 
 CHALLENGE = "c" * 43
@@ -32,7 +37,7 @@ QUERY = {
 class ExternalConsentScene:
     """The service beside the other server, and an organizer who is signed in."""
 
-    def __init__(self, service: Service, server: ConnectedApps, ada: Client, person: Person) -> None:
+    def __init__(self, service: Service, server: ConnectedApps, ada: Client, person: ConsentingPerson) -> None:
         self.service = service
         self.server = server
         self.ada = ada
@@ -41,7 +46,7 @@ class ExternalConsentScene:
 
 @pytest.fixture
 async def scene(settings: Settings) -> AsyncIterator[ExternalConsentScene]:
-    async with connected_apps() as server, running(settings.model_copy(update=server.settings)) as service:
+    async with connected_apps() as server, running_events(settings.model_copy(update=server.settings)) as service:
         ada = await service.organizer(email="ada@example.com")
         yield ExternalConsentScene(service, server, ada, await sign_in_person(service, ada.id))
 
@@ -109,7 +114,7 @@ async def test_an_unproved_or_signed_out_person_is_not_revealed_to_the_other_ser
     await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=scene.ada.id)
     squatter = await sign_in_person(scene.service, scene.ada.id, way="password")
     assert (await squatter.look(QUERY)).status_code == 403
-    assert (await Person(scene.service).look(QUERY)).headers["location"].startswith("/sign-in?")
+    assert (await ConsentingPerson(scene.service).look(QUERY)).headers["location"].startswith("/sign-in?")
 
     assert scene.server.requests == []
 

@@ -7,7 +7,7 @@ from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
 
 from holdfast.events.settings import Settings
 from tests.events.oauth_server.oauth_server_scene import OAuthServerScene
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 
 METADATA = "/.well-known/oauth-authorization-server"
 RESOURCE = "/.well-known/oauth-protected-resource/mcp"
@@ -92,7 +92,7 @@ async def test_pages_of_other_sites_may_read_the_metadata_and_never_the_consent_
 async def test_the_built_in_authorization_server_is_off_by_default_and_beside_another_server(
     settings: Settings, settings_of: dict[str, object]
 ) -> None:
-    async with running(settings.model_copy(update=settings_of)) as service:
+    async with running_events(settings.model_copy(update=settings_of)) as service:
         for path in (METADATA, *ENDPOINTS):
             assert (await _ask(service, path)).status_code == 404, path
         resource = (await service.http.get(RESOURCE)).json()

@@ -9,15 +9,21 @@ import pytest
 from holdfast.events.oauth_server.cache_headers import DEFAULT_CACHE_SECONDS, MAX_CACHE_SECONDS, cache_seconds
 from holdfast.events.oauth_server.client_documents import is_address
 from holdfast.events.settings import Settings
-from tests.events.oauth_server.oauth_server_scene import App, OAuthServerScene, Person, issued_tokens, serve_furnished
-from tests.events.oauth_server.published import HOST, Site, publish_site
+from tests.events.oauth_server.oauth_server_scene import (
+    App,
+    ConsentingPerson,
+    OAuthServerScene,
+    issued_tokens,
+    serve_oauth_scene,
+)
+from tests.events.oauth_server.published import HOST, PublishedSite, publish_site
 from tests.helpers.outside_servers import raw_answer
 
 
 class Publisher:
     """A client that describes itself, and the service that it asks."""
 
-    def __init__(self, scene: OAuthServerScene, site: Site) -> None:
+    def __init__(self, scene: OAuthServerScene, site: PublishedSite) -> None:
         self.scene = scene
         self.site = site
 
@@ -35,7 +41,7 @@ class Publisher:
 
 @pytest.fixture
 async def publisher(with_server: Settings, tmp_path: Path) -> AsyncIterator[Publisher]:
-    async with publish_site(tmp_path) as site, serve_furnished(with_server, documents=site.outbound) as scene:
+    async with publish_site(tmp_path) as site, serve_oauth_scene(with_server, documents=site.outbound) as scene:
         yield Publisher(scene, site)
 
 
@@ -63,7 +69,7 @@ async def test_a_metadata_document_is_requested_as_json_without_cookies_or_crede
 
 
 async def test_a_metadata_document_is_not_fetched_for_a_person_who_is_not_signed_in(publisher: Publisher) -> None:
-    response = await Person(publisher.scene.service).look(publisher.app.query())
+    response = await ConsentingPerson(publisher.scene.service).look(publisher.app.query())
 
     assert response.headers["location"].startswith("/sign-in?")
     assert publisher.site.server.requests == []

@@ -18,11 +18,11 @@ from holdfast.events.oauth_server import grants
 from holdfast.events.oauth_server.model import Disconnect, ListConnections
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import person
-from tests.events.oauth_server.oauth_server_scene import ClientStorage, Person, sign_in_person
-from tests.events.oauth_server.published import Site, publish_site
+from tests.events.oauth_server.oauth_server_scene import ClientStorage, ConsentingPerson, sign_in_person
+from tests.events.oauth_server.published import PublishedSite, publish_site
 from tests.helpers.events_service import Client as Organizer
 from tests.helpers.events_service import Service
-from tests.helpers.serving import running_at_port
+from tests.helpers.serving import serve_events
 
 
 class ClientScene:
@@ -31,7 +31,9 @@ class ClientScene:
     site    publishes the metadata document of the client; None: it has none
     """
 
-    def __init__(self, service: Service, url: str, ada: Organizer, browser: Person, site: Site | None) -> None:
+    def __init__(
+        self, service: Service, url: str, ada: Organizer, browser: ConsentingPerson, site: PublishedSite | None
+    ) -> None:
         self.site = site
         self.service = service
         self.url = url
@@ -69,16 +71,16 @@ class ClientScene:
 
 
 @contextlib.asynccontextmanager
-async def furnished(settings: Settings, site: Site | None = None) -> AsyncGenerator[ClientScene]:
+async def open_client_scene(settings: Settings, site: PublishedSite | None = None) -> AsyncGenerator[ClientScene]:
     resources = {"documents": site.outbound} if site else {}
-    async with running_at_port(settings, resources=resources, oauth_builtin=True) as service:
+    async with serve_events(settings, resources=resources, oauth_builtin=True) as service:
         ada = await service.organizer()
         yield ClientScene(service, service.base_url, ada, await sign_in_person(service, ada.id), site)
 
 
 @pytest.fixture
 async def scene(settings: Settings) -> AsyncIterator[ClientScene]:
-    async with furnished(settings) as scene:
+    async with open_client_scene(settings) as scene:
         yield scene
 
 
@@ -120,7 +122,7 @@ async def test_the_official_client_refreshes_after_a_restart_in_which_it_forgot_
 
 
 async def test_the_official_client_connects_by_its_metadata_document(settings: Settings, tmp_path: Path) -> None:
-    async with publish_site(tmp_path) as site, furnished(settings, site) as scene:
+    async with publish_site(tmp_path) as site, open_client_scene(settings, site) as scene:
         provider = scene.provider()
         assert await scene.slug(provider) == scene.ada.slug
         assert scene.storage.about

@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, sign_in_person
-from tests.helpers.events_service import running
+from tests.helpers.events_service import running_events
 
 QUERY = "response_type=code&client_id=x&redirect_uri=https://app.example/"
 
@@ -15,7 +15,7 @@ QUERY = "response_type=code&client_id=x&redirect_uri=https://app.example/"
 async def test_a_service_without_its_authorization_server_says_so_on_the_page_to_connect_apps(
     settings: Settings, issuer: str, text: str
 ) -> None:
-    async with running(settings.model_copy(update={"oauth_issuer": issuer})) as service:
+    async with running_events(settings.model_copy(update={"oauth_issuer": issuer})) as service:
         person = await sign_in_person(service, (await service.organizer()).id)
         response = await person.http.get(f"/oauth/authorize?{QUERY}")
 

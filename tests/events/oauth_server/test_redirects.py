@@ -23,11 +23,11 @@ PARTS = st.sampled_from(
 ) | st.sampled_from(" \n\t")
 
 
-def _joined(first: str, rest: list[str]) -> str:
+def _joined_text(first: str, rest: list[str]) -> str:
     return first + "".join(rest)
 
 
-ADDRESSES = st.builds(_joined, BEGINNINGS, st.lists(PARTS, max_size=6))
+ADDRESSES = st.builds(_joined_text, BEGINNINGS, st.lists(PARTS, max_size=6))
 REGISTERED = (
     "https://app.example/done",
     "https://app.example/done?a=b",

@@ -9,7 +9,7 @@ from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, issue
 
 
 async def test_a_refresh_token_gets_the_next_pair(scene: OAuthServerScene) -> None:
-    first = await scene.connected()
+    first = await scene.connect_app()
     second = issued_tokens(await scene.app.refresh(first["refresh_token"]))
     third = issued_tokens(await scene.app.refresh(second["refresh_token"]))
 
@@ -19,14 +19,14 @@ async def test_a_refresh_token_gets_the_next_pair(scene: OAuthServerScene) -> No
 
 
 async def test_the_access_token_before_lasts_as_long_as_it_was_to(scene: OAuthServerScene) -> None:
-    first = await scene.connected()
+    first = await scene.connect_app()
     await scene.app.refresh(first["refresh_token"])
 
     assert await scene.works(first)
 
 
 async def test_a_refresh_token_that_comes_again_ends_all_that_came_of_the_consent(scene: OAuthServerScene) -> None:
-    first = await scene.connected()
+    first = await scene.connect_app()
     second = issued_tokens(await scene.app.refresh(first["refresh_token"]))
     third = issued_tokens(await scene.app.refresh(second["refresh_token"]))
 
@@ -37,7 +37,7 @@ async def test_a_refresh_token_that_comes_again_ends_all_that_came_of_the_consen
 
 
 async def test_a_second_consent_of_the_same_person_survives_a_stolen_refresh_token(scene: OAuthServerScene) -> None:
-    stolen, other = await scene.connected(), await scene.connected()
+    stolen, other = await scene.connect_app(), await scene.connect_app()
     await scene.app.refresh(stolen["refresh_token"])
     await scene.app.refresh(stolen["refresh_token"])
 
@@ -46,7 +46,7 @@ async def test_a_second_consent_of_the_same_person_survives_a_stolen_refresh_tok
 
 
 async def test_many_processes_of_a_client_that_refresh_at_once_get_the_same_tokens(scene: OAuthServerScene) -> None:
-    first = await scene.connected()
+    first = await scene.connect_app()
     answers = await asyncio.gather(*(scene.app.refresh(first["refresh_token"]) for _ in range(10)))
 
     every = [issued_tokens(answer) for answer in answers]
@@ -56,7 +56,7 @@ async def test_many_processes_of_a_client_that_refresh_at_once_get_the_same_toke
 
 
 async def test_an_answer_that_got_lost_is_given_again_for_a_minute(scene: OAuthServerScene) -> None:
-    first = await scene.connected()
+    first = await scene.connect_app()
     lost = issued_tokens(await scene.app.refresh(first["refresh_token"]))
     await _use_earlier(scene, "50 seconds")
     again = issued_tokens(await scene.app.refresh(first["refresh_token"]))
@@ -72,7 +72,7 @@ async def test_an_answer_that_got_lost_is_given_again_for_a_minute(scene: OAuthS
 async def test_a_stolen_refresh_token_used_within_the_minute_is_found_at_the_next_refresh(
     scene: OAuthServerScene,
 ) -> None:
-    first = await scene.connected()
+    first = await scene.connect_app()
     mine = issued_tokens(await scene.app.refresh(first["refresh_token"]))
     stolen = issued_tokens(await scene.app.refresh(first["refresh_token"]))
     next_of_mine = issued_tokens(await scene.app.refresh(mine["refresh_token"]))
@@ -83,7 +83,7 @@ async def test_a_stolen_refresh_token_used_within_the_minute_is_found_at_the_nex
 
 
 async def test_a_used_refresh_token_is_refused_once_its_successor_was_used(scene: OAuthServerScene) -> None:
-    first = await scene.connected()
+    first = await scene.connect_app()
     second = issued_tokens(await scene.app.refresh(first["refresh_token"]))
     third = issued_tokens(await scene.app.refresh(second["refresh_token"]))
 
@@ -93,14 +93,14 @@ async def test_a_used_refresh_token_is_refused_once_its_successor_was_used(scene
 
 @pytest.mark.parametrize("scope", ["manage_keys", "root", ""])
 async def test_a_repeated_refresh_with_more_scopes_is_refused(scene: OAuthServerScene, scope: str) -> None:
-    first = await scene.connected()
+    first = await scene.connect_app()
     await scene.app.refresh(first["refresh_token"])
 
     assert status_and_error(await scene.app.refresh(first["refresh_token"], scope=scope)) == (400, "invalid_scope")
 
 
 async def test_a_repeated_answer_to_a_refresh_is_stored_sealed(scene: OAuthServerScene) -> None:
-    first = await scene.connected()
+    first = await scene.connect_app()
     second = issued_tokens(await scene.app.refresh(first["refresh_token"]))
 
     [(stored,)] = await scene.service.run_sql(
@@ -114,7 +114,7 @@ async def test_a_repeated_answer_to_a_refresh_is_stored_sealed(scene: OAuthServe
 
 
 async def test_a_refresh_token_shown_by_another_client_ends_its_grant(scene: OAuthServerScene) -> None:
-    first = await scene.connected()
+    first = await scene.connect_app()
 
     assert status_and_error(await scene.app.refresh(first["refresh_token"], client_id="client_other")) == (
         400,
@@ -125,7 +125,7 @@ async def test_a_refresh_token_shown_by_another_client_ends_its_grant(scene: OAu
 
 
 async def test_fewer_scopes_may_be_requested_and_later_all_again(scene: OAuthServerScene) -> None:
-    first = await scene.connected(scope="read_events write_events")
+    first = await scene.connect_app(scope="read_events write_events")
     less = issued_tokens(await scene.app.refresh(first["refresh_token"], scope="read_events"))
     assert less["scope"] == "read_events"
     tools = {tool["name"] for tool in (await scene.agent(less).result("tools/list"))["tools"]}
@@ -139,14 +139,14 @@ async def test_fewer_scopes_may_be_requested_and_later_all_again(scene: OAuthSer
 async def test_more_scopes_than_were_granted_are_refused_and_the_token_stays_good(
     scene: OAuthServerScene, scope: str
 ) -> None:
-    first = await scene.connected(scope="read_events write_events")
+    first = await scene.connect_app(scope="read_events write_events")
 
     assert status_and_error(await scene.app.refresh(first["refresh_token"], scope=scope)) == (400, "invalid_scope")
     assert (await scene.app.refresh(first["refresh_token"])).status_code == 200
 
 
 async def test_an_access_token_is_good_for_an_hour_and_a_refresh_token_for_sixty_days(scene: OAuthServerScene) -> None:
-    tokens = await scene.connected()
+    tokens = await scene.connect_app()
     await _age(scene, "59 minutes")
     assert await scene.works(tokens)
     await _age(scene, "1 minute")
@@ -159,7 +159,7 @@ async def test_an_access_token_is_good_for_an_hour_and_a_refresh_token_for_sixty
 
 
 async def test_tokens_that_expired_are_deleted_and_others_stay(scene: OAuthServerScene) -> None:
-    old, new = await scene.connected(), await scene.connected()
+    old, new = await scene.connect_app(), await scene.connect_app()
     new = issued_tokens(await scene.app.refresh(new["refresh_token"]))
     await _age(scene, "3 hours")
     newest = issued_tokens(await scene.app.refresh(new["refresh_token"]))

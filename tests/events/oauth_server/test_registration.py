@@ -9,7 +9,7 @@ from holdfast.events.oauth_server.grants import forget_grants
 from holdfast.events.settings import Settings
 from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, register_client, status_and_error
 from tests.helpers.cases import in_turn
-from tests.helpers.events_service import running
+from tests.helpers.events_service import running_events
 
 FINE = [
     "https://app.example/done",
@@ -126,7 +126,7 @@ async def test_the_name_of_a_client_is_one_short_line_without_control_characters
 
 async def test_an_address_registers_a_limited_number_of_clients_an_hour(settings: Settings) -> None:
     limited = settings.model_copy(update={"oauth_builtin": True, "clients_per_hour": 2})
-    async with running(limited) as service:
+    async with running_events(limited) as service:
         for _ in range(2):
             await register_client(service)
         response = await service.http.post("/oauth/register", json={"redirect_uris": FINE})
@@ -137,7 +137,7 @@ async def test_an_address_registers_a_limited_number_of_clients_an_hour(settings
 
 async def test_all_addresses_share_a_limit_of_clients_an_hour_and_each_has_a_part(settings: Settings) -> None:
     limited = settings.model_copy(update={"oauth_builtin": True, "clients_per_hour": 2})
-    async with running(limited) as service:
+    async with running_events(limited) as service:
         statuses = list[list[int]]()
         for number in range(202):
             async with service.client_at(f"10.0.{number // 250}.{number % 250 + 1}") as http:
@@ -148,7 +148,7 @@ async def test_all_addresses_share_a_limit_of_clients_an_hour_and_each_has_a_par
 
 
 async def test_clients_unused_for_a_day_are_deleted(scene: OAuthServerScene) -> None:
-    await scene.connected()
+    await scene.connect_app()
     unused = await scene.register()
     fresh = await scene.register()
     await scene.service.run_sql(
@@ -162,7 +162,7 @@ async def test_clients_unused_for_a_day_are_deleted(scene: OAuthServerScene) -> 
 
 
 async def test_a_client_that_acted_for_a_person_is_kept_for_ninety_days_more(scene: OAuthServerScene) -> None:
-    await scene.connected()
+    await scene.connect_app()
     await scene.service.run_sql(
         "update oauth_grants set granted_at = now() - interval '89 days', expires_at = now() - interval '2 days'"
     )

@@ -10,7 +10,7 @@ import pytest
 
 from tests.events.pages.own_registration import own_path
 from tests.helpers.event_visitor import Visitor, page_state
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.form_browser import Browser, token
 from tests.helpers.locked_rows import hold_locks
 from tests.helpers.people import list_registrations, sign_up
@@ -83,7 +83,7 @@ async def test_an_address_being_registered_by_another_transaction_is_refused_as_
 
 
 async def test_concurrent_organizers_with_one_address_register_only_one(service: Service) -> None:
-    async with running(service.database.resources.settings) as another:
+    async with running_events(service.database.resources.settings) as another:
         statuses = [
             response.status_code
             for response in await asyncio.gather(

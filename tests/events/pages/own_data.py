@@ -23,7 +23,7 @@ async def sent_links(service: Service, email: str = "ann@example.com") -> str:
     return path(service.database.resources.secret, DataLink(arguments["user_id"], arguments["issued"]))
 
 
-class Reader:
+class OwnDataReader:
     """A browser that shows the page behind a link to a person's data."""
 
     def __init__(self, service: Service, link: str, language: str = "en") -> None:

@@ -45,7 +45,7 @@ async def cancel_registration(service: Service, address: str) -> httpx2.Response
     http = Visitor(service).http
     page = await http.get(f"{address}/cancel")
     await http.post(f"{address}/cancel", data={"token": field_value(page, "token")})
-    await service.cancel_due()
+    await service.complete_cancellations()
     return await http.get(address)
 
 

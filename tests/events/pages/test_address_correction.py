@@ -20,7 +20,7 @@ async def open_event(service: Service, **fields: Any) -> tuple[Client, dict[str,
     return ada, await ada.create_event(**fields)
 
 
-async def registered(service: Service, event: dict[str, Any], email: str = WRONG) -> tuple[Visitor, str]:
+async def send_form(service: Service, event: dict[str, Any], email: str = WRONG) -> tuple[Visitor, str]:
     """A visitor who has sent the form, and the path of the outcome."""
     visitor = Visitor(service)
     outcome = await visitor.register(event["id"], email, name="Anne")
@@ -43,8 +43,8 @@ async def people(service: Service) -> list[Any]:
 
 async def test_a_corrected_registration_keeps_its_seat_its_time_and_its_name(service: Service) -> None:
     ada, event = await open_event(service, capacity=1, waitinglist_capacity=1)
-    visitor, outcome = await registered(service, event)
-    await registered(service, event, "ben@example.com")
+    visitor, outcome = await send_form(service, event)
+    await send_form(service, event, "ben@example.com")
     [before] = await service.run_sql("select received_at, arrival from registrations where status = 'registered'")
 
     done = await correct(visitor, outcome)
@@ -61,7 +61,7 @@ async def test_a_corrected_registration_keeps_its_seat_its_time_and_its_name(ser
 
 async def test_the_old_address_gets_a_cancellation_that_does_not_name_the_new_one(service: Service) -> None:
     _, event = await open_event(service)
-    visitor, outcome = await registered(service, event)
+    visitor, outcome = await send_form(service, event)
 
     await correct(visitor, outcome)
 
@@ -75,7 +75,7 @@ async def test_the_old_address_gets_a_cancellation_that_does_not_name_the_new_on
 
 async def test_the_links_of_the_old_address_end(service: Service) -> None:
     _, event = await open_event(service)
-    visitor, outcome = await registered(service, event)
+    visitor, outcome = await send_form(service, event)
     mailed = f"/registrations/{await link_of(service, event['id'], 'anme')}"
     assert (await visitor.http.get(mailed)).status_code == 200
 
@@ -87,7 +87,7 @@ async def test_the_links_of_the_old_address_end(service: Service) -> None:
 
 async def test_the_public_order_and_its_proof_stay_as_they_were(service: Service) -> None:
     _, event = await open_event(service)
-    visitor, outcome = await registered(service, event)
+    visitor, outcome = await send_form(service, event)
     await seal_once(service.database)
     entries = await service.run_sql("select * from log_entries order by 1, 2")
     receipt = (await visitor.http.get(f"{outcome}?receipt")).json()
@@ -102,8 +102,8 @@ async def test_the_public_order_and_its_proof_stay_as_they_were(service: Service
 
 async def test_an_address_that_is_registered_already_keeps_its_own_registration(service: Service) -> None:
     _, event = await open_event(service)
-    await registered(service, event, RIGHT)
-    visitor, outcome = await registered(service, event)
+    await send_form(service, event, RIGHT)
+    visitor, outcome = await send_form(service, event)
     before = await people(service)
 
     refused = await correct(visitor, outcome)
@@ -115,7 +115,7 @@ async def test_an_address_that_is_registered_already_keeps_its_own_registration(
 
 async def test_a_correction_to_a_text_that_is_no_address_is_refused_beside_the_field(service: Service) -> None:
     _, event = await open_event(service)
-    visitor, outcome = await registered(service, event)
+    visitor, outcome = await send_form(service, event)
 
     refused = await correct(visitor, outcome, 'x" onfocus="y')
 
@@ -130,7 +130,7 @@ async def test_the_owner_of_an_address_who_registers_too_cannot_lose_the_seat_by
     service: Service, age: str
 ) -> None:
     _, event = await open_event(service)
-    stranger, outcome = await registered(service, event, "owner@example.com")
+    stranger, outcome = await send_form(service, event, "owner@example.com")
     await service.run_sql("update registrations set received_at = received_at - %(age)s::interval", age=age)
     owner = Visitor(service)
     assert page_state(await owner.send(event["id"], email="owner@example.com")) == "known"
@@ -157,7 +157,7 @@ async def test_the_owner_of_an_address_who_registers_too_cannot_lose_the_seat_by
 )
 async def test_a_registration_that_others_count_on_is_not_corrected(service: Service, change: str) -> None:
     _, event = await open_event(service)
-    visitor, outcome = await registered(service, event)
+    visitor, outcome = await send_form(service, event)
     await service.run_sql(change)
 
     refused = await correct(visitor, outcome)
@@ -168,7 +168,7 @@ async def test_a_registration_that_others_count_on_is_not_corrected(service: Ser
 
 async def test_a_person_who_has_come_is_not_corrected(service: Service) -> None:
     _, event = await open_event(service)
-    visitor, outcome = await registered(service, event)
+    visitor, outcome = await send_form(service, event)
     await service.run_sql(
         """
         insert into check_in_scans (event_id, user_id, id, device, told_at, is_entry)
@@ -182,7 +182,7 @@ async def test_a_person_who_has_come_is_not_corrected(service: Service) -> None:
 
 async def test_the_mailed_link_and_a_form_of_another_site_correct_nothing(service: Service) -> None:
     _, event = await open_event(service)
-    visitor, outcome = await registered(service, event)
+    visitor, outcome = await send_form(service, event)
     mailed = f"/registrations/{await link_of(service, event['id'], 'anme')}"
     foreign = {"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}
 

@@ -4,12 +4,12 @@ import pytest
 from prometheus_client import REGISTRY
 
 from holdfast.events.settings import Settings
-from tests.helpers.events_service import Service, eventually, running
+from tests.helpers.events_service import Service, eventually, running_events
 
 
 @pytest.mark.usefixtures("only_notices_end_caches")
 async def test_a_change_is_shown_on_the_page_of_the_organizer_by_every_process(settings: Settings) -> None:
-    async with running(settings) as one, running(settings) as other:
+    async with running_events(settings) as one, running_events(settings) as other:
         ada = await one.organizer("Ada Events")
         event = await ada.create_event(title="Life drawing", capacity=3, pricing_mode="fixed", price=500)
         draft = await ada.create_event(title="A draft", published=False)

@@ -13,7 +13,7 @@ from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
 from tests.events.pages.reading import readable_text
 from tests.helpers.any_bound import ANY_BOUND
 from tests.helpers.event_visitor import page_state
-from tests.helpers.events_service import Service, eventually, running
+from tests.helpers.events_service import Service, eventually, running_events
 
 
 async def test_an_unchanged_event_page_is_answered_with_304_until_it_changes(service: Service) -> None:
@@ -101,7 +101,7 @@ async def test_the_event_page_says_how_many_registrations_are_numbered_and_links
 
 @pytest.mark.usefixtures("only_notices_end_caches")
 async def test_a_change_is_shown_by_every_process(settings: Settings) -> None:
-    async with running(settings) as one, running(settings) as other:
+    async with running_events(settings) as one, running_events(settings) as other:
         ada = await one.organizer()
         event = await ada.create_event()
         for process in (one, other):
@@ -212,12 +212,12 @@ async def test_a_moving_price_is_shown_with_its_bounds_and_its_history(service: 
 
 async def test_a_page_is_rendered_once_for_all_waiting_requests() -> None:
     pages, rendered = PageCache(ANY_BOUND), 0
-    go_on = asyncio.Event()
+    resume = asyncio.Event()
 
     async def render() -> CachedPage:
         nonlocal rendered
         rendered += 1
-        await go_on.wait()
+        await resume.wait()
         return cached_page("<p>", [])
 
     waiting = [asyncio.create_task(pages.get("key", render)) for _ in range(100)]
@@ -225,7 +225,7 @@ async def test_a_page_is_rendered_once_for_all_waiting_requests() -> None:
     # The first of them goes away.
     waiting[0].cancel()
     await asyncio.sleep(0)
-    go_on.set()
+    resume.set()
     page_results = await asyncio.gather(*waiting[1:])
 
     assert rendered == 1

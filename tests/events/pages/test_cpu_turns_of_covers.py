@@ -20,12 +20,12 @@ class Drawings:
 
     def __init__(self) -> None:
         self.titles: list[str] = []
-        self.go_on = threading.Event()
+        self.resume = threading.Event()
         self._draw = cover_drawing.cover_png
 
     def draw(self, title: str) -> bytes:
         self.titles.append(title)
-        self.go_on.wait()
+        self.resume.wait()
         return self._draw(title)
 
     async def begin(self) -> None:
@@ -38,7 +38,7 @@ def drawings(monkeypatch: pytest.MonkeyPatch) -> Iterator[Drawings]:
     drawings = Drawings()
     monkeypatch.setattr(cover_drawing, "cover_png", drawings.draw)
     yield drawings
-    drawings.go_on.set()
+    drawings.resume.set()
 
 
 async def cover_of(service: Service, organizer: Client, title: str) -> str:
@@ -64,7 +64,7 @@ async def test_a_cover_waits_for_one_turn_of_a_crowd(
     answer = asyncio.create_task(service.client_at("198.51.100.1").get(honest))
     for _ in range(20):
         await asyncio.sleep(0)
-    drawings.go_on.set()
+    drawings.resume.set()
 
     assert (await answer).status_code == 200
     assert drawings.titles.index("Life drawing") <= 2
@@ -75,7 +75,7 @@ async def test_a_cover_that_many_ask_for_is_drawn_once(service: Service, drawing
     url = await cover_of(service, await service.organizer(), "Life drawing")
     asking = [asyncio.create_task(service.client_at(f"192.0.2.{number}").get(url)) for number in range(1, 7)]
     await drawings.begin()
-    drawings.go_on.set()
+    drawings.resume.set()
 
     answers = await asyncio.gather(*asking)
 

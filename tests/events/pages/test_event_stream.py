@@ -14,7 +14,7 @@ import pytest
 from holdfast.events.settings import Settings
 from holdfast.kit.http import event_streams
 from tests.helpers.event_visitor import Visitor
-from tests.helpers.events_service import Service, eventually, running
+from tests.helpers.events_service import Service, eventually, running_events
 from tests.helpers.exchange import Event, Stream, parse_event, read_stream
 from tests.helpers.people import sign_up
 from tests.helpers.processes import running_processes
@@ -216,7 +216,7 @@ async def test_the_stream_of_an_event_that_is_cancelled_ends(service: Service) -
         await reader.next()
         await ada.delete(f"/api/events/{event['id']}")
         last, end = await next_numbers(reader), await reader.next()
-        await reader.closed()
+        await reader.wait_until_closed()
 
     assert (last["data"]["status"], end["event"]) == ("cancelled", "end")
     assert "This event is cancelled." in last["data"]["html"]
@@ -231,7 +231,7 @@ async def test_the_stream_of_an_event_ends_when_it_begins(service: Service) -> N
         assert (await reader.next())["event"] == "changed"
         last = await reader.next()
         end = await reader.next()
-        await reader.closed()
+        await reader.wait_until_closed()
 
     assert (last["data"]["status"], end["event"]) == ("expired", "end")
 
@@ -261,7 +261,7 @@ async def test_the_stream_of_an_event_allows_get_only(service: Service, method: 
 async def test_more_streams_than_may_be_open_are_refused_until_one_ends(
     settings: Settings, limit: dict[str, int], status: int, message: str
 ) -> None:
-    async with running(settings.model_copy(update=limit)) as service:
+    async with running_events(settings.model_copy(update=limit)) as service:
         event = await (await service.organizer()).create_event()
         async with read_stream(service.app, stream(event)):
             async with read_stream(service.app, stream(event)), read_stream(service.app, stream(event)) as refused:
@@ -274,7 +274,10 @@ async def test_more_streams_than_may_be_open_are_refused_until_one_ends(
 
 
 async def test_an_address_with_many_streams_gives_room_to_others(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"max_streams": 4})) as service, contextlib.AsyncExitStack() as stack:
+    async with (
+        running_events(settings.model_copy(update={"max_streams": 4})) as service,
+        contextlib.AsyncExitStack() as stack,
+    ):
         event = await (await service.organizer()).create_event()
 
         async def opened(client: str) -> Stream:
@@ -285,7 +288,7 @@ async def test_an_address_with_many_streams_gives_room_to_others(settings: Setti
 
         assert [reader.status for reader in others] == [200] * 3
         for reader in crowd[1:]:
-            await reader.closed()
+            await reader.wait_until_closed()
         assert (await opened("203.0.113.1")).status == 503
         assert (await opened("198.51.100.9")).status == 503
 

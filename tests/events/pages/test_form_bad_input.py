@@ -10,7 +10,7 @@ import pytest_asyncio
 from tests.events.refusal_scene import LEAKS, STYLE
 from tests.helpers.databases import scratch_database
 from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
-from tests.helpers.events_service import Service, running, unlimited
+from tests.helpers.events_service import Service, running_events, unlimited
 
 SCRIPT = "<script>alert(1)</script>"
 BIDI = "\u202eevil\u2066\u200f"
@@ -30,7 +30,7 @@ class Form:
     async def token(self) -> str:
         return field_value(await self.visitor.open(self.event_id), "token")
 
-    async def refused(self, answer: httpx2.Response, status: int) -> str:
+    async def refusal_text(self, answer: httpx2.Response, status: int) -> str:
         """The text of a refusal, which is a page and has stored nothing."""
         assert answer.status_code == status, answer.text
         assert answer.headers["content-type"] == "text/html; charset=utf-8"
@@ -43,7 +43,7 @@ class Form:
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def form(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Form]:
     with scratch_database(template_url, "form") as url:
-        async with running(unlimited(url, tmp_path_factory.mktemp("data"))) as service:
+        async with running_events(unlimited(url, tmp_path_factory.mktemp("data"))) as service:
             event = await (await service.organizer()).create_event(title=SCRIPT + BIDI)
             yield Form(service, event["id"])
 
@@ -70,7 +70,7 @@ async def form(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> A
 async def test_an_invalid_address_shows_the_form_again_with_an_error(form: Form, email: str) -> None:
     answer = await form.visitor.post(form.event_id, token=await form.token(), email=email, name="Ann")
 
-    assert "This is not an e-mail address." in await form.refused(answer, 422)
+    assert "This is not an e-mail address." in await form.refusal_text(answer, 422)
     assert 'aria-invalid="true" aria-describedby="email-error" autofocus' in answer.text
     assert field_value(answer, "name") == "Ann"
     assert len(answer.text) < 40_000
@@ -79,13 +79,13 @@ async def test_an_invalid_address_shows_the_form_again_with_an_error(form: Form,
 async def test_a_form_without_an_address_asks_for_it(form: Form) -> None:
     for email in ({}, {"email": ""}, {"email": "   "}):
         answer = await form.visitor.post(form.event_id, token=await form.token(), name="Ann", **email)
-        assert "Please enter your e-mail address." in await form.refused(answer, 422)
+        assert "Please enter your e-mail address." in await form.refusal_text(answer, 422)
 
 
 async def test_a_name_that_is_too_long_is_shown_again_with_an_error(form: Form) -> None:
     for name in (WORD, "x" * 101, SCRIPT * 10):
         answer = await form.visitor.post(form.event_id, token=await form.token(), email="ann@example.com", name=name)
-        assert "at most 100 characters" in await form.refused(answer, 422)
+        assert "at most 100 characters" in await form.refusal_text(answer, 422)
         assert 'aria-describedby="name-error" autofocus' in answer.text
         assert field_value(answer, "email") == "ann@example.com"
 
@@ -94,13 +94,13 @@ async def test_a_name_that_is_too_long_is_shown_again_with_an_error(form: Form) 
 async def test_a_name_that_mail_programs_would_make_a_link_of_is_refused(form: Form, name: str) -> None:
     answer = await form.visitor.post(form.event_id, token=await form.token(), email="ann@example.com", name=name)
 
-    assert "without a web or e-mail address" in await form.refused(answer, 422)
+    assert "without a web or e-mail address" in await form.refusal_text(answer, 422)
 
 
 async def test_every_invalid_field_of_the_form_is_marked_at_once(form: Form) -> None:
     answer = await form.visitor.post(form.event_id, token=await form.token(), email="x", name=WORD)
 
-    text = await form.refused(answer, 422)
+    text = await form.refusal_text(answer, 422)
     assert "This is not an e-mail address." in text
     assert "at most 100 characters" in text
     assert answer.text.count("autofocus") == 1
@@ -111,10 +111,10 @@ async def test_a_forged_token_and_that_of_another_event_show_the_form_again(form
     minute, signature = token.split("-")
     for forged in ("", "x", WORD, f"{int(minute) + 1}-{signature}", f"{minute}-{'0' * 32}", "-", "\u0663-" + signature):
         answer = await form.visitor.post(form.event_id, token=forged, email="ann@example.com", name="Ann")
-        assert "Please send it again." in await form.refused(answer, 403)
+        assert "Please send it again." in await form.refusal_text(answer, 403)
         assert field_value(answer, "email") == "ann@example.com"
     missing = await form.visitor.post(form.event_id, email="ann@example.com")
-    await form.refused(missing, 403)
+    await form.refusal_text(missing, 403)
 
 
 async def test_a_form_with_a_filled_hidden_field_is_refused(form: Form) -> None:
@@ -124,7 +124,7 @@ async def test_a_form_with_a_filled_hidden_field_is_refused(form: Form) -> None:
         form.event_id, token=token, email="ann@example.com", website="https://evil.example"
     )
 
-    assert "A field that people do not see was filled in." in await form.refused(answer, 422)
+    assert "A field that people do not see was filled in." in await form.refusal_text(answer, 422)
     assert "evil.example" not in answer.text
 
 
@@ -146,7 +146,7 @@ async def test_a_form_of_another_site_is_refused(form: Form, headers: dict[str, 
 
     answer = await form.visitor.http.post(path, data=fields, headers=headers)
 
-    assert "That was not sent from this site." in await form.refused(answer, 403)
+    assert "That was not sent from this site." in await form.refusal_text(answer, 403)
 
 
 @pytest.mark.parametrize(
@@ -173,20 +173,20 @@ async def test_a_body_that_is_no_form_is_refused_with_a_page(
         "POST", f"/events/{form.event_id}/embed", content=content, headers=headers
     )
 
-    await form.refused(await form.visitor.http.send(request), status)
+    await form.refusal_text(await form.visitor.http.send(request), status)
 
 
 @pytest.mark.parametrize("id", ["0", "-1", "x", "1e3", "\u0667", "9" * 19, "9" * 400, "7.0", "4711", "%00", "%ff"])
 async def test_an_event_that_does_not_exist_has_no_form(form: Form, id: str) -> None:
     for path in (f"/events/{id}/embed", f"/events/{id}/registrations"):
         for method in ("GET", "POST"):
-            await form.refused(await form.visitor.http.request(method, path), 404)
+            await form.refusal_text(await form.visitor.http.request(method, path), 404)
 
 
 async def test_a_method_that_forms_do_not_have_is_refused_with_a_page(form: Form) -> None:
     for method in ("PUT", "DELETE", "PATCH"):
         answer = await form.visitor.http.request(method, f"/events/{form.event_id}/embed")
-        await form.refused(answer, 405)
+        await form.refusal_text(answer, 405)
         assert {*answer.headers["allow"].split(", ")} == {"GET", "HEAD", "POST"}
 
 

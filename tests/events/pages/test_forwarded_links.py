@@ -12,7 +12,7 @@ from holdfast.accounts.signin.links import create_unbound_link, link_url
 from holdfast.accounts.stopped_mails import mailboxes
 from tests.events.pages.own_registration import own_path
 from tests.helpers.events_service import Service
-from tests.helpers.serving import listener, running_already, serving
+from tests.helpers.serving import bind_port, running_already, serve_app
 from tests.kit.http.link_ends import END_MARKS, ENDS
 
 BROWSER = {"Accept": "text/html"}
@@ -161,10 +161,10 @@ async def test_a_link_with_any_punctuation_appended_leads_to_its_page(service: S
 
 async def test_a_link_with_two_slashes_or_a_percent_sign_leads_to_its_page_through_a_server(service: Service) -> None:
     event = (await pages_of(service))["event"]
-    at = listener()
-    async with serving(running_already(service.app), at):
+    port = bind_port()
+    async with serve_app(running_already(service.app), port):
         for target in (f"/{event}", f"{event})", f"{event}%", f"{event.upper()}"):
-            reader, writer = await asyncio.open_connection(*at.getsockname())
+            reader, writer = await asyncio.open_connection(*port.getsockname())
             writer.write(f"GET {target} HTTP/1.1\r\nHost: events.test\r\nConnection: close\r\n\r\n".encode())
             answer = (await reader.read()).decode().lower()
             writer.close()

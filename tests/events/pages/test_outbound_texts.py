@@ -25,7 +25,7 @@ from holdfast.events.pages.event.page import preview_path
 from holdfast.events.service import service as build_service
 from tests.events.mails.post import entry
 from tests.events.pages.own_registration import own_path
-from tests.events.queues.browser import Browser
+from tests.events.queues.browser import RoomBrowser
 from tests.events.queues.queue_scene import open_queue
 from tests.helpers.event_visitor import Visitor, field_value, page_state
 from tests.helpers.events_service import Client, Service
@@ -219,7 +219,7 @@ async def test_heads_of_pages_after_a_form_contain_no_web_address_of_an_unproved
         },
     }
 
-    await scene.service.cancel_due()
+    await scene.service.complete_cancellations()
     answers["cancelled"] = await visitor.http.get(own_page)
 
     assert (page_state(answers["known"]), page_state(answers["cancelled"])) == ("known", "own_cancellation")
@@ -232,7 +232,7 @@ async def test_the_head_of_a_waiting_room_contains_no_web_address_of_an_unproved
     scene: OutboundTextScene,
 ) -> None:
     queue = await open_queue(scene.service, scene.stranger, title=TEXTS["title"])
-    browser = Browser(queue)
+    browser = RoomBrowser(queue)
     waiting = await browser.line_up()
     await queue.tick()
     released = await browser.look()
@@ -244,7 +244,7 @@ async def test_the_head_of_a_waiting_room_contains_no_web_address_of_an_unproved
 @pytest.mark.parametrize("language", ["en", "de"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_mails_of_every_kind_contain_no_web_address_in_texts_of_organizers(kind: Kind, language: str) -> None:
-    mail = written(kind, language)
+    mail = mail_with_addresses(kind, language)
 
     texts = [str(text) for name, text in mail.items() if name != "To"]
     texts += [str(part.get_content()) for part in mail.walk() if part.get_content_maintype() == "text"]
@@ -252,7 +252,7 @@ def test_mails_of_every_kind_contain_no_web_address_in_texts_of_organizers(kind:
     assert_no_address(texts, kind)
 
 
-def written(kind: Kind, language: str) -> EmailMessage:
+def mail_with_addresses(kind: Kind, language: str) -> EmailMessage:
     """A mail of a proved organizer with web addresses in each of its texts."""
     values: dict[str, Any] = dict.fromkeys(MailFacts.__struct_fields__)
     values |= {**TEXTS, "organizer_name": NAME, "organizer_slug": "bank", "id": 7, "organizer_id": 1}

@@ -13,7 +13,7 @@ from holdfast.events.people.proof import EraseOwnData, ExportOwnData, PreviewOwn
 from holdfast.kit.contract.caller import stranger
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.security.service_secret import Secret
-from tests.events.pages.own_data import Reader, ask_for_own_data, sent_links
+from tests.events.pages.own_data import OwnDataReader, ask_for_own_data, sent_links
 from tests.events.pages.own_registration import own_path
 from tests.helpers.event_visitor import page_state, page_text
 from tests.helpers.events_service import Client, Service
@@ -36,7 +36,7 @@ async def test_the_own_data_is_downloaded_completely_as_a_file(service: Service)
     ada, ben = await service.organizer(), await service.organizer()
     other = await ben.create_event(title="Töpfern")
     await sign_up(service, other, "ann", "bob")
-    ann = Reader(service, await data_link(service, ada))
+    ann = OwnDataReader(service, await data_link(service, ada))
     await ann.open()
 
     file = await ann.press("export")
@@ -58,7 +58,7 @@ async def test_erasing_says_first_what_happens_and_needs_a_second_button(service
     await end_event(service, past)
     paid = await ada.create_event(title="<b>Pottery", pricing_mode="fixed", price=1500)
     await ada.register(paid["id"], email="ann@example.com")
-    ann = Reader(service, await data_link(service, ada, title="Life drawing"))
+    ann = OwnDataReader(service, await data_link(service, ada, title="Life drawing"))
     await ann.open()
 
     page = await ann.press("erase")
@@ -80,7 +80,7 @@ async def test_erasing_says_first_what_happens_and_needs_a_second_button(service
 
 async def test_programs_that_follow_the_link_do_not_use_it_up(service: Service) -> None:
     link = await data_link(service, await service.organizer())
-    scanner, ann = Reader(service, link), Reader(service, link)
+    scanner, ann = OwnDataReader(service, link), OwnDataReader(service, link)
     for method in ("GET", "HEAD"):
         for suffix in ("", "/export", "/erase"):
             answer = await scanner.http.request(method, link + suffix)
@@ -95,7 +95,7 @@ async def test_programs_that_follow_the_link_do_not_use_it_up(service: Service) 
 
 async def test_a_used_link_works_only_for_the_page_that_opened_it(service: Service) -> None:
     link = await data_link(service, await service.organizer())
-    ann, finder = Reader(service, link), Reader(service, link)
+    ann, finder = OwnDataReader(service, link), OwnDataReader(service, link)
     await ann.open()
     await finder.open()
     assert (await ann.press("export")).status_code == 200
@@ -115,7 +115,7 @@ async def test_a_used_link_works_only_for_the_page_that_opened_it(service: Servi
 
 async def test_a_link_used_twice_at_once_downloads_the_data_once(service: Service) -> None:
     link = await data_link(service, await service.organizer())
-    both = [Reader(service, link) for _ in range(2)]
+    both = [OwnDataReader(service, link) for _ in range(2)]
     for reader in both:
         await reader.open()
 
@@ -138,7 +138,7 @@ async def test_a_link_to_the_data_is_valid_for_an_hour(service: Service) -> None
         )
         older = DataLink(user_id, int(issued) - minutes * 60 * 1_000_000)
 
-        assert (await Reader(service, path(secret, older)).open()).status_code == status
+        assert (await OwnDataReader(service, path(secret, older)).open()).status_code == status
 
     for command in (ExportOwnData, PreviewOwnErasure, EraseOwnData):
         with pytest.raises(Problem) as refused:
@@ -158,14 +158,14 @@ async def run(service: Service, command: ExportOwnData | PreviewOwnErasure | Era
 async def test_a_newer_link_to_the_data_ends_the_older_one(service: Service) -> None:
     ada = await service.organizer()
     first = await data_link(service, ada)
-    before = Reader(service, first)
+    before = OwnDataReader(service, first)
     await before.open()
     await service.run_sql("update users set data_link_at = data_link_at - interval '61 minutes'")
     second = await data_link(service, ada)
 
     for answer in (await before.press("export"), await before.press("erase", confirmed="yes"), await before.open()):
         assert (answer.status_code, page_state(answer)) == (410, "gone")
-    ann = Reader(service, second)
+    ann = OwnDataReader(service, second)
     await ann.open()
     assert (await ann.press("export")).status_code == 200
 
@@ -175,7 +175,7 @@ async def test_a_guessed_link_to_the_data_downloads_and_erases_nothing(service: 
     user_id, issued, signature = link.rpartition("/")[2].split("-")
     [(other,)] = await service.run_sql("select public_id from users where role = 'organizer'")
     own_link = (await own_path(service, 1, "ann@example.com")).rpartition("/")[2]
-    http = Reader(service, link).http
+    http = OwnDataReader(service, link).http
 
     for guess in (
         "x",
@@ -196,7 +196,7 @@ async def test_a_guessed_link_to_the_data_downloads_and_erases_nothing(service: 
 async def test_forms_of_other_sites_or_without_their_token_download_and_erase_nothing(service: Service) -> None:
     ada = await service.organizer()
     link = await data_link(service, ada)
-    ann = Reader(service, link)
+    ann = OwnDataReader(service, link)
     await ann.open()
 
     for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"}):
@@ -216,7 +216,7 @@ async def test_forms_of_other_sites_or_without_their_token_download_and_erase_no
 
 async def test_a_link_to_the_data_is_gone_after_the_erasure(service: Service) -> None:
     link = await data_link(service, await service.organizer())
-    ann = Reader(service, link)
+    ann = OwnDataReader(service, link)
     await ann.open()
     await ann.press("erase", confirmed="yes")
 
@@ -226,7 +226,7 @@ async def test_a_link_to_the_data_is_gone_after_the_erasure(service: Service) ->
 
 async def test_a_link_sent_before_the_operator_erased_the_person_is_gone(service: Service) -> None:
     link = await data_link(service, await service.organizer())
-    ann = Reader(service, link)
+    ann = OwnDataReader(service, link)
     await ann.open()
 
     await erase(service)
@@ -239,7 +239,7 @@ async def test_an_organizer_who_opens_the_link_to_the_data_reads_what_to_do_inst
     await service.organizer(email="ann@example.com")
     ada = await service.organizer()
     link = await data_link(service, ada)
-    ann = Reader(service, link)
+    ann = OwnDataReader(service, link)
 
     page = await ann.open()
 
@@ -250,7 +250,7 @@ async def test_an_organizer_who_opens_the_link_to_the_data_reads_what_to_do_inst
 
 async def test_a_person_who_became_an_organizer_meanwhile_cannot_erase_by_the_link(service: Service) -> None:
     link = await data_link(service, await service.organizer())
-    ann = Reader(service, link)
+    ann = OwnDataReader(service, link)
     await ann.open()
     await service.run_sql(
         "update users set role = 'organizer', slug = 'ann', name = 'Ann', proved_at = now()"
@@ -269,14 +269,14 @@ async def test_many_registrations_are_listed_in_part(service: Service, monkeypat
     ada = await service.organizer()
     for title in ("Life drawing", "Pottery"):
         await sign_up(service, await ada.create_event(title=title), "ann")
-    ann = Reader(service, await data_link(service, ada))
+    ann = OwnDataReader(service, await data_link(service, ada))
     await ann.open()
 
     assert "and 2 more" in page_text(await ann.press("erase"))
 
 
 async def test_the_pages_of_the_own_data_are_in_german_too(service: Service) -> None:
-    ann = Reader(service, await data_link(service, await service.organizer()), language="de")
+    ann = OwnDataReader(service, await data_link(service, await service.organizer()), language="de")
 
     opened, confirming = page_text(await ann.open()), page_text(await ann.press("erase"))
 

@@ -123,7 +123,7 @@ def routes(service: Service) -> list[str]:
     return [route.path for route in EVENTS.build(service.database).endpoints.routes]
 
 
-def filled(path: str, scene: PublicEventScene, kind: str) -> str:
+def filled_path(path: str, scene: PublicEventScene, kind: str) -> str:
     event = scene.events[kind]
     values = {
         "{slug}": scene.ada.slug,
@@ -167,12 +167,12 @@ async def test_no_public_address_shows_a_draft_or_withdrawn_event(scene: PublicE
     for path in routes(scene.service):
         if path in STREAMS:
             continue
-        answer = await scene.service.http.get(filled(path, scene, kind), follow_redirects=False)
+        answer = await scene.service.http.get(filled_path(path, scene, kind), follow_redirects=False)
 
         assert (path, marks(answer)) == (path, [])
         if path in ABOUT_EVENTS:
             assert (path, answer.status_code) == (path, ABOUT_EVENTS[path][kind])
-            head = await scene.service.http.head(filled(path, scene, kind))
+            head = await scene.service.http.head(filled_path(path, scene, kind))
             assert (path, head.status_code) in {(path, ABOUT_EVENTS[path][kind]), (path, 405)}
     listings = [f"/organizers/{scene.ada.slug}{end}" for end in ("", "/events.rss", "/events.ics")]
     is_listed = [
@@ -241,8 +241,8 @@ async def test_the_streams_of_an_event_end_when_it_becomes_a_draft(service: Serv
     async with read_stream(service.app, address) as reader, read_stream(service.app, f"{address}?lang=de") as other:
         await reader.next()
         await publish_event(ada, event, False)
-        await reader.closed()
-        await other.closed()
+        await reader.wait_until_closed()
+        await other.wait_until_closed()
         await publish_event(ada, event, False, title="Hidden event", capacity=71717)
         late = await service.http.get(address)
 
@@ -267,10 +267,10 @@ async def test_the_stream_of_an_organizer_tells_nothing_of_its_drafts(service: S
             for number, event in enumerate(events):
                 await ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 20 + number}})
                 await service.run_sql("update photos set widths = widths")
-                await settled(service)
+                await wait_for_changes(service)
             await ada.patch(f"/api/events/{public_event['id']}", {"event": {"location_name": f"Studio {len(events)}"}})
             await reader.next()
-            await settled(service)
+            await wait_for_changes(service)
             return reader.sent.count("event: changed")
 
     assert await changes() == 1
@@ -281,7 +281,7 @@ async def test_the_stream_of_an_organizer_tells_nothing_of_its_drafts(service: S
         assert (await reader.next())["event"] == "changed"
 
 
-async def settled(service: Service) -> None:
+async def wait_for_changes(service: Service) -> None:
     """Wait until what was announced before has been told: a change of another organizer's event is told after it."""
     ben = await service.organizer()
     event = await ben.create_event()

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.helpers.event_visitor import Visitor
-from tests.helpers.events_service import Client, Service, eventually, running
+from tests.helpers.events_service import Client, Service, eventually, running_events
 from tests.helpers.form_browser import Browser
 
 OWNER = "owner@example.com"
@@ -88,7 +88,7 @@ async def test_every_process_names_the_organizer_after_the_proof(service: Servic
     path = f"/organizers/victim-bank/events/{event['id']}"
     owner = Browser(service)
     await owner.sign_in(OWNER)
-    async with running(service.database.resources.settings) as other:
+    async with running_events(service.database.resources.settings) as other:
         assert "Unconfirmed organizer" in (await other.http.get(path)).text
 
         await owner.send("/console/before", whose="mine")

@@ -10,7 +10,7 @@ import pytest
 from holdfast.events.payments import checkout, due
 from holdfast.kit.background import row_work
 from holdfast_demo.stripe.errors import Fault
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.event_visitor import Visitor, page_text
 from tests.helpers.events_service import eventually
 from tests.helpers.payments import Buyer, PaymentScene, handle_payments
@@ -19,7 +19,7 @@ ANN, BEN = "ann@example.com", "ben@example.com"
 HOLD = dt.timedelta(minutes=15)
 
 
-async def held(shop: PaymentScene, event_id: int, email: str = ANN) -> Buyer:
+async def hold_seat(shop: PaymentScene, event_id: int, email: str = ANN) -> Buyer:
     """A guest whose seat is held, and whose page was not asked for yet."""
     visitor = Visitor(shop.service)
     buyer = Buyer(shop, visitor, await visitor.register(event_id, email), event_id, email)
@@ -62,7 +62,7 @@ async def test_a_person_whose_checkout_opens_late_keeps_the_seat_and_has_the_who
     shop: PaymentScene, minutes: int
 ) -> None:
     event_id = await shop.event(await shop.organizer())
-    ann = await held(shop, event_id)
+    ann = await hold_seat(shop, event_id)
     waits = page_text(await ann.page())
     assert "Your time to pay begins when it is ready" in waits
     assert "until" not in waits
@@ -81,7 +81,7 @@ async def test_a_person_who_returns_from_paying_sees_no_second_request_to_pay_an
     shop: PaymentScene,
 ) -> None:
     event_id = await shop.event(await shop.organizer())
-    ann = await held(shop, event_id)
+    ann = await hold_seat(shop, event_id)
     await shop.work()
     [session] = shop.processor.things("checkout.session")
     await ann.pay()
@@ -97,7 +97,7 @@ async def test_a_person_who_returns_from_paying_sees_no_second_request_to_pay_an
 async def test_the_time_to_pay_begins_when_a_slow_processor_has_answered(shop: PaymentScene) -> None:
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault("slow", "/checkout/sessions", seconds=1))
-    await held(shop, event_id)
+    await hold_seat(shop, event_id)
     calling = asyncio.create_task(handle_payments(shop.service.database, checkout.OPENING))
     await eventually(lambda: shop.processor.things("checkout.session"))
     await pass_minutes(shop, 20)
@@ -131,7 +131,7 @@ async def test_a_person_has_the_whole_time_to_pay_after_an_outage_of_the_process
 async def test_a_person_who_moved_up_has_the_whole_time_to_pay_after_an_outage(shop: PaymentScene) -> None:
     event_id = await shop.event(await shop.organizer(), waitinglist_capacity=1)
     await shop.register(event_id, ANN)
-    ben = await held(shop, event_id, BEN)
+    ben = await hold_seat(shop, event_id, BEN)
     shop.processor.plan(Fault("down", "/checkout/sessions$"))
     await shop.time_is_up()
     assert await ben.status() == "held"
@@ -145,7 +145,7 @@ async def test_a_person_who_moved_up_has_the_whole_time_to_pay_after_an_outage(s
 async def test_a_checkout_is_not_opened_for_a_removed_registration(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada)
-    ann = await held(shop, event_id)
+    ann = await hold_seat(shop, event_id)
 
     await ada.delete(f"/api/registrations/{event_id}/{ann.path.split('-')[1]}")
     await shop.work()
@@ -157,7 +157,7 @@ async def test_a_checkout_is_not_opened_for_a_removed_registration(shop: Payment
 async def test_a_checkout_is_not_opened_for_a_cancelled_event(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada)
-    ann = await held(shop, event_id)
+    ann = await hold_seat(shop, event_id)
 
     await ada.delete(f"/api/events/{event_id}")
     await shop.work()
@@ -182,7 +182,7 @@ async def test_a_person_removed_while_the_checkout_opens_gets_no_time_to_pay(sho
 async def test_concurrent_processes_open_the_same_checkout_with_the_same_request(shop: PaymentScene) -> None:
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault("slow", "/checkout/sessions", seconds=1))
-    await held(shop, event_id)
+    await hold_seat(shop, event_id)
     calling = asyncio.create_task(handle_payments(shop.service.database, checkout.OPENING))
     await eventually(lambda: shop.processor.things("checkout.session"))
     await pass_minutes(shop, 0)
@@ -196,7 +196,7 @@ async def test_checkouts_are_opened_in_order_of_arrival_also_after_a_delay(shop:
     event_id = await shop.event(await shop.organizer(), capacity=6)
     people = [f"p{number}@example.com" for number in range(6)]
     for email in people:
-        await held(shop, event_id, email)
+        await hold_seat(shop, event_id, email)
     await shop.service.run_sql("update payments set due_at = now() - id * interval '1 second'")
 
     await handle_payments(shop.service.database, checkout.OPENING._replace(max_concurrent=1))
@@ -209,14 +209,14 @@ async def test_a_payment_does_not_wait_until_all_checkouts_are_opened(shop: Paym
     ann = await shop.register(event_id, ANN)
     shop.processor.plan(Fault("slow", "/checkout/sessions", times=9, seconds=4))
     for number in range(3):
-        await held(shop, event_id, f"p{number}@example.com")
+        await hold_seat(shop, event_id, f"p{number}@example.com")
     tables = [kind._replace(max_concurrent=1) for kind in (checkout.OPENING, checkout.FOLLOWING)]
 
     async def is_seated() -> bool:
         return await ann.status() == "registered"
 
     works = due.payment_rows(shop.service.database, tables)
-    async with at_work(*(row_work.run(shop.service.database, work) for work in works)):
+    async with run_in_background(*(row_work.run(shop.service.database, work) for work in works)):
         await ann.pay()
         await shop.deliver_messages()
         await eventually(is_seated)
@@ -225,12 +225,12 @@ async def test_a_payment_does_not_wait_until_all_checkouts_are_opened(shop: Paym
 
 async def test_a_processor_that_limits_calls_gets_none_for_as_long_as_it_says(shop: PaymentScene) -> None:
     event_id = await shop.event(await shop.organizer(), capacity=2)
-    await held(shop, event_id)
-    await held(shop, event_id, BEN)
+    await hold_seat(shop, event_id)
+    await hold_seat(shop, event_id, BEN)
     shop.processor.plan(Fault("limited", "/checkout/sessions", seconds=1))
     began = time.monotonic()
     [work] = due.payment_rows(shop.service.database, [checkout.OPENING._replace(max_concurrent=1)])
-    async with at_work(row_work.run(shop.service.database, work)):
+    async with run_in_background(row_work.run(shop.service.database, work)):
         await eventually(lambda: shop.processor.things("checkout.session"))
         assert time.monotonic() - began >= 1
         await eventually(lambda: len(shop.processor.things("checkout.session")) == 2)

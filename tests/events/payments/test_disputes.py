@@ -58,7 +58,7 @@ async def test_a_refund_waits_until_a_dispute_is_decided(
     shop.processor.decide(dispute, outcome)
     await shop.deliver()
 
-    assert (waiting, shop.moved("refund")) == ("wanted", back)
+    assert (waiting, shop.moved_amount("refund")) == ("wanted", back)
     assert why.startswith("The holder of the card disputes the payment at the bank.")
     [(state, error)] = await refunds(shop)
     assert state == becomes
@@ -78,7 +78,7 @@ async def test_a_decided_dispute_makes_refunds_due_also_without_the_trigger_for_
     shop.processor.decide(dispute, "won")
     await shop.deliver()
 
-    assert shop.moved("refund") == 1200
+    assert shop.moved_amount("refund") == 1200
     assert [state for state, _ in await refunds(shop)] == ["made"]
 
 
@@ -91,7 +91,7 @@ async def test_a_refund_that_is_faster_than_the_message_waits_too(shop: PaymentS
     shop.processor.decide(dispute, "won")
     await shop.deliver()
 
-    assert (waiting, shop.moved("refund")) == ("wanted", 1200)
+    assert (waiting, shop.moved_amount("refund")) == ("wanted", 1200)
     assert [state for state, _ in await refunds(shop)] == ["made"]
 
 

@@ -96,7 +96,7 @@ async def test_messages_sent_twice_and_newest_first_seat_a_person_once(shop: Pay
     await shop.deliver()
 
     assert await shop.counts(event_id) == {"registered": 2}
-    assert (shop.moved("charge"), shop.moved("refund")) == (2400, 0)
+    assert (shop.moved_amount("charge"), shop.moved_amount("refund")) == (2400, 0)
 
 
 async def test_a_lost_message_is_replaced_by_a_request_to_the_processor_at_the_end_of_the_time(

@@ -97,12 +97,12 @@ async def test_a_refund_without_a_dispute_is_mailed_once(shop: PaymentScene) -> 
         assert "€12.00 goes back to you." in page
 
 
-async def cancelled(shop: PaymentScene, ann: Buyer) -> str:
+async def cancel_on_page(shop: PaymentScene, ann: Buyer) -> str:
     """What the page says after the question whether to cancel was answered."""
     path = await own_page_path(shop, ann)
     page = await ann.visitor.http.get(f"{path}/cancel")
     await ann.visitor.http.post(f"{path}/cancel", data={"token": field_value(page, "token")})
-    await shop.service.cancel_due()
+    await shop.service.complete_cancellations()
     return page_text(await ann.visitor.http.get(path))
 
 
@@ -113,7 +113,7 @@ async def test_a_person_who_cancels_during_a_dispute_reads_that_the_refund_waits
     await shop.deliver()
 
     own_text, outcome = await money_on_pages(shop, ann)
-    done = await cancelled(shop, ann)
+    done = await cancel_on_page(shop, ann)
     await shop.work()
 
     assert "If you cancel now, €12.00 is to go back to you, but it waits" in own_text
@@ -129,7 +129,7 @@ async def test_a_person_who_cancels_after_a_lost_dispute_is_promised_no_refund(s
     shop.processor.decide(await open_dispute(shop), "lost")
     await shop.deliver()
 
-    texts = [*await money_on_pages(shop, ann), await cancelled(shop, ann)]
+    texts = [*await money_on_pages(shop, ann), await cancel_on_page(shop, ann)]
     await shop.work()
 
     for text in texts:
@@ -212,7 +212,7 @@ async def test_a_person_who_pays_for_a_removed_hold_reads_that_the_money_comes_b
     assert "What you have paid goes back to you in full" in page_text(returned)
     assert "goes back" not in page_text(looked)
     assert "€12.00 goes back to you." in page_text(arrived)
-    assert shop.moved("refund") == 1200
+    assert shop.moved_amount("refund") == 1200
 
 
 async def test_the_own_page_of_a_removed_registration_says_what_becomes_of_the_money(shop: PaymentScene) -> None:
@@ -310,7 +310,7 @@ async def test_a_person_who_cancels_too_late_for_a_refund_reads_until_when_it_wa
     page = await ann.visitor.http.get(f"{path}/cancel")
 
     await ann.visitor.http.post(f"{path}/cancel", data={"token": field_value(page, "token")})
-    await shop.service.cancel_due()
+    await shop.service.complete_cancellations()
     done = await ann.visitor.http.get(path)
 
     until = " ".join((await refund_moment(shop, 40)).split())

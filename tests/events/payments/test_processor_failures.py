@@ -129,7 +129,7 @@ async def test_a_payment_that_comes_after_the_seat_was_given_away_goes_back(shop
     await ann.pay()
     await shop.deliver()
 
-    assert shop.moved("refund") == 1200
+    assert shop.moved_amount("refund") == 1200
     assert "goes back to you in full" in page_text(await ann.page())
 
 
@@ -144,7 +144,7 @@ async def test_a_late_payment_takes_the_seat_if_the_waiting_list_is_empty(shop: 
     await shop.deliver()
 
     assert await ann.status() == "registered"
-    assert shop.moved("refund") == 0
+    assert shop.moved_amount("refund") == 0
 
 
 def deferred_calls() -> float:

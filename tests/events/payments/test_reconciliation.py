@@ -19,7 +19,7 @@ from tests.helpers.processes import HOLDFAST
 ANN = "ann@example.com"
 
 
-async def paid(shop: PaymentScene, *, delivered: bool = True) -> Buyer:
+async def pay_for_seat(shop: PaymentScene, *, delivered: bool = True) -> Buyer:
     ann = await shop.register(await shop.event(await shop.organizer()), ANN)
     await ann.pay()
     if delivered:
@@ -27,41 +27,43 @@ async def paid(shop: PaymentScene, *, delivered: bool = True) -> Buyer:
     return ann
 
 
-async def compared(shop: PaymentScene) -> ReconciliationReport:
+async def compare_books(shop: PaymentScene) -> ReconciliationReport:
     return await reconcile(Steps(shop.service.database))
 
 
-async def differs(shop: PaymentScene) -> list[tuple[str, int | None, int | None]]:
+async def differences(shop: PaymentScene) -> list[tuple[str, int | None, int | None]]:
     """What differs, and the amounts here and there."""
-    return [(difference.kind, difference.ours, difference.theirs) for difference in (await compared(shop)).differences]
+    return [
+        (difference.kind, difference.ours, difference.theirs) for difference in (await compare_books(shop)).differences
+    ]
 
 
 async def test_books_that_agree_have_no_differences_even_after_refunds(shop: PaymentScene) -> None:
-    ann = await paid(shop)
-    assert await differs(shop) == []
+    ann = await pay_for_seat(shop)
+    assert await differences(shop) == []
 
     await shop.service.run_sql(
         "insert into refunds (payment_id, amount, reason) select id, 500, 'by_organizer' from payments"
     )
-    assert await differs(shop) == [], "a refund that is still to be made is no difference"
+    assert await differences(shop) == [], "a refund that is still to be made is no difference"
     await shop.work()
 
-    assert shop.moved("refund") == 500
-    assert await differs(shop) == []
-    assert (await compared(shop)).compared == 1
+    assert shop.moved_amount("refund") == 500
+    assert await differences(shop) == []
+    assert (await compare_books(shop)).compared == 1
     assert await ann.status() == "registered"
 
 
 async def test_an_unpaid_checkout_is_not_compared(shop: PaymentScene) -> None:
     await shop.register(await shop.event(await shop.organizer()), ANN)
 
-    assert (await compared(shop)).compared == 0
+    assert (await compare_books(shop)).compared == 0
 
 
 async def test_a_payment_whose_message_was_lost_is_named_and_gets_its_seat(shop: PaymentScene) -> None:
-    ann = await paid(shop, delivered=False)
+    ann = await pay_for_seat(shop, delivered=False)
 
-    [difference] = (await compared(shop)).differences
+    [difference] = (await compare_books(shop)).differences
     assert (difference.kind, difference.ours, difference.theirs, difference.currency) == (
         "not_noted",
         None,
@@ -72,44 +74,44 @@ async def test_a_payment_whose_message_was_lost_is_named_and_gets_its_seat(shop:
     await shop.work()
 
     assert await ann.status() == "registered"
-    assert await differs(shop) == []
+    assert await differences(shop) == []
 
 
 async def test_a_payment_unknown_to_us_is_named(shop: PaymentScene) -> None:
     """As after a restored backup."""
-    await paid(shop)
+    await pay_for_seat(shop)
     await shop.service.run_sql("update payments set session_id = 'cs_another'")
 
-    [difference] = (await compared(shop)).differences
+    [difference] = (await compare_books(shop)).differences
 
     assert (difference.kind, difference.payment_id, difference.theirs) == ("unknown", None, 1200)
     assert difference.intent_id == shop.processor.things("payment_intent")[0]["id"]
 
 
 async def test_a_payment_with_a_different_amount_is_named(shop: PaymentScene) -> None:
-    await paid(shop)
+    await pay_for_seat(shop)
     await shop.service.run_sql("update payments set amount = 1300")
 
-    assert await differs(shop) == [("other_amount", 1300, 1200)]
+    assert await differences(shop) == [("other_amount", 1300, 1200)]
 
 
 async def test_a_payment_in_a_different_currency_is_named(shop: PaymentScene) -> None:
-    await paid(shop)
+    await pay_for_seat(shop)
     await shop.service.run_sql("update payments set currency = 'USD'")
 
-    assert await differs(shop) == [("other_amount", 1200, 1200)]
+    assert await differences(shop) == [("other_amount", 1200, 1200)]
 
 
 async def test_money_that_was_given_back_elsewhere_is_named(shop: PaymentScene) -> None:
-    await paid(shop)
+    await pay_for_seat(shop)
     [intent] = shop.processor.things("payment_intent")
     shop.processor.execute("POST", "/v1/refunds", {"payment_intent": intent["id"], "amount": 300})
 
-    assert await differs(shop) == [("other_refunds", 0, 300)]
+    assert await differences(shop) == [("other_refunds", 0, 300)]
 
 
 async def test_a_refund_that_the_bank_returned_is_no_difference(shop: PaymentScene) -> None:
-    await paid(shop)
+    await pay_for_seat(shop)
     shop.processor.leave_refunds_pending()
     await shop.service.run_sql(
         "insert into refunds (payment_id, amount, reason) select id, 500, 'by_organizer' from payments"
@@ -118,32 +120,32 @@ async def test_a_refund_that_the_bank_returned_is_no_difference(shop: PaymentSce
     shop.processor.settle_refund(shop.processor.things("refund")[0]["id"], "expired_or_canceled_card")
     await shop.deliver()
 
-    assert await differs(shop) == []
+    assert await differences(shop) == []
 
 
 async def test_a_payment_that_the_processor_does_not_have_is_named_after_some_minutes(shop: PaymentScene) -> None:
-    await paid(shop)
+    await pay_for_seat(shop)
     await shop.service.run_sql("update payments set session_id = 'cs_nowhere', intent_id = 'pi_nowhere'")
-    assert [kind for kind, *_ in await differs(shop)] == ["unknown"]
+    assert [kind for kind, *_ in await differences(shop)] == ["unknown"]
 
     await shop.service.run_sql("update payments set paid_at = now() - interval '6 minutes'")
 
-    assert await differs(shop) == [("unknown", None, 1200), ("not_taken", 1200, None)]
+    assert await differences(shop) == [("unknown", None, 1200), ("not_taken", 1200, None)]
 
 
-def counted() -> float:
+def count_differences() -> float:
     """How many payments with another amount were found so far."""
     return REGISTRY.get_sample_value("holdfast_payment_differences_total", {"kind": "other_amount"}) or 0
 
 
 async def test_the_daily_comparison_counts_what_differs(shop: PaymentScene) -> None:
-    await paid(shop)
+    await pay_for_seat(shop)
     await shop.service.run_sql("update payments set amount = 1300")
-    before = counted()
+    before = count_differences()
 
     assert await log_differences(Steps(shop.service.database)) == 1
 
-    assert counted() == before + 1
+    assert count_differences() == before + 1
 
 
 async def test_without_a_processor_the_daily_comparison_does_nothing(service: Service) -> None:
@@ -169,7 +171,7 @@ async def command(
 async def test_the_command_to_reconcile_reports_no_differences_and_exits_with_0(
     shop: PaymentScene, database_url: str, tmp_path: Path
 ) -> None:
-    await paid(shop)
+    await pay_for_seat(shop)
 
     done = await command(shop, database_url=database_url, tmp_path=tmp_path)
 
@@ -181,7 +183,7 @@ async def test_the_command_to_reconcile_reports_no_differences_and_exits_with_0(
 async def test_the_command_to_reconcile_has_a_line_for_each_difference_and_exits_with_1(
     shop: PaymentScene, database_url: str, tmp_path: Path
 ) -> None:
-    await paid(shop, delivered=False)
+    await pay_for_seat(shop, delivered=False)
     [intent] = shop.processor.things("payment_intent")
 
     done = await command(shop, "--days", "3", database_url=database_url, tmp_path=tmp_path)

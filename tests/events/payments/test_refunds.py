@@ -34,13 +34,13 @@ async def test_a_person_who_cancels_gets_the_refund_of_the_rule(shop: PaymentSce
     assert ("you get €12.00 back" in page_text(page)) is bool(back)
 
     await ann.visitor.http.post(f"{path}/cancel", data={"token": field_value(page, "token")})
-    await shop.service.cancel_due()
+    await shop.service.complete_cancellations()
     await shop.work()
 
     done = await ann.visitor.http.get(path)
     assert ("€12.00 goes back to you." if back else "You get nothing back:") in page_text(done)
     assert await shop.counts(ann.event_id) == {}
-    assert shop.moved("refund") == back
+    assert shop.moved_amount("refund") == back
 
 
 async def test_the_mail_about_a_refund_knows_the_language_of_a_registration_that_is_gone(shop: PaymentScene) -> None:
@@ -89,7 +89,7 @@ async def test_a_person_whom_the_organizer_removes_is_refunded_in_full(shop: Pay
     await ada.delete(f"/api/registrations/{ann.event_id}/{handle_of(ann)}")
     await shop.work()
 
-    assert (shop.moved("refund"), shop.moved("application_fee_refund")) == (1200, 60)
+    assert (shop.moved_amount("refund"), shop.moved_amount("application_fee_refund")) == (1200, 60)
 
 
 async def test_a_part_is_given_back_by_hand_and_never_more_than_was_paid(shop: PaymentScene) -> None:
@@ -111,7 +111,7 @@ async def test_a_part_is_given_back_by_hand_and_never_more_than_was_paid(shop: P
 
     after = await payment(shop, caller, ann)
     assert [(refund.amount, refund.status) for refund in after.refunds] == [(500, "made"), (700, "made")]
-    assert (shop.moved("refund"), shop.moved("transfer_reversal")) == (1200, 1200)
+    assert (shop.moved_amount("refund"), shop.moved_amount("transfer_reversal")) == (1200, 1200)
     assert await shop.counts(ann.event_id) == {"registered": 1}
 
 
@@ -127,7 +127,7 @@ async def test_a_refund_whose_answer_is_lost_is_made_exactly_once(shop: PaymentS
         await shop.work()
 
     assert await shop.service.run_sql("select state::text, amount from refunds") == [("made", 1200)]
-    assert shop.moved("refund") == 1200
+    assert shop.moved_amount("refund") == 1200
 
 
 async def test_a_refund_that_the_bank_returns_is_shown_as_refused(shop: PaymentScene) -> None:

@@ -37,16 +37,16 @@ async def open_transaction(
     service: Service, work: Callable[[Tx], Awaitable[Any]]
 ) -> AsyncGenerator[Callable[[], Awaitable[None]]]:
     """Do work in a transaction that stays open in the block, until what the block gets is called: that commits it."""
-    done, go_on = asyncio.Event(), asyncio.Event()
+    done, resume = asyncio.Event(), asyncio.Event()
 
     async def stay(tx: Tx) -> None:
         await work(tx)
         await tx.value("select 1")
         done.set()
-        await go_on.wait()
+        await resume.wait()
 
     async def commit() -> None:
-        go_on.set()
+        resume.set()
         await running
 
     running = asyncio.create_task(service.database.transact(stay))

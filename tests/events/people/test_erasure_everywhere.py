@@ -65,7 +65,9 @@ async def rows(service: Service) -> dict[str, str]:
     return texts_of_tables
 
 
-async def keyed(ada: Client, event: dict[str, Any], status: int = 202, key: str = "", **person: str) -> dict[str, Any]:
+async def register_with_key(
+    ada: Client, event: dict[str, Any], status: int = 202, key: str = "", **person: str
+) -> dict[str, Any]:
     """Register a person by the API, with an Idempotency-Key of the event."""
     key = key or f"key of {event['id']}"
     answer = await ada.post(
@@ -83,10 +85,12 @@ async def test_no_column_of_any_table_has_data_or_a_nonce_of_an_erased_person(sh
     past, coming, called, unsettled, removed = [await ada.create_event(capacity=5) for _ in range(5)]
     for event in (past, coming):
         await sign_up(service, event, "ann", "bob")
-    receipts = [(await keyed(ada, event, email="Ann@example.com"))["receipt"] for event in (called, past, removed)]
+    receipts = [
+        (await register_with_key(ada, event, email="Ann@example.com"))["receipt"] for event in (called, past, removed)
+    ]
     handle = await handle_of(service, ANN)
-    await keyed(ada, called, key="again", user_id=handle)
-    await keyed(ada, called, key="bob", email="bob@example.com")
+    await register_with_key(ada, called, key="again", user_id=handle)
+    await register_with_key(ada, called, key="bob", email="bob@example.com")
     await service.settle()
     await ada.delete(f"/api/registrations/{removed['id']}/{handle}")
     bought = [await shop.event(ada, capacity=2) for _ in range(2)]
@@ -133,29 +137,29 @@ async def test_no_column_of_any_table_has_data_or_a_nonce_of_an_erased_person(sh
         if way in text
     ] == []
     assert "bob@example.com" in after["public.users"]
-    assert (await keyed(ada, called, key="bob", email="bob@example.com"))["receipt"]["nonce"]
+    assert (await register_with_key(ada, called, key="bob", email="bob@example.com"))["receipt"]["nonce"]
 
 
 async def test_a_request_repeated_after_the_erasure_is_refused_and_registers_no_person(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    await keyed(ada, event, email=ANN)
+    await register_with_key(ada, event, email=ANN)
     await service.settle()
 
     await erase(service)
 
-    again = await keyed(ada, event, 422, email=ANN)
+    again = await register_with_key(ada, event, 422, email=ANN)
     assert again["code"] == "idempotency_key_reused"
     assert "It was about a person whose data was erased since." in again["error"]
     assert await list_registrations(ada, event) == []
-    assert (await keyed(ada, event, 422, email="bob@example.com"))["code"] == "idempotency_key_reused"
-    assert (await keyed(ada, event, key="new", email=ANN))["status"] == "accepted"
+    assert (await register_with_key(ada, event, 422, email="bob@example.com"))["code"] == "idempotency_key_reused"
+    assert (await register_with_key(ada, event, key="new", email=ANN))["status"] == "accepted"
 
 
 async def test_a_registration_that_is_repeated_while_the_person_is_erased_leaves_no_nonce(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    await keyed(ada, event, email=ANN)
+    await register_with_key(ada, event, email=ANN)
     await service.settle()
     handle = await handle_of(service, ANN)
     is_erased, may_commit = asyncio.Event(), asyncio.Event()
@@ -167,7 +171,7 @@ async def test_a_registration_that_is_repeated_while_the_person_is_erased_leaves
 
     erasure = asyncio.create_task(service.database.transact(erase_slowly))
     await is_erased.wait()
-    receipt = (await keyed(ada, event, key="meanwhile", user_id=handle))["receipt"]
+    receipt = (await register_with_key(ada, event, key="meanwhile", user_id=handle))["receipt"]
     may_commit.set()
     await erasure
 
@@ -178,7 +182,7 @@ async def test_a_registration_that_is_repeated_while_the_person_is_erased_leaves
 async def test_an_erasure_waits_for_a_registration_that_is_being_repeated(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    receipt = (await keyed(ada, event, email=ANN))["receipt"]
+    receipt = (await register_with_key(ada, event, email=ANN))["receipt"]
     await service.settle()
     handle = await handle_of(service, ANN)
 

@@ -11,7 +11,7 @@ from holdfast.events.people import operations
 from holdfast.events.people.model import Erasure
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
-from tests.events.pages.own_data import Reader
+from tests.events.pages.own_data import OwnDataReader
 from tests.helpers.event_visitor import page_text
 from tests.helpers.events_service import Client, Service
 from tests.helpers.form_browser import Browser, token
@@ -21,7 +21,7 @@ EMAIL = "ann@example.com"
 PASSWORD = "correct horse battery"
 
 
-async def planted(service: Service, **fields: str) -> Client:
+async def register_stranger(service: Service, **fields: str) -> Client:
     """A stranger's organizer with Ann's address."""
     return await service.organizer("Planted Bank", is_proved=False, email=EMAIL, slug="planted-bank", **fields)
 
@@ -33,7 +33,7 @@ async def preview(service: Service) -> Erasure:
 async def test_a_person_is_exported_with_the_organizer_registered_with_their_address(service: Service) -> None:
     ada = await service.organizer()
     await sign_up(service, await ada.create_event(), "ann")
-    stranger = await planted(service, password=PASSWORD)
+    stranger = await register_stranger(service, password=PASSWORD)
     event = await stranger.create_event(title="Free money")
 
     exported = await export_person(service)
@@ -49,7 +49,7 @@ async def test_a_person_is_exported_with_the_organizer_registered_with_their_add
 
 
 async def test_an_address_that_only_an_unproved_organizer_has_is_exported_and_erased(service: Service) -> None:
-    await planted(service)
+    await register_stranger(service)
 
     exported, ahead, done = await export_person(service), await preview(service), await erase(service)
 
@@ -68,7 +68,7 @@ async def test_erasing_a_person_ends_the_organizer_that_a_stranger_made_with_the
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob")
-    stranger = await planted(service, password=PASSWORD)
+    stranger = await register_stranger(service, password=PASSWORD)
     await sign_up(service, await stranger.create_event(title="Free money"), "bob")
     ahead = await preview(service)
 
@@ -94,7 +94,7 @@ async def test_erasing_a_person_ends_the_organizer_that_a_stranger_made_with_the
 
 
 async def test_an_access_token_that_acts_for_the_organizer_does_so_no_more(service: Service) -> None:
-    stranger = await planted(service)
+    stranger = await register_stranger(service)
     await service.run_sql(
         """
         insert into oauth_subjects (hash, issuer, subject, user_id, email)
@@ -114,12 +114,12 @@ async def test_a_person_just_signed_in_by_mail_reaches_the_data_before_saying_wh
 ) -> None:
     ada = await service.organizer()
     await sign_up(service, await ada.create_event(), "ann")
-    await planted(service)
+    await register_stranger(service)
     ann = Browser(service)
     await ann.sign_in(EMAIL)
 
     led = await ann.send("/account/data")
-    page = Reader(service, led.headers["location"])
+    page = OwnDataReader(service, led.headers["location"])
     await page.open()
     file = await page.press("export")
     question = await page.press("erase")
@@ -136,7 +136,7 @@ async def test_a_person_just_signed_in_by_mail_reaches_the_data_before_saying_wh
 async def test_a_person_signed_in_by_password_gets_no_data_of_the_owner_of_the_address(service: Service) -> None:
     ada = await service.organizer()
     await sign_up(service, await ada.create_event(), "ann")
-    await planted(service, password=PASSWORD)
+    await register_stranger(service, password=PASSWORD)
     stranger = Browser(service)
     await stranger.send("/sign-in", email=EMAIL, password=PASSWORD)
     form = await stranger.get("/console/agents")
@@ -154,7 +154,7 @@ async def test_an_erasure_and_the_answer_mine_at_once_do_one_of_both(service: Se
     ada = await service.organizer()
     event = await ada.create_event()
     await sign_up(service, event, "ann")
-    studio = await planted(service)
+    studio = await register_stranger(service)
     ann = Browser(service)
     await ann.sign_in(EMAIL)
     form = await ann.get("/console/before")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.events.photos.site import Site, site_of
+from tests.events.photos.site import PhotoSite, site_of
 from tests.helpers.events_service import Service
 
 ACCESS_KEY, SECRET_KEY = "holdfast", "correct horse"
@@ -23,7 +23,7 @@ _numbers = itertools.count(1)
 
 
 @pytest.fixture
-async def site(service: Service) -> AsyncIterator[Site]:
+async def site(service: Service) -> AsyncIterator[PhotoSite]:
     """A site outside, whose pictures the service may download though it is not public."""
     async with site_of(service) as site:
         yield site
@@ -69,6 +69,6 @@ def in_s3(settings: Settings, s3: S3) -> Settings:
 
 
 @pytest.fixture(params=["disk", "s3"])
-def anywhere(request: pytest.FixtureRequest, settings: Settings) -> Settings:
+def disk_or_s3(request: pytest.FixtureRequest, settings: Settings) -> Settings:
     """Settings under which photos are kept on the disk, and others under which they are kept in S3."""
     return settings if request.param == "disk" else request.getfixturevalue("in_s3")

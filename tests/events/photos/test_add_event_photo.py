@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.events.photos.site import Site, site_of
-from tests.helpers.events_service import Service, running
+from tests.events.photos.site import PhotoSite, site_of
+from tests.helpers.events_service import Service, running_events
 from tests.helpers.photos import (
     add_photos,
     failing_fields,
@@ -21,12 +21,12 @@ from tests.helpers.pictures import TYPES, frames, picture
 
 
 @pytest.mark.parametrize("content_type", TYPES)
-async def test_a_photo_is_downloaded_and_shown(service: Service, site: Site, content_type: str) -> None:
+async def test_a_photo_is_downloaded_and_shown(service: Service, site: PhotoSite, content_type: str) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     original = picture(content_type)
 
-    response = await add_photos(ada, event, url=site.has("/poster", original, content_type))
+    response = await add_photos(ada, event, url=site.publish("/poster", original, content_type))
 
     added = response.json()["data"]
     assert response.status_code == 201
@@ -44,10 +44,10 @@ async def test_a_photo_is_downloaded_and_shown(service: Service, site: Site, con
     assert (data["image_urls"], data["primary_image_url"]) == ([added["url"]], added["url"])
 
 
-async def test_photos_are_appended_and_the_first_stays_primary(service: Service, site: Site) -> None:
+async def test_photos_are_appended_and_the_first_stays_primary(service: Service, site: PhotoSite) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    url = site.has("/poster.jpg", picture())
+    url = site.publish("/poster.jpg", picture())
 
     first, second = [(await add_photos(ada, event, url=url)).json()["data"] for _ in range(2)]
 
@@ -56,30 +56,32 @@ async def test_photos_are_appended_and_the_first_stays_primary(service: Service,
     assert first["key"] != second["key"]
 
 
-async def test_a_downloaded_photo_has_lost_what_the_camera_noted(service: Service, site: Site) -> None:
+async def test_a_downloaded_photo_has_lost_what_the_camera_noted(service: Service, site: PhotoSite) -> None:
     ada = await service.organizer()
     original = picture(comment=b"at home")
 
-    added = (await add_photos(ada, await ada.create_event(), url=site.has("/a.jpg", original))).json()["data"]
+    added = (await add_photos(ada, await ada.create_event(), url=site.publish("/a.jpg", original))).json()["data"]
 
     assert b"at home" not in await read_photo(service, added["url"])
     assert frames(await read_photo(service, added["url"])) == frames(original)
 
 
 async def test_photos_are_kept_in_s3_as_on_the_disk(in_s3: Settings) -> None:
-    async with running(in_s3) as service, site_of(service) as site:
+    async with running_events(in_s3) as service, site_of(service) as site:
         ada = await service.organizer()
-        added = (await add_photos(ada, await ada.create_event(), url=site.has("/a.jpg", picture()))).json()["data"]
+        added = (await add_photos(ada, await ada.create_event(), url=site.publish("/a.jpg", picture()))).json()["data"]
 
         assert await read_photo(service, added["url"]) == picture()
         assert stored_files(service) == set()
 
 
 @pytest.mark.parametrize("declared", ["", "application/octet-stream", "binary/octet-stream", "image/jpg", "IMAGE/JPEG"])
-async def test_a_photo_is_accepted_whatever_type_its_site_declares(service: Service, site: Site, declared: str) -> None:
+async def test_a_photo_is_accepted_whatever_type_its_site_declares(
+    service: Service, site: PhotoSite, declared: str
+) -> None:
     ada = await service.organizer()
 
-    response = await add_photos(ada, await ada.create_event(), url=site.has("/photo", picture(), declared))
+    response = await add_photos(ada, await ada.create_event(), url=site.publish("/photo", picture(), declared))
 
     assert response.json()["data"]["key"].endswith(".jpg")
 
@@ -127,10 +129,12 @@ async def test_a_photo_needs_exactly_one_source(service: Service, source: dict[s
     await nothing_is_left(service, ada, event)
 
 
-async def test_a_photo_for_an_event_the_caller_may_not_change_is_not_downloaded(service: Service, site: Site) -> None:
+async def test_a_photo_for_an_event_the_caller_may_not_change_is_not_downloaded(
+    service: Service, site: PhotoSite
+) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     event = await ada.create_event()
-    url = site.has("/a.jpg", picture())
+    url = site.publish("/a.jpg", picture())
 
     assert (await add_photos(ben, event, url=url)).json()["code"] == "forbidden"
     assert (await add_photos(ben, {"id": 4711}, url=url)).json()["code"] == "not_found"
@@ -140,10 +144,10 @@ async def test_a_photo_for_an_event_the_caller_may_not_change_is_not_downloaded(
     assert (await add_photos(await service.admin(), event, url=url)).status_code == 201
 
 
-async def test_photos_added_at_once_are_all_there(service: Service, site: Site) -> None:
+async def test_photos_added_at_once_are_all_there(service: Service, site: PhotoSite) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    url = site.has("/a.jpg", picture())
+    url = site.publish("/a.jpg", picture())
 
     added = await asyncio.gather(*(add_photos(ada, event, url=url) for _ in range(8)))
 

@@ -14,7 +14,7 @@ from holdfast.kit.running.steps import Steps
 from tests.events.console.event_scene import foreign_event, stored_events
 from tests.events.console.organizer_scene import hidden_field
 from tests.events.console.organizing import sign_in_organizer
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 from tests.helpers.form_browser import Browser, main_text, token
 from tests.helpers.photos import (
     JPEG,
@@ -47,8 +47,8 @@ async def post(browser: Browser, path: str, files: Sequence[File], **fields: str
     return await browser.http.post(path, data={"do": "upload", **fields}, files=sent)
 
 
-async def test_files_of_a_form_become_photos_in_order_in_every_store(anywhere: Settings) -> None:
-    async with running(anywhere) as service:
+async def test_files_of_a_form_become_photos_in_order_in_every_store(disk_or_s3: Settings) -> None:
+    async with running_events(disk_or_s3) as service:
         ada, browser = await sign_in_organizer(service)
         event = await ada.create_event()
         contents = [picture(content_type, 40 + place, 30) for place, content_type in enumerate(TYPES)]
@@ -143,7 +143,7 @@ async def test_a_form_with_more_files_than_an_event_may_show_changes_nothing(ser
 
 
 async def test_an_organizer_keeps_no_more_than_its_quota(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"photos_per_organizer": 1})) as service:
+    async with running_events(settings.model_copy(update={"photos_per_organizer": 1})) as service:
         ada, browser = await sign_in_organizer(service)
         event = await ada.create_event()
 

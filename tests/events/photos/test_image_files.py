@@ -122,7 +122,7 @@ def hidden_in_a_frame() -> bytes:
     )
 
 
-def thumbnailed() -> bytes:
+def jpeg_with_thumbnail() -> bytes:
     original = picture("image/jpeg")
     length = struct.unpack_from(">H", original, 4)[0]
     secret = SECRET + b"\0" * (-len(SECRET) % 3)
@@ -137,7 +137,7 @@ NOTED: dict[str, Callable[[], bytes]] = {
     "JPEG with IPTC": lambda: with_jpeg_segment(0xED, b"Photoshop 3.0\0" + SECRET),
     "JPEG with an index of pictures": lambda: with_jpeg_segment(0xE2, b"MPF\0" + SECRET),
     "JPEG with a segment nobody knows": lambda: with_jpeg_segment(0xE9, SECRET),
-    "JPEG with a thumbnail": thumbnailed,
+    "JPEG with a thumbnail": jpeg_with_thumbnail,
     "PNG with EXIF": lambda: picture("image/png", exif=exif()),
     "PNG with text": lambda: with_png_chunk(b"tEXt", b"Comment\0" + SECRET),
     "PNG with international text": lambda: with_png_chunk(b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + SECRET),

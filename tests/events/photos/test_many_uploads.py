@@ -22,8 +22,8 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.slots import TimeBudget
 from tests.events.crowds import Crowd, crowd_of
 from tests.events.photos.gate import Gate, program
-from tests.events.photos.site import Site
-from tests.helpers.events_service import Client, Service, event_fields, eventually, running
+from tests.events.photos.site import PhotoSite
+from tests.helpers.events_service import Client, Service, event_fields, eventually, running_events
 from tests.helpers.photos import add_photos, failing_fields, presign, put_upload, stored_files, upload
 from tests.helpers.pictures import encode_image, picture
 
@@ -186,7 +186,7 @@ async def test_requests_that_attach_uploads_count_against_the_limit_of_photos(
     settings: Settings, decoders: Decoders
 ) -> None:
     decoders.open()
-    async with running(settings.model_copy(update={"photos_per_minute": 2})) as service:
+    async with running_events(settings.model_copy(update={"photos_per_minute": 2})) as service:
         ada = await service.organizer()
         event = await ada.create_event()
         keys = [await upload(service, ada) for _ in range(4)]
@@ -206,7 +206,7 @@ async def test_requests_that_attach_uploads_count_against_the_limit_of_photos(
 
 
 async def test_an_organizer_has_a_limited_processor_time_for_decoding(
-    service: Service, site: Site, monkeypatch: pytest.MonkeyPatch
+    service: Service, site: PhotoSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     eve, ada = await service.organizer(is_proved=False), await service.organizer()
     hers, event = await eve.create_event(), await ada.create_event()
@@ -216,7 +216,7 @@ async def test_an_organizer_has_a_limited_processor_time_for_decoding(
 
     first = await attach(eve, hers, key)
     second = await attach(eve, hers, key, other_key)
-    fetched = await add_photos(eve, hers, url=site.has("/a.jpg", picture()))
+    fetched = await add_photos(eve, hers, url=site.publish("/a.jpg", picture()))
     other = await attach(ada, event, await upload(service, ada))
 
     assert first.status_code == other.status_code == 200
@@ -240,7 +240,7 @@ async def test_a_file_that_replaces_a_refused_one_is_decoded(service: Service) -
 
 
 async def test_forms_of_the_console_have_the_same_limits(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with running(settings.model_copy(update={"photos_per_minute": 1})) as service:
+    async with running_events(settings.model_copy(update={"photos_per_minute": 1})) as service:
         ada = await service.organizer()
         event = await ada.create_event()
         keys = [await upload(service, ada) for _ in range(2)]
@@ -249,7 +249,7 @@ async def test_forms_of_the_console_have_the_same_limits(settings: Settings, mon
         edit = EditEvent(
             event_id=event["id"], seen=None, changes=UpdateEvent(event_id=event["id"], image_keys=[keys[1]])
         )
-        await service.runner.run_of(COPY_EVENT)(caller, replaced(copy, image_keys=[keys[0]]))
+        await service.runner.run_of(COPY_EVENT)(caller, with_fields(copy, image_keys=[keys[0]]))
         monkeypatch.setattr(sandbox, "budget", TimeBudget(sandbox.DECODER_TIME, sandbox.BUDGET_SECONDS, "{seconds}"))
         sandbox.budget.spend(ada.id, sandbox.DECODER_SECONDS)
 
@@ -263,6 +263,6 @@ async def test_forms_of_the_console_have_the_same_limits(settings: Settings, mon
             assert refused.value.code == "rate_limited"
 
 
-def replaced(copy: CopyEvent, **fields: Any) -> CopyEvent:
+def with_fields(copy: CopyEvent, **fields: Any) -> CopyEvent:
     """The same copy with other fields of its event."""
     return msgspec.structs.replace(copy, event=msgspec.structs.replace(copy.event, **fields))

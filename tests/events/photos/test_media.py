@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 from tests.helpers.photos import upload
 from tests.helpers.pictures import TYPES, picture
 
@@ -18,8 +18,8 @@ async def photo_url(service: Service, content: bytes, content_type: str) -> str:
 
 
 @pytest.mark.parametrize("content_type", TYPES)
-async def test_a_photo_is_shown_as_what_it_is(anywhere: Settings, content_type: str) -> None:
-    async with running(anywhere) as service:
+async def test_a_photo_is_shown_as_what_it_is(disk_or_s3: Settings, content_type: str) -> None:
+    async with running_events(disk_or_s3) as service:
         content = picture(content_type)
 
         response = await service.http.get(await photo_url(service, content, content_type))
@@ -53,7 +53,7 @@ async def test_a_head_request_for_a_photo_has_headers_and_no_content(service: Se
 
 
 async def test_photos_are_found_at_the_cdn_where_there_is_one(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"cdn_base_url": "https://cdn.example.com/"})) as service:
+    async with running_events(settings.model_copy(update={"cdn_base_url": "https://cdn.example.com/"})) as service:
         ada = await service.organizer()
         key = await upload(service, ada)
         event = await ada.create_event(image_keys=[key])

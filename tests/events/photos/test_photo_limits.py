@@ -4,8 +4,8 @@ from typing import Any
 
 from holdfast.events.photos.model import MAX_IDLE_PHOTOS, MAX_PHOTOS
 from holdfast.events.settings import Settings
-from tests.events.photos.site import Site
-from tests.helpers.events_service import Client, Service, running
+from tests.events.photos.site import PhotoSite
+from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.photos import add_photos, stored_files, upload
 from tests.helpers.pictures import picture
 
@@ -36,17 +36,17 @@ async def full_event(service: Service, client: Client) -> dict[str, Any]:
     return event
 
 
-async def test_an_event_shows_50_photos_at_most(service: Service, site: Site) -> None:
+async def test_an_event_shows_50_photos_at_most(service: Service, site: PhotoSite) -> None:
     ada = await service.organizer()
     event = await full_event(service, ada)
 
-    for source in ({"url": site.has("/a.jpg", picture())}, {"key": await upload(service, ada)}):
+    for source in ({"url": site.publish("/a.jpg", picture())}, {"key": await upload(service, ada)}):
         refusal = await add_photos(ada, event, **source)
         assert (refusal.status_code, refusal.json()["code"]) == (422, "too_many_photos")
     assert site.request_count == 0
 
 
-async def test_an_organizer_with_too_many_unused_photos_cannot_add_more(service: Service, site: Site) -> None:
+async def test_an_organizer_with_too_many_unused_photos_cannot_add_more(service: Service, site: PhotoSite) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await service.run_sql(
@@ -59,7 +59,7 @@ async def test_an_organizer_with_too_many_unused_photos_cannot_add_more(service:
         count=MAX_IDLE_PHOTOS,
     )
 
-    refusal = await add_photos(ada, event, url=site.has("/a.jpg", picture()))
+    refusal = await add_photos(ada, event, url=site.publish("/a.jpg", picture()))
 
     assert (refusal.status_code, refusal.json()["code"]) == (422, "too_many_uploads")
     assert stored_files(service) == set()
@@ -67,7 +67,7 @@ async def test_an_organizer_with_too_many_unused_photos_cannot_add_more(service:
 
 async def test_a_key_adds_a_limited_number_of_photos_a_minute(settings: Settings) -> None:
     few = settings.model_copy(update={"photos_per_minute": 2})
-    async with running(few) as service:
+    async with running_events(few) as service:
         ada, ben = await service.organizer(), await service.organizer()
         event, his = await ada.create_event(), await ben.create_event()
         statuses = [(await add_photos(ada, event, url="nothing")).status_code for _ in range(2)]

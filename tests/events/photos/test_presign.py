@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.photos.model import MAX_IDLE_PHOTOS
 from holdfast.events.settings import Settings
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 from tests.helpers.photos import (
     failing_fields,
     photo_states,
@@ -23,8 +23,8 @@ RIGHT: dict[str, Any] = {"content_type": "image/png", "content_length": 1000}
 
 
 @pytest.mark.parametrize("content_type", TYPES)
-async def test_a_presigned_upload_becomes_a_photo_wherever_it_is_kept(anywhere: Settings, content_type: str) -> None:
-    async with running(anywhere) as service:
+async def test_a_presigned_upload_becomes_a_photo_wherever_it_is_kept(disk_or_s3: Settings, content_type: str) -> None:
+    async with running_events(disk_or_s3) as service:
         ada = await service.organizer()
         content = picture(content_type)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from holdfast.events.photos.model import MAX_PHOTO_BYTES
-from tests.events.photos.site import Site
+from tests.events.photos.site import PhotoSite
 from tests.helpers.events_service import Service
 from tests.helpers.outside_servers import raw_answer, redirecting_script
 from tests.helpers.photos import add_photos, failing_fields, nothing_is_left
@@ -20,14 +20,14 @@ HOSTILE = (
 
 @pytest.mark.parametrize("redirected", [False, True], ids=["at once", "by a redirect"])
 async def test_an_internal_address_is_refused_without_a_request_also_behind_a_redirect(
-    service: Service, site: Site, redirected: bool, subtests: pytest.Subtests
+    service: Service, site: PhotoSite, redirected: bool, subtests: pytest.Subtests
 ) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     for host in HOSTILE:
         with subtests.test(host=host):
             target = f"http://{host}/secret.jpg"
-            url = site.has("/away", redirecting_script(target)) if redirected else target
+            url = site.publish("/away", redirecting_script(target)) if redirected else target
 
             [message] = failing_fields(await add_photos(ada, event, url=url))["url"]
 
@@ -74,12 +74,12 @@ async def endless(writer: asyncio.StreamWriter, _: str) -> None:
     ids=["missing", "too large", "endless", "shorter than said", "compressed", "in a circle", "empty"],
 )
 async def test_a_fault_of_the_site_is_named_in_the_refusal(
-    service: Service, site: Site, script: Any, message: str
+    service: Service, site: PhotoSite, script: Any, message: str
 ) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     for path in ("/a", "/b", "/c", "/d"):
-        url = site.has(path, script)
+        url = site.publish(path, script)
 
     assert failing_fields(await add_photos(ada, event, url=url))["url"][0].startswith(message)
     await nothing_is_left(service, ada, event)
@@ -96,12 +96,12 @@ async def test_a_fault_of_the_site_is_named_in_the_refusal(
     ],
 )
 async def test_a_download_that_is_no_photo_is_refused_with_the_reason(
-    service: Service, site: Site, content: bytes, declared: str, message: str
+    service: Service, site: PhotoSite, content: bytes, declared: str, message: str
 ) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 
-    assert failing_fields(await add_photos(ada, event, url=site.has("/a", content, declared)))["url"][0].startswith(
+    assert failing_fields(await add_photos(ada, event, url=site.publish("/a", content, declared)))["url"][0].startswith(
         message
     )
     await nothing_is_left(service, ada, event)

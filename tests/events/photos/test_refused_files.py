@@ -83,7 +83,7 @@ def growing_gif() -> bytes:
     return small[:-1] + large[large.index(b",\0\0\0\0") :]
 
 
-def resized(content: bytes, at: int, size: bytes) -> bytes:
+def with_size(content: bytes, at: int, size: bytes) -> bytes:
     return content[:at] + size + content[at + len(size) :]
 
 
@@ -91,12 +91,12 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "PNG": lambda: png_of(60_000, 60_000),
     "PNG just too large": lambda: png_of(10_000, 4_001),
     "PNG of one row": lambda: png_of(2**31 - 1, 1),
-    "GIF": lambda: resized(picture("image/gif"), 6, b"\xff\xff\xff\xff"),
+    "GIF": lambda: with_size(picture("image/gif"), 6, b"\xff\xff\xff\xff"),
     "GIF that grows": growing_gif,
     "JPEG": lambda: encode_image(Image.new("L", (6400, 6300)), "image/jpeg"),
     "WebP": lambda: encode_image(Image.new("RGB", (6400, 6300)), "image/webp", method=0),
     "WebP without loss": lambda: encode_image(Image.new("RGB", (6400, 6300)), "image/webp", lossless=True, method=0),
-    "WebP canvas": lambda: resized(animation("image/webp"), 24, b"\xff\xff\xff\xff\xff\xff"),
+    "WebP canvas": lambda: with_size(animation("image/webp"), 24, b"\xff\xff\xff\xff\xff\xff"),
 }
 
 

@@ -11,14 +11,14 @@ from holdfast.events.photos.retention import clear_photos
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
-from tests.helpers.events_service import Client, Service, eventually, running
+from tests.helpers.events_service import Client, Service, eventually, running_events
 from tests.helpers.photos import a_day_passes, photo_states, presign, stored_file, stored_files, upload
 from tests.helpers.pictures import picture
 
 
 @pytest.fixture
-async def service(anywhere: Settings) -> AsyncIterator[Service]:
-    async with running(anywhere) as service:
+async def service(disk_or_s3: Settings) -> AsyncIterator[Service]:
+    async with running_events(disk_or_s3) as service:
         yield service
 
 
@@ -181,21 +181,21 @@ async def test_files_written_before_a_process_was_killed_are_deleted_with_their_
 
 
 async def test_a_photo_stays_listed_while_the_store_is_unreachable(in_s3: Settings) -> None:
-    async with running(in_s3) as service:
+    async with running_events(in_s3) as service:
         ada = await service.organizer()
         key = await upload(service, ada)
         await a_day_passes(service)
-    async with running(in_s3.model_copy(update={"s3_endpoint_url": "http://127.0.0.1:1"})) as service:
+    async with running_events(in_s3.model_copy(update={"s3_endpoint_url": "http://127.0.0.1:1"})) as service:
         with pytest.raises(Problem):
             await clear_photos(Steps(service.database))
         assert await photo_states(service) == {key: "doomed"}
-    async with running(in_s3) as service:
+    async with running_events(in_s3) as service:
         assert await clear_photos(Steps(service.database)) == 1
         assert await are_stored(service, upload_name(key)) == [False]
 
 
 async def test_a_file_half_written_when_a_process_was_killed_goes_with_its_upload(settings: Settings) -> None:
-    async with running(settings) as service:
+    async with running_events(settings) as service:
         ada = await service.organizer()
         key = await upload(service, ada)
         half = settings.data_dir / "media" / f"{upload_name(key)}.abcdefgh"

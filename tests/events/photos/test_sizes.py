@@ -14,8 +14,8 @@ from holdfast.events.photos.sizes import find_sizes
 from holdfast.events.settings import Settings
 from holdfast.kit.background import row_work
 from holdfast.kit.running.steps import Steps
-from tests.helpers.background_loops import at_work
-from tests.helpers.events_service import Service, eventually, running
+from tests.helpers.background_loops import run_in_background
+from tests.helpers.events_service import Service, eventually, running_events
 from tests.helpers.photos import (
     a_day_passes,
     accept_photos,
@@ -33,8 +33,8 @@ MEDIA = "http://events.test/media"
 
 
 @pytest.fixture
-async def service(anywhere: Settings) -> AsyncIterator[Service]:
-    async with running(anywhere) as service:
+async def service(disk_or_s3: Settings) -> AsyncIterator[Service]:
+    async with running_events(disk_or_s3) as service:
         yield service
 
 
@@ -113,7 +113,7 @@ async def test_photos_get_their_sizes_as_soon_as_they_are_accepted(
     # Each photo is accepted, and then locked for a moment by the event that shows it.
     monkeypatch.setattr(row_work, "POLL_SECONDS", 3_600.0)
     ada = await service.organizer()
-    async with at_work(row_work.run(service.database, sizes.SizesWork(service.database))):
+    async with run_in_background(row_work.run(service.database, sizes.SizesWork(service.database))):
         for _ in range(2):
             _, key = await with_photo(ada, service)
 
@@ -163,7 +163,7 @@ async def test_sizes_are_deleted_with_their_photo(service: Service) -> None:
 
 
 async def test_an_organizer_may_have_as_many_photos_with_sizes_as_without(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"photos_per_organizer": 2})) as service:
+    async with running_events(settings.model_copy(update={"photos_per_organizer": 2})) as service:
         ada = await service.organizer()
         event, _ = await with_photo(ada, service)
         await make_sizes(service)

@@ -14,7 +14,7 @@ from holdfast.events.settings import Settings
 from holdfast.events.storage.disk import DiskStore
 from holdfast.events.storage.store import CHUNK_BYTES, MissingPackage, Store
 from holdfast.kit.contract.problems import Problem
-from tests.helpers.events_service import Service, eventually, running
+from tests.helpers.events_service import Service, eventually, running_events
 from tests.helpers.photos import JPEG, put_upload, stored_file
 
 NAME = "uploads/7/abcdefghijklmnopqrstuv.jpg"
@@ -23,8 +23,8 @@ PHOTO = "photos/7/abcdefghijklmnopqrstuv.jpg"
 
 
 @pytest.fixture
-async def service(anywhere: Settings) -> AsyncIterator[Service]:
-    async with running(anywhere) as service:
+async def service(disk_or_s3: Settings) -> AsyncIterator[Service]:
+    async with running_events(disk_or_s3) as service:
         yield service
 
 
@@ -113,7 +113,7 @@ async def test_an_upload_may_be_repeated(service: Service, store: Store) -> None
     assert await stored_file(store, NAME) == b"other"
 
 
-async def refused(service: Service, store: Store, url: str, content: bytes = b"photo", kind: str = JPEG) -> None:
+async def assert_refused(service: Service, store: Store, url: str, content: bytes = b"photo", kind: str = JPEG) -> None:
     """Assert that an upload is refused, and that nothing of it is there."""
     response = await put_upload(service, url, content, kind)
     assert response.status_code in (400, 403), response.text
@@ -122,19 +122,19 @@ async def refused(service: Service, store: Store, url: str, content: bytes = b"p
 
 @pytest.mark.parametrize("content", [b"phot", b"photos", b""])
 async def test_an_upload_of_another_length_is_refused(service: Service, store: Store, content: bytes) -> None:
-    await refused(service, store, await store.upload_url(NAME, JPEG, 5, 900), content)
+    await assert_refused(service, store, await store.upload_url(NAME, JPEG, 5, 900), content)
 
 
 @pytest.mark.parametrize("kind", ["image/png", "text/html", ""])
 async def test_an_upload_of_another_type_is_refused(service: Service, store: Store, kind: str) -> None:
-    await refused(service, store, await store.upload_url(NAME, JPEG, 5, 900), kind=kind)
+    await assert_refused(service, store, await store.upload_url(NAME, JPEG, 5, 900), kind=kind)
 
 
 async def test_an_upload_under_another_name_is_refused(service: Service, store: Store) -> None:
     url = await store.upload_url(NAME, JPEG, 5, 900)
 
-    await refused(service, store, url.replace(NAME, OTHER))
-    await refused(service, store, url.replace("abcdef", "ABCDEF"))
+    await assert_refused(service, store, url.replace(NAME, OTHER))
+    await assert_refused(service, store, url.replace("abcdef", "ABCDEF"))
 
 
 async def test_an_upload_that_is_not_signed_is_refused(service: Service, store: Store) -> None:
@@ -142,7 +142,7 @@ async def test_an_upload_that_is_not_signed_is_refused(service: Service, store: 
     path, signature = url.split("?")[0], url[-64:]
 
     for forged in (path, url[:-1], url.replace(signature, "0" * 64), url.replace(signature, signature[::-1])):
-        await refused(service, store, forged)
+        await assert_refused(service, store, forged)
 
 
 async def test_an_upload_is_refused_once_its_address_has_expired(service: Service, store: Store) -> None:
@@ -153,7 +153,7 @@ async def test_an_upload_is_refused_once_its_address_has_expired(service: Servic
 
     await eventually(has_expired)
     await store.delete([NAME])
-    await refused(service, store, url)
+    await assert_refused(service, store, url)
 
 
 async def test_the_expiry_of_an_upload_address_cannot_be_changed(service: Service, store: Store) -> None:
@@ -161,7 +161,7 @@ async def test_the_expiry_of_an_upload_address_cannot_be_changed(service: Servic
     query = urlsplit(url).query
     [name] = [name for name in ("expires", "X-Amz-Expires") if f"{name}=" in query]
 
-    await refused(service, store, url.replace(f"{name}=", f"{name}=9"))
+    await assert_refused(service, store, url.replace(f"{name}=", f"{name}=9"))
 
 
 async def test_a_store_that_is_out_of_reach_is_unavailable(service: Service, store: Store) -> None:

@@ -18,7 +18,7 @@ from holdfast.kit.background.leases import LeasedRow
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
 from tests.events.photos.gate import Gate, program
-from tests.helpers.events_service import Service, eventually, running
+from tests.helpers.events_service import Service, eventually, running_events
 from tests.helpers.photos import (
     JPEG,
     a_day_passes,
@@ -37,8 +37,8 @@ from tests.helpers.row_work import handle_all
 
 
 @pytest.fixture
-async def service(anywhere: Settings) -> AsyncIterator[Service]:
-    async with running(anywhere) as service:
+async def service(disk_or_s3: Settings) -> AsyncIterator[Service]:
+    async with running_events(disk_or_s3) as service:
         yield service
 
 
@@ -57,7 +57,7 @@ async def has_sizes(service: Service, key: str) -> bool:
     return key in await service.database.read(lambda reader: find_sizes(reader, [key]))
 
 
-async def begun(service: Service) -> bool:
+async def scaling_has_begun(service: Service) -> bool:
     return await service.run_sql("select from photos where scaling_tried > 0") != []
 
 
@@ -142,7 +142,7 @@ async def test_a_photo_that_is_being_scaled_holds_up_no_request(service: Service
     ada = await service.organizer()
     event, key = await with_photo(ada, service)
     making = asyncio.create_task(make_sizes(service))
-    await eventually(lambda: begun(service))
+    await eventually(lambda: scaling_has_begun(service))
 
     # Another photo is looked at and added, and no connection to the database is held.
     assert (await add_photos(ada, event, key=await upload(service, ada))).status_code == 201
@@ -159,7 +159,7 @@ async def test_a_photo_that_is_deleted_while_it_is_scaled_leaves_no_file(service
     ada = await service.organizer()
     event, key = await with_photo(ada, service)
     making = asyncio.create_task(make_sizes(service))
-    await eventually(lambda: begun(service))
+    await eventually(lambda: scaling_has_begun(service))
 
     await ada.delete(f"/api/events/{event['id']}/photos", params={"key": key})
     await a_day_passes(service)
@@ -206,7 +206,7 @@ async def test_a_photo_that_is_being_scaled_is_leased_by_no_other_process(
 ) -> None:
     _, key = await with_photo(await service.organizer(), service)
     making = asyncio.create_task(make_sizes(service))
-    await eventually(lambda: begun(service))
+    await eventually(lambda: scaling_has_begun(service))
     asyncio.get_running_loop().call_later(2.0, gate.open)
 
     claimed_by_others = 0
@@ -224,7 +224,7 @@ async def test_a_process_whose_photo_another_one_has_claimed_stores_no_sizes(
 ) -> None:
     _, key = await with_photo(await service.organizer(), service)
     making = asyncio.create_task(make_sizes(service))
-    await eventually(lambda: begun(service))
+    await eventually(lambda: scaling_has_begun(service))
 
     await service.run_sql("update photos set scaling_tried = 2, scaling_due = now() + interval '1 hour'")
 
@@ -291,12 +291,12 @@ async def test_a_missing_file_is_reported_and_scaled_once_it_is_back(service: Se
 
 
 async def test_sizes_are_made_once_the_store_is_within_reach_again(in_s3: Settings) -> None:
-    async with running(in_s3) as service:
+    async with running_events(in_s3) as service:
         _, key = await with_photo(await service.organizer(), service)
-    async with running(in_s3.model_copy(update={"s3_endpoint_url": "http://127.0.0.1:1"})) as service:
+    async with running_events(in_s3.model_copy(update={"s3_endpoint_url": "http://127.0.0.1:1"})) as service:
         with pytest.raises(Problem):
             await make_sizes(service)
-    async with running(in_s3) as service:
+    async with running_events(in_s3) as service:
         await a_day_passes(service)
         assert await make_sizes(service) == 1
         assert await has_sizes(service, key)

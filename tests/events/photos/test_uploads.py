@@ -10,7 +10,7 @@ from holdfast.events.photos import routes
 from tests.helpers.events_service import Service
 from tests.helpers.photos import presign, put_upload, stored_files
 from tests.helpers.pictures import picture
-from tests.helpers.serving import listener, running_already, serving
+from tests.helpers.serving import bind_port, running_already, serve_app
 
 CONTENT = picture()
 
@@ -107,7 +107,7 @@ async def test_an_upload_from_a_page_of_another_site_is_accepted(service: Servic
     assert {answer.headers["access-control-allow-origin"] for answer in (preflight, response, refusal)} == {"*"}
 
 
-async def sent(at: socket.socket, request: bytes) -> bytes:
+async def send_bytes(at: socket.socket, request: bytes) -> bytes:
     """What a server answers to these bytes."""
     reader, writer = await asyncio.open_connection(*at.getsockname())
     writer.write(request)
@@ -122,11 +122,11 @@ async def test_an_upload_that_is_cut_off_or_says_no_length_leaves_nothing(servic
     presigned = await presign(await service.organizer(), CONTENT)
     target = presigned["upload_url"].removeprefix("http://events.test")
     head = f"PUT {target} HTTP/1.1\r\nHost: events.test\r\nConnection: close\r\nContent-Type: image/jpeg\r\n"
-    at = listener()
-    async with serving(running_already(service.app), at):
-        cut_off = await sent(at, f"{head}Content-Length: {len(CONTENT)}\r\n\r\n".encode() + CONTENT[:-1])
-        chunked = await sent(
-            at,
+    port = bind_port()
+    async with serve_app(running_already(service.app), port):
+        cut_off = await send_bytes(port, f"{head}Content-Length: {len(CONTENT)}\r\n\r\n".encode() + CONTENT[:-1])
+        chunked = await send_bytes(
+            port,
             f"{head}Transfer-Encoding: chunked\r\n\r\n{len(CONTENT):x}\r\n".encode() + CONTENT + b"\r\n0\r\n\r\n",
         )
 
@@ -155,9 +155,9 @@ async def test_an_upload_that_does_not_come_to_an_end_is_given_up_on(
     presigned = await presign(await service.organizer(), CONTENT)
     target = presigned["upload_url"].removeprefix("http://events.test")
     head = f"PUT {target} HTTP/1.1\r\nHost: events.test\r\nContent-Type: image/jpeg\r\nContent-Length: {len(CONTENT)}"
-    at = listener()
-    async with serving(running_already(service.app), at):
-        reader, writer = await asyncio.open_connection(*at.getsockname())
+    port = bind_port()
+    async with serve_app(running_already(service.app), port):
+        reader, writer = await asyncio.open_connection(*port.getsockname())
         writer.write(f"{head}\r\n\r\n".encode() + CONTENT[:10])
         answer = await reader.readuntil(b"\r\n\r\n")
         writer.close()

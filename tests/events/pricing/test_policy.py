@@ -19,7 +19,7 @@ KINDS = ("USD", "GBP", "HUF", "JPY", "ISK", "KWD", "XXX")
 """Currencies of every kind: with a least amount and without, with 0, 2 and 3 digits, and one that is not charged."""
 
 
-class Sale(NamedTuple):
+class PolicySale(NamedTuple):
     """The state of a sale, in the words of the policy."""
 
     price: int
@@ -41,12 +41,12 @@ class Sale(NamedTuple):
         return chargeable(price, self.min_price, self.max_price, self.currency)
 
 
-def hundred_days(now: int, registered: int, **terms: int) -> Sale:
+def hundred_days(now: int, registered: int, **terms: int) -> PolicySale:
     """100 seats over 100 days from 25.00, between 10.00 and 60.00, at the end of a day."""
     at = {"price": 2500, "min_price": 1000, "max_price": 6000, "capacity": 100, **terms}
     starts = CREATED + timedelta(days=100)
     moment = CREATED + timedelta(days=now)
-    return Sale(**at, registered=registered, created=CREATED, now=moment, datetime=starts, currency="USD")
+    return PolicySale(**at, registered=registered, created=CREATED, now=moment, datetime=starts, currency="USD")
 
 
 EARLIEST, LATEST = datetime(1970, 1, 1), datetime(8999, 12, 31)
@@ -54,7 +54,7 @@ MOMENTS = st.datetimes(EARLIEST, LATEST, timezones=st.just(UTC))
 
 
 @st.composite
-def sales(draw: st.DrawFn) -> Sale:
+def sales(draw: st.DrawFn) -> PolicySale:
     """Any sale there can be, the absurd ones included: over before it began, read by a clock that was set back."""
     money = st.one_of(st.integers(0, 300), st.integers(0, MOST_MONEY))
     min_price, price, max_price = sorted(draw(st.tuples(money, money, money)))
@@ -65,7 +65,9 @@ def sales(draw: st.DrawFn) -> Sale:
     between = (moment.replace(tzinfo=None) for moment in sorted((created, starts)))
     now = draw(st.one_of(MOMENTS, st.datetimes(*between, timezones=st.just(UTC))))
     registered = draw(st.integers(0, capacity))
-    return Sale(price, min_price, max_price, capacity, registered, created, now, starts, draw(st.sampled_from(KINDS)))
+    return PolicySale(
+        price, min_price, max_price, capacity, registered, created, now, starts, draw(st.sampled_from(KINDS))
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,12 +95,12 @@ def test_a_lower_bound_equal_to_the_price_gives_no_discounts() -> None:
 
 
 @given(sale=sales())
-def test_the_price_never_leaves_its_bounds(sale: Sale) -> None:
+def test_the_price_never_leaves_its_bounds(sale: PolicySale) -> None:
     assert sale.min_price <= sale.costs <= sale.max_price
 
 
 @given(sale=sales())
-def test_the_price_is_always_payable_if_any_price_within_the_bounds_is(sale: Sale) -> None:
+def test_the_price_is_always_payable_if_any_price_within_the_bounds_is(sale: PolicySale) -> None:
     rules = rules_of(sale.currency)
     lowest = max(sale.min_price, rules.min_amount)
     fits = any(
@@ -109,31 +111,31 @@ def test_the_price_is_always_payable_if_any_price_within_the_bounds_is(sale: Sal
 
 
 @given(sale=sales(), seats=st.integers(1, MOST_SEATS))
-def test_the_price_never_falls_when_seats_go(sale: Sale, seats: int) -> None:
+def test_the_price_never_falls_when_seats_go(sale: PolicySale, seats: int) -> None:
     after = sale._replace(registered=min(sale.capacity, sale.registered + seats))
 
     assert after.costs >= sale.costs
 
 
 @given(sale=sales(), later=MOMENTS)
-def test_the_price_never_rises_by_waiting(sale: Sale, later: datetime) -> None:
+def test_the_price_never_rises_by_waiting(sale: PolicySale, later: datetime) -> None:
     early, late = sorted((sale.now, later))
 
     assert sale._replace(now=late).costs <= sale._replace(now=early).costs
 
 
 @given(sale=sales())
-def test_a_sale_begins_at_its_price_whatever_the_steps(sale: Sale) -> None:
+def test_a_sale_begins_at_its_price_whatever_the_steps(sale: PolicySale) -> None:
     assert sale._replace(registered=0, now=sale.created).costs == sale.payable(sale.price)
 
 
 @given(sale=sales())
-def test_the_last_seat_costs_the_upper_bound(sale: Sale) -> None:
+def test_the_last_seat_costs_the_upper_bound(sale: PolicySale) -> None:
     assert sale._replace(registered=sale.capacity).costs == sale.payable(sale.max_price)
 
 
 @given(sale=sales())
-def test_an_event_without_registrations_costs_the_lower_bound_in_the_end(sale: Sale) -> None:
+def test_an_event_without_registrations_costs_the_lower_bound_in_the_end(sale: PolicySale) -> None:
     created, starts = sorted((sale.created, sale.datetime))
     over = sale._replace(created=created, datetime=starts + timedelta(seconds=1), now=datetime(9000, 1, 1, tzinfo=UTC))
 
@@ -141,7 +143,7 @@ def test_an_event_without_registrations_costs_the_lower_bound_in_the_end(sale: S
 
 
 @given(sale=sales())
-def test_a_price_lies_on_a_step_counted_from_the_first_one_or_at_a_bound(sale: Sale) -> None:
+def test_a_price_lies_on_a_step_counted_from_the_first_one_or_at_a_bound(sale: PolicySale) -> None:
     step = max(1, (sale.max_price - sale.min_price) // 100)
     steps = range(sale.price - 200 * step, sale.price + 200 * step, step)
 
@@ -150,7 +152,9 @@ def test_a_price_lies_on_a_step_counted_from_the_first_one_or_at_a_bound(sale: S
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(drawn_sales=st.lists(sales(), min_size=1, max_size=40))
-async def test_the_database_computes_prices_as_the_definition_does(service: Service, drawn_sales: list[Sale]) -> None:
+async def test_the_database_computes_prices_as_the_definition_does(
+    service: Service, drawn_sales: list[PolicySale]
+) -> None:
     rows = [{"place": place, **sale._asdict()} for place, sale in enumerate(drawn_sales)]
     priced = await service.run_sql(
         f"""

@@ -17,7 +17,7 @@ async def thin(service: Service) -> int:
     return await in_batches(thin_histories)(Steps(service.database))
 
 
-async def changed(sale: Sale, *changes: tuple[str, int, int, str]) -> None:
+async def add_changes(sale: Sale, *changes: tuple[str, int, int, str]) -> None:
     """Put changes into the history: the reason, the price before and after, and the time of day."""
     for reason, before, after, time in changes:
         await sale.service.run_sql(
@@ -36,7 +36,7 @@ async def changed(sale: Sale, *changes: tuple[str, int, int, str]) -> None:
     await sale.service.run_sql("update events set current_price = %(last)s where id = %(id)s", id=sale.id, last=last)
 
 
-async def over(sale: Sale) -> None:
+async def let_month_pass(sale: Sale) -> None:
     await sale.days(100 + MONTH)
 
 
@@ -46,7 +46,7 @@ def is_a_chain(history: list[Change]) -> bool:
 
 async def test_changes_within_an_hour_for_the_same_reason_become_one(service: Service) -> None:
     sale = await open_sale(service)
-    await changed(
+    await add_changes(
         sale,
         ("tick", 2500, 2450, "08:00"),
         ("tick", 2450, 2400, "08:20"),
@@ -55,7 +55,7 @@ async def test_changes_within_an_hour_for_the_same_reason_become_one(service: Se
         ("registration", 2300, 2400, "09:10"),
         ("registration", 2400, 2600, "09:20"),
     )
-    await over(sale)
+    await let_month_pass(sale)
 
     assert await thin(service) == 1
 
@@ -79,8 +79,8 @@ async def test_manual_changes_of_a_price_are_kept_and_not_joined(service: Servic
         ("other", 2100, 2200, "08:13"),
         ("tick", 2200, 2150, "08:20"),
     ]
-    await changed(sale, *changes)
-    await over(sale)
+    await add_changes(sale, *changes)
+    await let_month_pass(sale)
     before = await sale.history()
 
     await thin(service)
@@ -94,13 +94,13 @@ async def test_manual_changes_of_a_price_are_kept_and_not_joined(service: Servic
 
 async def test_a_price_that_rose_and_fell_within_an_hour_is_no_change(service: Service) -> None:
     sale = await open_sale(service)
-    await changed(
+    await add_changes(
         sale,
         ("registration", 2500, 2600, "08:00"),
         ("registration", 2600, 2500, "08:10"),
         ("tick", 2500, 2450, "10:00"),
     )
-    await over(sale)
+    await let_month_pass(sale)
 
     await thin(service)
 
@@ -110,7 +110,7 @@ async def test_a_price_that_rose_and_fell_within_an_hour_is_no_change(service: S
 async def test_the_history_of_an_event_that_is_not_long_over_is_whole(service: Service) -> None:
     sale, soon = await open_sale(service), await open_sale(service)
     for event in (sale, soon):
-        await changed(event, ("tick", 2500, 2450, "08:00"), ("tick", 2450, 2400, "08:20"))
+        await add_changes(event, ("tick", 2500, 2450, "08:00"), ("tick", 2450, 2400, "08:20"))
     await soon.days(100 + 20)
     before = [await sale.history(), await soon.history()]
 
@@ -120,8 +120,8 @@ async def test_the_history_of_an_event_that_is_not_long_over_is_whole(service: S
 
 async def test_a_history_is_thinned_once(service: Service) -> None:
     sale = await open_sale(service)
-    await changed(sale, ("tick", 2500, 2450, "08:00"), ("tick", 2450, 2400, "08:20"))
-    await over(sale)
+    await add_changes(sale, ("tick", 2500, 2450, "08:00"), ("tick", 2450, 2400, "08:20"))
+    await let_month_pass(sale)
 
     assert [await thin(service) for _ in range(2)] == [1, 0]
 
@@ -129,8 +129,8 @@ async def test_a_history_is_thinned_once(service: Service) -> None:
 async def test_a_price_goes_on_from_a_thinned_history(service: Service) -> None:
     """When the event is moved to the future after all."""
     sale = await open_sale(service)
-    await changed(sale, ("tick", 2500, 2450, "08:00"), ("tick", 2450, 2500, "08:20"))
-    await over(sale)
+    await add_changes(sale, ("tick", 2500, 2450, "08:00"), ("tick", 2450, 2500, "08:20"))
+    await let_month_pass(sale)
     await thin(service)
     [(soon,)] = await service.run_sql("select now() + interval '10 days'")
     fields: dict[str, Any] = {"datetime": soon.isoformat()}

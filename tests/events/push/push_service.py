@@ -25,7 +25,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import bind_port, serve_app
 
 LOCAL = "127.0.0.1"
 
@@ -159,13 +159,13 @@ class PushServiceDouble:
 @asynccontextmanager
 async def push_service() -> AsyncGenerator[PushServiceDouble]:
     """A push service on a port of this machine."""
-    at = listener()
-    double = PushServiceDouble(at.getsockname()[1])
+    port = bind_port()
+    double = PushServiceDouble(port.getsockname()[1])
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         status = double.answer(request.method, request.url.path, request.headers, await request.body())
         await Response(status_code=status)(scope, receive, send)
 
-    async with serving(answer, at, lifespan="off"):
+    async with serve_app(answer, port, lifespan="off"):
         yield double

@@ -35,7 +35,9 @@ async def post(service: Service, address: str, language: str = "en", **fields: s
     return await Visitor(service, language=language).http.post(f"{address}/push", data=fields)
 
 
-async def subscribed(service: Service, pushes: PushServiceDouble, address: str, language: str = "en") -> BrowserDouble:
+async def subscribe_browser(
+    service: Service, pushes: PushServiceDouble, address: str, language: str = "en"
+) -> BrowserDouble:
     """A browser that was told to subscribe by the page of a person who waits."""
     page = await Visitor(service).http.get(address)
     match = re.search(r'data-key="([^"]+)"', page.text)
@@ -52,7 +54,7 @@ async def test_push_messages_are_sent_in_turns_of_organizers(service: Service, p
         ada, _, [_, ben] = await register_in_order(service, f"ann{number}", f"ben{number}")
         organizers.append(ada.id)
         for _ in range(count):
-            await subscribed(service, pushes, ben)
+            await subscribe_browser(service, pushes, ben)
     await service.run_sql("update push_subscriptions set due_at = now() - id * interval '1 second'")
     work = sending.PushWork(service.database)
 
@@ -61,7 +63,7 @@ async def test_push_messages_are_sent_in_turns_of_organizers(service: Service, p
     assert sorted(owners) == sorted(organizers)
 
 
-async def stored(service: Service) -> int:
+async def count_subscriptions(service: Service) -> int:
     [(number,)] = await service.run_sql("select count(*) from push_subscriptions")
     return number
 
@@ -70,8 +72,8 @@ async def test_a_push_message_is_sent_when_the_seat_is_there_and_not_before(
     service: Service, pushes: PushServiceDouble
 ) -> None:
     _, event, [ann, ben, cal] = await register_in_order(service, "ann", "ben", "cal", title="Life drawing")
-    browser = await subscribed(service, pushes, ben)
-    other = await subscribed(service, pushes, cal, "de")
+    browser = await subscribe_browser(service, pushes, ben)
+    other = await subscribe_browser(service, pushes, cal, "de")
     assert await handle_all(sending.PushWork(service.database)) == 0
 
     await cancel_registration(service, ann)
@@ -82,18 +84,18 @@ async def test_a_push_message_is_sent_when_the_seat_is_there_and_not_before(
     assert message["url"] == ben
     assert other.messages == []
     assert pushes.statuses == [201]
-    assert await stored(service) == 1
+    assert await count_subscriptions(service) == 1
     await cancel_registration(service, ben)
     await handle_all(sending.PushWork(service.database))
     assert [message["title"] for message in other.messages] == ["Sie haben einen Platz!"]
-    assert await stored(service) == 0
+    assert await count_subscriptions(service) == 0
 
 
 async def test_a_push_message_contains_no_web_address_except_that_of_the_page(
     service: Service, pushes: PushServiceDouble
 ) -> None:
     _, _, [ann, ben] = await register_in_order(service, "ann", "ben", title="Win at https://evil.example.com/a now")
-    browser = await subscribed(service, pushes, ben)
+    browser = await subscribe_browser(service, pushes, ben)
 
     await cancel_registration(service, ann)
     await handle_all(sending.PushWork(service.database))
@@ -111,7 +113,7 @@ async def test_a_push_message_is_offered_to_waiting_people_only_and_hidden_at_fi
 
     assert ["push/push" in page or 'id="push"' in page for page in pages] == [False, True]
     assert re.search(r'id="push"[^>]* hidden>', pages[1])
-    assert await stored(service) == 0
+    assert await count_subscriptions(service) == 0
 
 
 async def test_a_person_with_a_seat_cannot_subscribe_to_push(service: Service, pushes: PushServiceDouble) -> None:
@@ -140,30 +142,30 @@ async def test_an_invalid_push_subscription_is_refused(
     browser = pushes.subscribe(sender_keys(service.database.resources.secret)[0].public_key)
 
     assert (await post(service, ben, **{**browser.fields, field: text})).status_code == 422
-    assert await stored(service) == 0
+    assert await count_subscriptions(service) == 0
 
 
 async def test_a_browser_that_is_gone_is_forgotten(service: Service, pushes: PushServiceDouble) -> None:
     for status in (404, 410, 400):
         _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
-        (await subscribed(service, pushes, ben)).status = status
+        (await subscribe_browser(service, pushes, ben)).status = status
 
         await cancel_registration(service, ann)
         await handle_all(sending.PushWork(service.database))
 
-        assert (pushes.statuses[-1], await stored(service)) == (status, 0)
+        assert (pushes.statuses[-1], await count_subscriptions(service)) == (status, 0)
 
 
 async def test_a_push_service_in_trouble_is_retried_a_limited_number_of_times(
     service: Service, pushes: PushServiceDouble
 ) -> None:
     _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
-    browser = await subscribed(service, pushes, ben)
+    browser = await subscribe_browser(service, pushes, ben)
     browser.status = 503
     await cancel_registration(service, ann)
 
     await handle_all(sending.PushWork(service.database))
-    assert await stored(service) == 1
+    assert await count_subscriptions(service) == 1
     [(seconds, error)] = await service.run_sql(
         "select extract(epoch from due_at - now())::float8, error from push_subscriptions"
     )
@@ -174,21 +176,21 @@ async def test_a_push_service_in_trouble_is_retried_a_limited_number_of_times(
     await service.run_sql("update push_subscriptions set due_at = now()")
     await handle_all(sending.PushWork(service.database))
     assert len(browser.messages) == 1
-    assert await stored(service) == 0
+    assert await count_subscriptions(service) == 0
 
     _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
-    (await subscribed(service, pushes, ben)).status = 429
+    (await subscribe_browser(service, pushes, ben)).status = 429
     await cancel_registration(service, ann)
     await service.run_sql("update push_subscriptions set attempts = %(attempts)s", attempts=sending.MAX_ATTEMPTS - 1)
     await handle_all(sending.PushWork(service.database))
-    assert await stored(service) == 0
+    assert await count_subscriptions(service) == 0
 
 
 async def test_a_push_address_in_the_network_of_the_operator_is_not_called(
     service: Service, pushes: PushServiceDouble
 ) -> None:
     _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
-    browser = await subscribed(service, pushes, ben)
+    browser = await subscribe_browser(service, pushes, ben)
     service.database.resources = replace(service.database.resources, push=OutboundClient(seconds=5))
 
     await cancel_registration(service, ann)
@@ -202,7 +204,7 @@ async def test_a_push_address_in_the_network_of_the_operator_is_not_called(
 
 async def test_a_push_subscription_can_be_withdrawn(service: Service, pushes: PushServiceDouble) -> None:
     _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
-    browser = await subscribed(service, pushes, ben)
+    browser = await subscribe_browser(service, pushes, ben)
 
     assert (await post(service, ben, endpoint=browser.endpoint, stop="yes")).status_code == 204
     await cancel_registration(service, ann)
@@ -215,10 +217,10 @@ async def test_a_registration_has_few_browsers_and_each_of_them_once(
     service: Service, pushes: PushServiceDouble
 ) -> None:
     _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
-    browsers = [await subscribed(service, pushes, ben) for _ in range(MAX_SUBSCRIPTIONS + 2)]
+    browsers = [await subscribe_browser(service, pushes, ben) for _ in range(MAX_SUBSCRIPTIONS + 2)]
     await post(service, ben, **browsers[-1].fields)
 
-    assert await stored(service) == MAX_SUBSCRIPTIONS
+    assert await count_subscriptions(service) == MAX_SUBSCRIPTIONS
     await cancel_registration(service, ann)
     await handle_all(sending.PushWork(service.database))
 
@@ -229,30 +231,30 @@ async def test_a_push_subscription_is_stored_sealed_and_deleted_with_its_registr
     service: Service, pushes: PushServiceDouble
 ) -> None:
     _, _, [_, ben] = await register_in_order(service, "ann", "ben")
-    browser = await subscribed(service, pushes, ben)
+    browser = await subscribe_browser(service, pushes, ben)
     [(sealed,)] = await service.run_sql("select sealed from push_subscriptions")
     assert browser.endpoint.encode() not in sealed
 
     await cancel_registration(service, ben)
 
-    assert await stored(service) == 0
+    assert await count_subscriptions(service) == 0
 
 
 async def test_the_browsers_of_a_person_are_forgotten_with_the_data_of_the_person(
     service: Service, pushes: PushServiceDouble
 ) -> None:
     _, _, [_, ben] = await register_in_order(service, "ann", "ben")
-    await subscribed(service, pushes, ben)
+    await subscribe_browser(service, pushes, ben)
     [(user_id,)] = await service.run_sql("select user_id from push_subscriptions")
 
     await service.database.transact(lambda tx: people.delete_personal_details(tx, user_id))
 
-    assert await stored(service) == 0
+    assert await count_subscriptions(service) == 0
 
 
 async def test_a_message_of_a_replaced_key_is_not_sent(service: Service, pushes: PushServiceDouble) -> None:
     _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
-    await subscribed(service, pushes, ben)
+    await subscribe_browser(service, pushes, ben)
     secret = service.database.resources.secret
     await cancel_registration(service, ann)
     [(sealed,)] = await service.run_sql("select sealed from push_subscriptions")
@@ -262,27 +264,27 @@ async def test_a_message_of_a_replaced_key_is_not_sent(service: Service, pushes:
     await handle_all(sending.PushWork(service.database))
 
     assert pushes.statuses == []
-    assert await stored(service) == 0
+    assert await count_subscriptions(service) == 0
 
 
 async def test_old_subscriptions_are_forgotten(service: Service, pushes: PushServiceDouble) -> None:
     _, _, [_, ben] = await register_in_order(service, "ann", "ben")
-    await subscribed(service, pushes, ben)
+    await subscribe_browser(service, pushes, ben)
 
     assert await service.database.transact(forget_old) == 0
     await service.run_sql("update push_subscriptions set forget_at = now() - interval '1 minute'")
     assert await service.database.transact(forget_old) == 1
-    assert await stored(service) == 1  # the event was put off
+    assert await count_subscriptions(service) == 1  # the event was put off
     await service.run_sql("update events set datetime = now() - interval '2 days'")
     await service.run_sql("update push_subscriptions set forget_at = now() - interval '1 minute'")
     assert await service.database.transact(forget_old) == 1
-    assert await stored(service) == 0
+    assert await count_subscriptions(service) == 0
 
 
 async def test_organizers_get_turns_of_push_messages(service: Service, pushes: PushServiceDouble) -> None:
     _, _, many = await register_in_order(service, *(f"p{number}" for number in range(6)), capacity=3)
     _, _, few = await register_in_order(service, "ann", "ben")
-    browsers = [await subscribed(service, pushes, address) for address in (*many[3:], few[1])]
+    browsers = [await subscribe_browser(service, pushes, address) for address in (*many[3:], few[1])]
     for address in (*many[:3], few[0]):
         await cancel_registration(service, address)
     work = sending.PushWork(service.database)
@@ -301,7 +303,7 @@ async def test_a_push_subscription_from_another_site_is_refused(service: Service
         f"{ben}/push", data=browser.fields, headers={"Origin": "https://evil.example"}
     )
 
-    assert (answer.status_code, await stored(service)) == (403, 0)
+    assert (answer.status_code, await count_subscriptions(service)) == (403, 0)
 
 
 async def test_the_push_worker_is_a_script_that_may_load_nothing(service: Service) -> None:

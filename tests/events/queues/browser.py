@@ -7,7 +7,7 @@ import httpx2
 from tests.events.queues.queue_scene import QueueScene
 
 
-class Browser:
+class RoomBrowser:
     """A visitor who looks at a page and keeps its cookies."""
 
     def __init__(self, queue: QueueScene, path: str | None = None) -> None:

@@ -32,7 +32,7 @@ class GuardedEvent:
     async def event(self) -> dict[str, Any]:
         return (await self.ada.get(f"/api/events/{self.id}")).json()["data"]
 
-    async def registered(self) -> set[str]:
+    async def registered_addresses(self) -> set[str]:
         """The addresses of all who have registered, settled or not."""
         rows = await self.service.run_sql(
             "select email from registrations join users on users.id = user_id where event_id = %(id)s", id=self.id

@@ -29,7 +29,7 @@ async def positions(draw: DrawScene, *names: str) -> list[int | None]:
     return [await draw.queue.position(name) for name in names]
 
 
-async def frozen(draw: DrawScene) -> None:
+async def freeze_list(draw: DrawScene) -> None:
     """Let people enter, and freeze the list, in the sealed log."""
     await draw.queue.join(*PEOPLE)
     await draw.seal()
@@ -112,7 +112,7 @@ async def test_a_freeze_that_was_not_in_the_sealed_log_before_the_round_is_not_d
 
 
 async def test_a_draw_that_ends_in_the_middle_is_made_later_and_two_processes_make_one(draw: DrawScene) -> None:
-    await frozen(draw)
+    await freeze_list(draw)
     database, id = draw.queue.service.database, draw.queue.id
     now = draw.round_at + dt.timedelta(seconds=1)
     await database.transact(lambda tx: drawing.draw(tx, QUEUE_DRAWS, id, ROUND, SIGNATURE, now), commit=False)
@@ -137,7 +137,7 @@ async def test_a_round_other_than_the_named_one_cannot_draw_the_list(draw: DrawS
         return str(refused.value)
 
     assert "has no frozen list" in await refusal(ROUND, SIGNATURE)
-    await frozen(draw)
+    await freeze_list(draw)
     assert f"is by round {ROUND}, and not by round 42" in await refusal(42, bytes.fromhex(ROUNDS[42]))
     assert "is not that of round" in await refusal(ROUND, bytes.fromhex(ROUNDS[42]))
     assert "By the clock of the database" in await refusal(ROUND, SIGNATURE, draw.closes)
@@ -152,7 +152,7 @@ async def test_a_round_other_than_the_named_one_cannot_draw_the_list(draw: DrawS
 
 
 async def test_the_schema_refuses_a_second_draw_and_a_changed_freeze(draw: DrawScene) -> None:
-    await frozen(draw)
+    await freeze_list(draw)
     await draw.draw()
     run = draw.queue.service.run_sql
     for statement in (
@@ -182,7 +182,7 @@ async def test_the_schema_refuses_a_second_draw_and_a_changed_freeze(draw: DrawS
 
 
 async def test_visitors_of_a_drawn_list_are_kept_until_the_whole_list_is_past(draw: DrawScene) -> None:
-    await frozen(draw)
+    await freeze_list(draw)
     await draw.draw()
     database = draw.queue.service.database
     old = "update queue_releases set released_at = released_at - interval '60 days'"

@@ -13,7 +13,7 @@ from holdfast_verify.formats import beacon, drawn_order
 from tests.events.draws.beacon_double import serving_beacon
 from tests.events.queues.draw_scene import ROUND, DrawScene
 from tests.events.queues.queue_scene import open_queue
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Service, eventually
 from tests.helpers.outside_servers import client_reaching
 
@@ -37,7 +37,7 @@ async def test_loops_of_two_processes_draw_a_list_without_help(
         async def is_empty() -> bool:
             return not await queue.length()
 
-        async with at_work(*(loop(service.database) for loop in loops)):
+        async with run_in_background(*(loop(service.database) for loop in loops)):
             await eventually(is_empty, 30)
             scene = DrawScene(service, closes, double, QUEUE_DRAWS, queue)
             await scene.seal()

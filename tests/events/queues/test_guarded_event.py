@@ -29,7 +29,7 @@ async def test_a_visitor_waits_is_let_in_and_registers(service: Service) -> None
     answer = await guest.send(page, "ann@example.com")
     assert answer.status_code == 303
     assert answer.headers["location"].startswith("/registrations/")
-    assert await guarded.registered() == {"ann@example.com"}
+    assert await guarded.registered_addresses() == {"ann@example.com"}
 
 
 async def test_a_frame_leads_through_the_room_in_the_same_frame(service: Service) -> None:
@@ -40,7 +40,7 @@ async def test_a_frame_leads_through_the_room_in_the_same_frame(service: Service
     page = await guest.go_in()
     assert page_state(page) == "open"
     assert (await guest.send(page, "ann@example.com")).status_code == 303
-    assert await guarded.registered() == {"ann@example.com"}
+    assert await guarded.registered_addresses() == {"ann@example.com"}
 
 
 @pytest.mark.parametrize("framed", [False, True])
@@ -53,7 +53,7 @@ async def test_a_form_without_a_release_stores_nothing(service: Service, framed:
 
     assert (answer.status_code, page_state(answer)) == (403, "queue")
     assert "please go to the waiting room first" in page_text(answer)
-    assert await guarded.registered() == set()
+    assert await guarded.registered_addresses() == set()
 
 
 async def test_one_release_registers_one_person(service: Service) -> None:
@@ -68,7 +68,7 @@ async def test_one_release_registers_one_person(service: Service) -> None:
 
     assert (answer.status_code, page_state(answer)) == (403, "queue")
     assert "your turn is over, or was used" in page_text(answer)
-    assert await guarded.registered() == {"ann@example.com"}
+    assert await guarded.registered_addresses() == {"ann@example.com"}
 
 
 async def test_a_form_that_is_sent_twice_registers_once_and_says_so_twice(service: Service) -> None:
@@ -83,7 +83,7 @@ async def test_a_form_that_is_sent_twice_registers_once_and_says_so_twice(servic
     second = await guest.send(page, "ann@example.com", **secret)
 
     assert first.headers["location"] == second.headers["location"]
-    assert await guarded.registered() == {"ann@example.com"}
+    assert await guarded.registered_addresses() == {"ann@example.com"}
 
 
 async def test_forms_sent_at_once_with_one_release_register_one_person(service: Service) -> None:
@@ -94,7 +94,7 @@ async def test_forms_sent_at_once_with_one_release_register_one_person(service: 
     answers = await asyncio.gather(*(guest.send(page, f"guest{number}@example.com") for number in range(20)))
 
     assert sorted(answer.status_code for answer in answers) == [303, *[403] * 19]
-    assert len(await guarded.registered()) == 1
+    assert len(await guarded.registered_addresses()) == 1
 
 
 async def test_a_form_with_a_mistake_does_not_use_the_release_up(service: Service) -> None:
@@ -118,7 +118,7 @@ async def test_a_visitor_who_has_registered_takes_a_new_place_for_the_next_perso
     await guest.http.post(guest.room_path)
     await guarded.queue.tick()
     assert (await guest.send(await guest.enter(), "ben@example.com")).status_code == 303
-    assert await guarded.registered() == {"ann@example.com", "ben@example.com"}
+    assert await guarded.registered_addresses() == {"ann@example.com", "ben@example.com"}
 
 
 async def test_a_release_from_another_room_is_refused(service: Service) -> None:
@@ -131,7 +131,7 @@ async def test_a_release_from_another_room_is_refused(service: Service) -> None:
     guest.http.cookies.set(name, token)
     assert (await guest.look(f"{guest.released_path}?queue_token={token}")).headers["location"] == guarded.path
     assert (await guest.send(page, "eve@example.com")).status_code == 403
-    assert await guarded.registered() == set()
+    assert await guarded.registered_addresses() == set()
 
 
 async def test_a_release_that_has_expired_is_refused(service: Service) -> None:
@@ -141,7 +141,7 @@ async def test_a_release_that_has_expired_is_refused(service: Service) -> None:
     await service.run_sql("update queue_visitors set expires_at = now() where token_id is not null")
 
     assert (await guest.send(page, "ann@example.com")).status_code == 403
-    assert await guarded.registered() == set()
+    assert await guarded.registered_addresses() == set()
 
 
 async def test_a_release_token_is_read_only_with_its_signature_and_for_its_own_room(service: Service) -> None:

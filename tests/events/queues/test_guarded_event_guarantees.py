@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from holdfast.events.settings import Settings
 from tests.events.queues.guarded import GuardedEvent, GuestBrowser, guard
 from tests.events.queues.queue_scene import log
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 
 
-async def released(guarded: GuardedEvent) -> int:
+async def count_released(guarded: GuardedEvent) -> int:
     return len(await log(guarded.queue))
 
 
 async def test_a_crowd_at_two_processes_registers_as_many_as_were_released(settings: Settings) -> None:
     chance = random.Random(7)
-    async with running(settings) as first, running(settings) as second:
+    async with running_events(settings) as first, running_events(settings) as second:
         guarded = await guard(first, capacity=1000)
         guests = [GuestBrowser(guarded) for _ in range(24)]
         for guest in guests:
@@ -40,8 +40,8 @@ async def test_a_crowd_at_two_processes_registers_as_many_as_were_released(setti
 
         assert set(answers) <= {303, 200, 403}, "stored, known already, or refused"
         used = await first.run_sql("select count(*) from queue_visitors where consumed_at is not null")
-        registered = await guarded.registered()
-        assert len(registered) == used[0][0] <= await released(guarded) == 16
+        registered = await guarded.registered_addresses()
+        assert len(registered) == used[0][0] <= await count_released(guarded) == 16
 
 
 @hypothesis(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -71,4 +71,4 @@ async def test_a_release_registers_at_most_one_person_in_any_order_of_requests(
                     },
                 )
                 assert answer.status_code == (202 if "token" in status else 403)
-        assert len(await guarded.registered()) <= await released(guarded)
+        assert len(await guarded.registered_addresses()) <= await count_released(guarded)

@@ -11,7 +11,7 @@ from holdfast.events.resources import Tx
 from holdfast.kit.contract.caller import access_token
 from holdfast.kit.running.operation import Batch, Call
 from tests.events.queues.queue_scene import QueueScene, open_queue
-from tests.helpers.events_service import Service, eventually, running
+from tests.helpers.events_service import Service, eventually, running_events
 
 
 async def test_a_visitor_who_joins_waits_at_the_end_of_the_line(queue: QueueScene) -> None:
@@ -42,7 +42,7 @@ async def test_a_storm_of_joins_in_two_processes_gives_every_visitor_one_ticket_
     queue: QueueScene, service: Service
 ) -> None:
     visitors = [f"visitor{number}" for number in range(300)]
-    async with running(service.database.resources.settings) as other:
+    async with running_events(service.database.resources.settings) as other:
         twin = QueueScene(other, queue.ada, queue.id)
         twin.ada = type(queue.ada)(other.http, queue.ada.key)
         answers = await asyncio.gather(
@@ -58,7 +58,7 @@ async def test_a_storm_of_joins_in_two_processes_gives_every_visitor_one_ticket_
 async def test_a_visitor_who_joined_at_one_process_is_known_to_others_at_once(
     queue: QueueScene, service: Service
 ) -> None:
-    async with running(service.database.resources.settings) as other:
+    async with running_events(service.database.resources.settings) as other:
         twin = type(queue.ada)(other.http, queue.ada.key)
         for visitor in ("ann", "ben", "cal"):
             [poll] = await queue.join(visitor)

@@ -9,7 +9,7 @@ from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.helpers.events_service import Service
 
 
-def soon(seconds: float) -> str:
+def moment_after(seconds: float) -> str:
     return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
 
 
@@ -152,7 +152,7 @@ async def test_an_edit_that_keeps_the_rate_delays_no_visitor(queue: QueueScene) 
 
 
 async def test_a_visitor_is_not_released_before_the_start(service: Service) -> None:
-    queue = await open_queue(service, starts_at=soon(100))
+    queue = await open_queue(service, starts_at=moment_after(100))
     await queue.join("ann", "ben")
     wait_seconds = (await queue.status("ann"))["estimated_wait_seconds"]
 
@@ -163,7 +163,7 @@ async def test_a_visitor_is_not_released_before_the_start(service: Service) -> N
 
 
 async def test_a_visitor_is_not_released_after_the_end(service: Service) -> None:
-    queue = await open_queue(service, ends_at=soon(2.5))
+    queue = await open_queue(service, ends_at=moment_after(2.5))
     await queue.join("ann", "ben", "cal")
 
     assert await queue.tick(times=4) == 2

@@ -4,7 +4,7 @@ import asyncio
 
 from holdfast.events.queues import release
 from tests.events.queues.queue_scene import log, open_queue
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Service, eventually
 
 
@@ -60,7 +60,7 @@ async def test_concurrent_joins_and_releases_lose_no_visitor(service: Service) -
 
 async def test_the_release_loop_releases_as_soon_as_a_visitor_is_due(service: Service) -> None:
     queue = await open_queue(service, release_rate=1200)
-    async with at_work(release.LOOP.run(service.database)):
+    async with run_in_background(release.LOOP.run(service.database)):
         await queue.join("ann", "ben", "cal")
 
         async def nobody_waits() -> bool:

@@ -14,7 +14,7 @@ async def forget(service: Service) -> int:
     return await service.database.transact(visitor_retention.forget_visitors)
 
 
-async def remembered(service: Service) -> list[str]:
+async def stored_visitors(service: Service) -> list[str]:
     rows = await service.run_sql("select visitor_id from queue_visitors order by ticket")
     return [visitor for (visitor,) in rows]
 
@@ -32,7 +32,7 @@ async def test_visitors_released_long_ago_are_deleted_and_waiting_ones_are_not(
 
     await queue.pass_time(11 * DAY)
     assert await forget(service) == 2
-    assert await remembered(service) == others
+    assert await stored_visitors(service) == others
     assert await queue.position(others[-1]) == 1
     assert await queue.status("ann") == {"status": "not_in_queue"}
     assert await forget(service) == 0
@@ -58,7 +58,7 @@ async def test_a_deleted_queue_is_forgotten_with_all_its_visitors(service: Servi
 
     assert await forget(service) == 4
     assert await service.run_sql("select id from queues") == [(present.id,)]
-    assert await remembered(service) == ["ann", "ben"]
+    assert await stored_visitors(service) == ["ann", "ben"]
 
 
 async def test_a_deleted_queue_with_a_log_leaves_only_the_log(service: Service) -> None:
@@ -72,7 +72,7 @@ async def test_a_deleted_queue_with_a_log_leaves_only_the_log(service: Service) 
     assert await service.run_sql("select title, description, target_url from queues") == [
         ("", None, visitor_retention.NO_URL)
     ]
-    assert await remembered(service) == []
+    assert await stored_visitors(service) == []
     await seal_logs(service)
     entries = (await service.http.get(f"/log/queues/{queue.id}/tile/entries/000.p/5")).content
     assert b'"reason":"deleted"' in entries
@@ -92,4 +92,4 @@ async def test_visitors_are_deleted_in_batches(
     portions = [await forget(service) for _ in range(3)]
 
     assert portions == [3, 2, 0]
-    assert await remembered(service) == []
+    assert await stored_visitors(service) == []

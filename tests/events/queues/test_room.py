@@ -4,14 +4,14 @@ from urllib.parse import parse_qs, urlsplit
 
 from holdfast.events.queues import room
 from holdfast.events.settings import Settings
-from tests.events.queues.browser import Browser, room_position, room_state
+from tests.events.queues.browser import RoomBrowser, room_position, room_state
 from tests.events.queues.queue_scene import QueueScene, open_queue
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 
 
 async def test_a_browser_lines_up_by_looking_and_watches_its_position_fall(queue: QueueScene) -> None:
     await queue.join("ann", "ben")
-    browser = Browser(queue)
+    browser = RoomBrowser(queue)
 
     first = await browser.line_up()
     assert (room_state(first), room_position(first), await queue.length()) == ("waiting", 3, 3)
@@ -21,7 +21,7 @@ async def test_a_browser_lines_up_by_looking_and_watches_its_position_fall(queue
 
 
 async def test_a_browser_that_reloads_or_comes_back_keeps_its_place(queue: QueueScene) -> None:
-    browser, other = Browser(queue), Browser(queue)
+    browser, other = RoomBrowser(queue), RoomBrowser(queue)
     await browser.line_up()
     await other.line_up()
 
@@ -39,7 +39,7 @@ async def test_a_client_that_keeps_no_cookie_takes_no_place(queue: QueueScene) -
 
 
 async def test_a_head_request_takes_no_place(queue: QueueScene) -> None:
-    browser = Browser(queue)
+    browser = RoomBrowser(queue)
     await browser.look()
 
     assert (await browser.look("HEAD")).status_code == 200
@@ -48,7 +48,7 @@ async def test_a_head_request_takes_no_place(queue: QueueScene) -> None:
 
 async def test_a_visitor_whose_turn_it_is_is_sent_on_with_a_token(service: Service) -> None:
     queue = await open_queue(service, target_url="https://shop.example/sale?a=1#top")
-    browser = Browser(queue)
+    browser = RoomBrowser(queue)
     await browser.line_up()
     await queue.tick()
 
@@ -66,7 +66,7 @@ async def test_a_visitor_whose_turn_it_is_is_sent_on_with_a_token(service: Servi
 
 
 async def test_a_request_with_the_name_of_another_visitor_is_not_accepted(queue: QueueScene) -> None:
-    browser = Browser(queue)
+    browser = RoomBrowser(queue)
     await browser.line_up()
     await queue.join("ann")
     name, secret = browser.cookie
@@ -87,7 +87,7 @@ async def test_a_request_with_the_name_of_another_visitor_is_not_accepted(queue:
 
 
 async def test_the_name_of_a_visitor_does_not_reveal_the_secret_of_the_cookie(queue: QueueScene) -> None:
-    browser = Browser(queue)
+    browser = RoomBrowser(queue)
     await browser.line_up()
 
     _, secret = browser.cookie
@@ -98,7 +98,7 @@ async def test_the_name_of_a_visitor_does_not_reveal_the_secret_of_the_cookie(qu
 
 async def test_a_cookie_of_one_queue_is_ignored_by_another(queue: QueueScene, service: Service) -> None:
     other = await open_queue(service, queue.ada)
-    browser = Browser(queue)
+    browser = RoomBrowser(queue)
     await browser.line_up()
     browser.path = f"/queues/{other.id}"
 
@@ -106,7 +106,7 @@ async def test_a_cookie_of_one_queue_is_ignored_by_another(queue: QueueScene, se
 
 
 async def test_a_visitor_who_missed_the_turn_takes_a_new_place_with_a_button(queue: QueueScene) -> None:
-    browser = Browser(queue)
+    browser = RoomBrowser(queue)
     await browser.line_up()
     await queue.join("ann")
     await queue.tick()
@@ -119,9 +119,9 @@ async def test_a_visitor_who_missed_the_turn_takes_a_new_place_with_a_button(que
 
 
 async def test_an_address_gets_a_limited_number_of_places_a_minute(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"room_joins_per_minute": 3})) as service:
+    async with running_events(settings.model_copy(update={"room_joins_per_minute": 3})) as service:
         queue = await open_queue(service)
-        browsers = [Browser(queue) for _ in range(4)]
+        browsers = [RoomBrowser(queue) for _ in range(4)]
         pages = [await browser.line_up() for browser in browsers]
 
         assert [room_state(page) for page in pages] == ["waiting"] * 3 + ["crowded"]

@@ -7,13 +7,13 @@ from html import unescape
 
 from holdfast.events.settings import Settings
 from holdfast.kit.pages.layout import CONSOLE_STYLE
-from tests.events.queues.browser import Browser, room_state
+from tests.events.queues.browser import RoomBrowser, room_state
 from tests.events.queues.queue_scene import QueueScene, open_queue
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 
 
 async def test_the_cookie_is_out_of_reach_of_scripts_and_of_other_sites(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"base_url": "https://events.test"})) as service:
+    async with running_events(settings.model_copy(update={"base_url": "https://events.test"})) as service:
         queue = await open_queue(service)
         page = await service.http.get(f"/queues/{queue.id}")
         framed = await service.http.get(f"/queues/{queue.id}/embed")
@@ -46,7 +46,7 @@ async def test_only_the_page_made_for_it_may_be_framed_and_none_runs_foreign_cod
 
 
 async def test_the_way_in_is_a_link_out_of_the_frame(queue: QueueScene) -> None:
-    browser = Browser(queue, f"/queues/{queue.id}/embed")
+    browser = RoomBrowser(queue, f"/queues/{queue.id}/embed")
     await browser.line_up()
     await queue.tick()
 
@@ -62,7 +62,7 @@ async def test_the_way_in_is_a_link_out_of_the_frame(queue: QueueScene) -> None:
 async def test_texts_of_an_organizer_are_escaped_on_the_waiting_room_page(service: Service) -> None:
     queue = await open_queue(service, title="<b>Sale</b>", description='<script>alert("1")</script> & more')
 
-    page = await Browser(queue).line_up()
+    page = await RoomBrowser(queue).line_up()
 
     assert "<b>" not in page.text
     assert "<script>alert" not in page.text

@@ -8,16 +8,16 @@ import httpx2
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.events.queues.browser import Browser, room_state
+from tests.events.queues.browser import RoomBrowser, room_state
 from tests.events.queues.queue_scene import QueueScene, open_queue
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 
 GERMAN = "de-AT,de;q=0.9,en;q=0.5"
 
 
-def german(queue: QueueScene) -> Browser:
+def german(queue: QueueScene) -> RoomBrowser:
     """A browser that prefers German."""
-    browser = Browser(queue)
+    browser = RoomBrowser(queue)
     browser.http.headers["Accept-Language"] = GERMAN
     return browser
 
@@ -39,7 +39,7 @@ async def test_a_place_in_the_queue_is_shown_in_the_language_of_the_visitor(
     queue: QueueScene, language: str, position: str, words: str, progress: str, lost: str, behind: str
 ) -> None:
     await queue.service.run_sql("update queues set tickets = 1233")
-    browser = Browser(queue)
+    browser = RoomBrowser(queue)
     browser.http.headers["Accept-Language"] = language
     await browser.line_up()
     await queue.service.run_sql("update queues set tickets = tickets + 7000")
@@ -66,7 +66,7 @@ async def test_a_wait_is_shown_in_words_of_the_language(queue: QueueScene) -> No
 
 async def test_moments_are_written_as_in_the_language(service: Service) -> None:
     queue = await open_queue(service, starts_at="2099-03-01T17:30:00Z")
-    english, in_german = await Browser(queue).line_up(), await german(queue).line_up()
+    english, in_german = await RoomBrowser(queue).line_up(), await german(queue).line_up()
 
     moment = 'datetime="2099-03-01T17:30:00Z"'
     assert re.search(rf"people are let in on <time {moment}>March 1, 2099, 5:30\sPM\sUTC</time>\.", english.text)
@@ -116,7 +116,7 @@ async def test_a_german_visitor_is_sent_to_the_target_without_a_language_paramet
 
 
 async def test_a_visitor_without_a_place_reads_the_reason_in_german(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"room_joins_per_minute": 3})) as service:
+    async with running_events(settings.model_copy(update={"room_joins_per_minute": 3})) as service:
         queue = await open_queue(service)
         browser = german(queue)
         arriving = await browser.look()

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.queues import room
 from holdfast.kit.pages.language import ENGLISH, GERMAN
-from tests.events.queues.browser import Browser, room_position, room_state
+from tests.events.queues.browser import RoomBrowser, room_position, room_state
 from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.helpers.events_service import Service
 
@@ -16,7 +16,7 @@ PAST = "2000-01-01T00:00:00Z"
 
 async def test_a_page_looks_again_by_itself_without_scripts(queue: QueueScene) -> None:
     await queue.join(*(f"visitor{number}" for number in range(3)))
-    browser = Browser(queue)
+    browser = RoomBrowser(queue)
 
     for page in (await browser.look(), await browser.look()):
         again = re.search(r'<noscript><meta http-equiv="refresh" content="(\d+)"></noscript>', page.text)
@@ -56,7 +56,7 @@ def test_a_wait_is_rounded_up_in_words(seconds: int, words: str, german: str) ->
 
 
 async def test_a_paused_queue_says_so_and_keeps_the_place(queue: QueueScene) -> None:
-    browser, newcomer = Browser(queue), Browser(queue)
+    browser, newcomer = RoomBrowser(queue), RoomBrowser(queue)
     await browser.line_up()
     await queue.change(active=False)
 
@@ -74,7 +74,7 @@ async def test_a_paused_queue_says_so_and_keeps_the_place(queue: QueueScene) -> 
 async def test_a_full_queue_says_so_until_there_is_a_place(service: Service) -> None:
     queue = await open_queue(service, max_queue_size=1)
     await queue.join("ann")
-    browser = Browser(queue)
+    browser = RoomBrowser(queue)
 
     page = await browser.line_up()
     assert (page.status_code, room_state(page)) == (503, "full")
@@ -86,7 +86,7 @@ async def test_before_the_beginning_the_page_says_when_it_is(service: Service) -
     starts_at = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=2)
     queue = await open_queue(service, starts_at=starts_at.isoformat())
 
-    page = await Browser(queue).line_up()
+    page = await RoomBrowser(queue).line_up()
 
     assert (room_state(page), room_position(page)) == ("before", 1)
     assert f'datetime="{starts_at:%Y-%m-%dT%H:%M:%SZ}"' in page.text
@@ -94,7 +94,7 @@ async def test_before_the_beginning_the_page_says_when_it_is(service: Service) -
 
 async def test_a_paused_queue_promises_no_wait_before_the_beginning_either(service: Service) -> None:
     queue = await open_queue(service, starts_at=(datetime.now(UTC) + timedelta(days=3)).isoformat())
-    browser = Browser(queue)
+    browser = RoomBrowser(queue)
     before = await browser.line_up()
     await queue.change(active=False)
 
@@ -105,7 +105,7 @@ async def test_a_paused_queue_promises_no_wait_before_the_beginning_either(servi
 async def test_a_page_says_so_when_the_end_will_come_before_the_turn(service: Service) -> None:
     ends_at = (datetime.now(UTC) + timedelta(minutes=30)).isoformat()
     queue = await open_queue(service, release_rate=1, ends_at=ends_at)
-    early, late = Browser(queue), Browser(queue)
+    early, late = RoomBrowser(queue), RoomBrowser(queue)
     first = await early.line_up()
     await queue.join(*(f"visitor{number}" for number in range(30)))
 
@@ -114,19 +114,19 @@ async def test_a_page_says_so_when_the_end_will_come_before_the_turn(service: Se
 
 
 async def test_the_page_of_an_ended_queue_says_that_it_has_ended(queue: QueueScene) -> None:
-    browser = Browser(queue)
+    browser = RoomBrowser(queue)
     await browser.line_up()
     await queue.change(ends_at=(datetime.now(UTC) - timedelta(seconds=1)).isoformat())
 
     assert await browser.state() == "ended"
-    assert room_state(await Browser(queue).line_up()) == "ended"
+    assert room_state(await RoomBrowser(queue).line_up()) == "ended"
 
 
 async def test_the_page_of_an_ended_queue_leads_to_its_site_and_to_the_organizer(service: Service) -> None:
     ada = await service.organizer()
     queue = await open_queue(service, ada, target_url="https://shop.example.com/drop?id=1", ends_at=PAST)
 
-    page = await Browser(queue).line_up()
+    page = await RoomBrowser(queue).line_up()
 
     assert re.findall(r'<a class="button[^"]*" href="([^"]*)"', page.text) == [
         "https://shop.example.com",
@@ -140,7 +140,7 @@ async def test_the_page_of_an_ended_queue_before_an_event_says_what_is_left_and_
     event = await ada.create_event()
     queue = await open_queue(service, ada, target_url=None, event_id=event["id"], ends_at=PAST)
 
-    page = await Browser(queue).line_up()
+    page = await RoomBrowser(queue).line_up()
 
     assert re.findall(r'<a class="button[^"]*" href="([^"]*)"', page.text) == [
         f"/events/{event['id']}",
@@ -156,7 +156,7 @@ async def test_the_page_of_an_ended_queue_names_no_site_of_an_unconfirmed_organi
     stranger = await service.organizer("Victim Bank", is_proved=False)
     queue = await open_queue(service, stranger, target_url="https://bank.example.com", ends_at=PAST)
 
-    page = await Browser(queue).line_up()
+    page = await RoomBrowser(queue).line_up()
 
     assert room_state(page) == "ended"
     assert "bank.example.com" not in page.text
@@ -165,7 +165,7 @@ async def test_the_page_of_an_ended_queue_names_no_site_of_an_unconfirmed_organi
 
 
 async def test_a_deleted_or_unknown_queue_has_no_page(queue: QueueScene) -> None:
-    browser = Browser(queue)
+    browser = RoomBrowser(queue)
     await browser.line_up()
     await queue.ada.delete(queue.path)
 
@@ -180,7 +180,7 @@ async def test_a_deleted_or_unknown_queue_has_no_page(queue: QueueScene) -> None
 
 @pytest.mark.usefixtures("own_service")
 async def test_without_its_database_the_page_asks_for_patience(queue: QueueScene) -> None:
-    browser = Browser(queue)
+    browser = RoomBrowser(queue)
     await browser.look()
     await queue.service.database.pool.close()
 

@@ -5,7 +5,7 @@ import re
 import httpx2
 
 from holdfast.kit.http.answers import BRIEF, LIVE
-from tests.events.queues.browser import Browser, room_state
+from tests.events.queues.browser import RoomBrowser, room_state
 from tests.events.queues.queue_scene import QueueScene
 
 
@@ -17,7 +17,7 @@ def number(answer: httpx2.Response, name: str) -> str:
 
 async def test_a_waiting_page_has_its_ticket_and_polls_a_shared_answer(queue: QueueScene) -> None:
     await queue.join("ann", "ben")
-    page = await Browser(queue).line_up()
+    page = await RoomBrowser(queue).line_up()
 
     async def shared(language: str = "en") -> httpx2.Response:
         answer = await queue.service.http.get(number(page, "shared"), headers={"Accept-Language": language})

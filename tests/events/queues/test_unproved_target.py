@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.events.queues.release_tokens import host
-from tests.events.queues.browser import Browser, room_state
+from tests.events.queues.browser import RoomBrowser, room_state
 from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.helpers.event_visitor import page_text
 from tests.helpers.events_service import Service
@@ -28,7 +28,7 @@ async def test_a_released_visitor_of_an_unproved_organizer_gets_a_question_and_n
     service: Service, page: str, method: str
 ) -> None:
     queue = await unproved_line(service)
-    browser = Browser(queue, f"/queues/{queue.id}{page}")
+    browser = RoomBrowser(queue, f"/queues/{queue.id}{page}")
     await browser.line_up()
     await queue.tick()
 
@@ -50,7 +50,7 @@ async def test_a_released_visitor_of_an_unproved_organizer_gets_a_question_and_n
 
 async def test_no_query_and_no_language_skips_the_question(service: Service) -> None:
     queue = await unproved_line(service)
-    browser = Browser(queue)
+    browser = RoomBrowser(queue)
     await browser.line_up()
     await queue.tick()
 
@@ -65,7 +65,7 @@ async def test_no_query_and_no_language_skips_the_question(service: Service) -> 
 
 async def test_the_place_is_kept_and_the_token_works_after_the_click(service: Service) -> None:
     queue = await unproved_line(service)
-    browser = Browser(queue)
+    browser = RoomBrowser(queue)
     await browser.line_up()
     await queue.tick()
 
@@ -78,7 +78,7 @@ async def test_the_place_is_kept_and_the_token_works_after_the_click(service: Se
 
 async def test_once_the_address_is_proved_visitors_are_redirected(service: Service) -> None:
     queue = await unproved_line(service)
-    browser = Browser(queue)
+    browser = RoomBrowser(queue)
     await browser.line_up()
     await queue.tick()
     assert room_state(await browser.look()) == "released"
@@ -104,7 +104,7 @@ async def test_programs_get_the_address_as_the_contract_says(service: Service) -
 
 async def test_the_host_is_text_on_the_page_whatever_is_in_it(service: Service) -> None:
     queue = await unproved_line(service, target_url="https://<b>x</b>.example/")
-    browser = Browser(queue)
+    browser = RoomBrowser(queue)
     await browser.line_up()
     await queue.tick()
 

@@ -13,7 +13,7 @@ from holdfast.accounts.agents.limits import SetLimit
 from holdfast.events.keys.operations import KEY_LIMITS
 from holdfast.kit.contract.caller import system
 from tests.helpers.databases import scratch_database
-from tests.helpers.events_service import Client, Service, running, unlimited
+from tests.helpers.events_service import Client, Service, running_events, unlimited
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def run(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         where = unlimited(url, tmp_path_factory.mktemp("limits"))
 
         async def begin() -> list[Service]:
-            return [await stack.enter_async_context(running(where)) for _ in range(2)]
+            return [await stack.enter_async_context(running_events(where)) for _ in range(2)]
 
         services = runner.run(begin())
         yield lambda phases: runner.run(try_phases(services, phases))

@@ -11,7 +11,7 @@ from holdfast.events.keys.key_retention import forget_keys
 from holdfast.events.keys.operations import KEY_LIMITS
 from holdfast.kit.contract.caller import access_token, system
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 
 
 async def key_of(service: Service, client: Client) -> int:
@@ -31,7 +31,7 @@ async def attempt(client: Client, event_id: int, email: str) -> str:
     return "accepted" if response.status_code == 202 else response.json()["code"]
 
 
-async def used(service: Service) -> int:
+async def used_calls(service: Service) -> int:
     [(count,)] = await service.run_sql("select used from agent_limits")
     return count
 
@@ -69,7 +69,7 @@ async def test_a_daily_limit_is_never_exceeded_by_concurrent_calls(service: Serv
     assert codes.count("accepted") == 7
     assert codes.count("daily_limit_reached") == 57
     assert await service.run_sql("select count(*) from registrations") == [(7,)]
-    assert await used(service) == 7
+    assert await used_calls(service) == 7
 
 
 async def test_only_stored_registrations_count_towards_the_daily_limit(service: Service) -> None:
@@ -84,10 +84,10 @@ async def test_only_stored_registrations_count_towards_the_daily_limit(service: 
     assert await attempt(ada, 999, "ben@example.com") == "not_found"
     codes = await asyncio.gather(*(attempt(ada, event["id"], "ann@example.com") for _ in range(5)))
     assert {*codes} == {"accepted"}
-    assert await used(service) == 1
+    assert await used_calls(service) == 1
     codes = await asyncio.gather(*(attempt(ada, other["id"], "cal@example.com") for _ in range(5)))
     assert {*codes} == {"accepted"}
-    assert await used(service) == 2
+    assert await used_calls(service) == 2
 
 
 async def test_a_registered_person_can_be_registered_again_when_the_daily_limit_is_reached(service: Service) -> None:
@@ -112,7 +112,7 @@ async def test_a_person_whom_the_event_rejected_counts_when_registered_again(ser
     )
 
     assert await attempt(ada, event["id"], rejected) == "accepted"
-    assert await used(service) == 1
+    assert await used_calls(service) == 1
     assert await attempt(ada, event["id"], "new@example.com") == "daily_limit_reached"
 
 
@@ -126,7 +126,7 @@ async def test_a_new_day_starts_the_count_again(service: Service) -> None:
 
     assert await attempt(ada, event["id"], "ben@example.com") == "accepted"
     assert await attempt(ada, event["id"], "cal@example.com") == "daily_limit_reached"
-    assert await used(service) == 1
+    assert await used_calls(service) == 1
 
 
 async def test_a_lower_limit_holds_at_once_and_no_limit_lets_go_on(service: Service) -> None:
@@ -189,7 +189,7 @@ async def test_a_daily_limit_of_the_key_of_another_organizer_cannot_be_set(servi
 async def test_the_first_limit_holds_in_every_process_as_soon_as_it_is_answered(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=100)
-    async with running(service.database.resources.settings) as other:
+    async with running_events(service.database.resources.settings) as other:
         at_other = Client(other.http, ada.key)
         assert await attempt(at_other, event["id"], "ann@example.com") == "accepted"
 

@@ -7,7 +7,7 @@ from tests.events.agents.samples import agent
 from tests.helpers.events_service import Client, Service
 
 
-async def coming(client: Client, **query: Any) -> list[str]:
+async def listed_addresses(client: Client, **query: Any) -> list[str]:
     """The addresses of those who are listed."""
     answer = await client.get("/api/registrations", params=query)
     assert answer.status_code == 200, answer.text
@@ -102,11 +102,11 @@ async def test_an_event_lists_only_its_own_registrations_in_order_of_arrival(ser
     ada = await service.organizer()
     first, second = await two_events(service, ada)
 
-    assert await coming(ada, event_id=first) == ["ann@example.com", "ben@example.com"]
-    assert await coming(ada, event_id=second) == ["ben@example.com", "cal@example.com"]
-    assert await coming(ada, event_id=second, offset=1) == ["cal@example.com"]
-    assert len(await coming(ada)) == 4
-    assert await coming(await service.admin(), event_id=first) == ["ann@example.com", "ben@example.com"]
+    assert await listed_addresses(ada, event_id=first) == ["ann@example.com", "ben@example.com"]
+    assert await listed_addresses(ada, event_id=second) == ["ben@example.com", "cal@example.com"]
+    assert await listed_addresses(ada, event_id=second, offset=1) == ["cal@example.com"]
+    assert len(await listed_addresses(ada)) == 4
+    assert await listed_addresses(await service.admin(), event_id=first) == ["ann@example.com", "ben@example.com"]
 
 
 async def test_a_list_of_registrations_is_paged_without_gaps_over_seats_and_waiting_list(
@@ -123,7 +123,7 @@ async def test_a_list_of_registrations_is_paged_without_gaps_over_seats_and_wait
 
     for filters, names in (({"event_id": event}, "abcde"), ({}, "abcdez")):
         for client in (ada, await service.admin()):
-            pages = [await coming(client, limit=2, offset=offset, **filters) for offset in range(0, 8, 2)]
+            pages = [await listed_addresses(client, limit=2, offset=offset, **filters) for offset in range(0, 8, 2)]
             assert [email[0] for page in pages for email in page] == [*names]
             assert pages[-1] == []
 
@@ -137,8 +137,8 @@ async def test_an_event_that_is_handed_over_takes_its_registrations_along(servic
     await service.settle()
 
     assert handed.status_code == 200, handed.text
-    assert await coming(eve) == ["ann@example.com", "ben@example.com", "dan@example.com"]
-    assert await coming(ada) == ["ben@example.com", "cal@example.com"]
+    assert await listed_addresses(eve) == ["ann@example.com", "ben@example.com", "dan@example.com"]
+    assert await listed_addresses(ada) == ["ben@example.com", "cal@example.com"]
     users = [user["email"] for user in (await ada.get("/api/users")).json()["data"]]
     assert [user for user in users if user.endswith("@example.com")][-2:] == ["ben@example.com", "cal@example.com"]
     assert "ann@example.com" not in users

@@ -7,15 +7,15 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.events.agents.samples import agent
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 
 
-async def notified(service: Service) -> dict[str, bool]:
+async def mailed_people(service: Service) -> dict[str, bool]:
     """Whether each person is mailed about the registration, by address."""
     return dict(await service.run_sql("select email, notify from registrations join users on users.id = user_id"))
 
 
-async def registered(client: Client) -> None:
+async def register_guests(client: Client) -> None:
     """An event with a guest who is to be mailed, one who is not, and two of whom nothing is said."""
     event = await client.create_event()
     answers: dict[str, dict[str, Any]] = {"yes": {"notify": True}, "no": {"notify": False}, "null": {"notify": None}}
@@ -24,9 +24,9 @@ async def registered(client: Client) -> None:
 
 
 async def test_people_are_mailed_unless_the_request_says_otherwise(service: Service) -> None:
-    await registered(await service.organizer())
+    await register_guests(await service.organizer())
 
-    assert await notified(service) == {
+    assert await mailed_people(service) == {
         "yes@example.com": True,
         "no@example.com": False,
         "null@example.com": True,
@@ -35,11 +35,11 @@ async def test_people_are_mailed_unless_the_request_says_otherwise(service: Serv
 
 
 async def test_a_service_with_mails_turned_off_mails_only_people_whose_request_says_so(
-    silent: Service,
+    service_without_mails: Service,
 ) -> None:
-    await registered(await silent.organizer())
+    await register_guests(await service_without_mails.organizer())
 
-    assert await notified(silent) == {
+    assert await mailed_people(service_without_mails) == {
         "yes@example.com": True,
         "no@example.com": False,
         "null@example.com": False,
@@ -48,9 +48,9 @@ async def test_a_service_with_mails_turned_off_mails_only_people_whose_request_s
 
 
 @pytest.fixture
-async def silent(settings: Settings) -> AsyncIterator[Service]:
+async def service_without_mails(settings: Settings) -> AsyncIterator[Service]:
     """The service of an operator who has turned mails off."""
-    async with running(settings.model_copy(update={"notify": False})) as service:
+    async with running_events(settings.model_copy(update={"notify": False})) as service:
         yield service
 
 
@@ -66,7 +66,7 @@ async def test_an_agent_can_keep_people_from_being_mailed(service: Service) -> N
 
     await agent(service, ada).call("create_registration", event_id=event["id"], email="ann@example.com", notify=False)
 
-    assert await notified(service) == {"ann@example.com": False}
+    assert await mailed_people(service) == {"ann@example.com": False}
 
 
 async def test_registering_again_changes_nothing_but_a_new_try_says_it_anew(service: Service) -> None:
@@ -80,7 +80,7 @@ async def test_registering_again_changes_nothing_but_a_new_try_says_it_anew(serv
     for name in ("ann", "ben"):
         await ada.register(event["id"], email=f"{name}@example.com", notify=True)
 
-    assert await notified(service) == {"ann@example.com": False, "ben@example.com": True}
+    assert await mailed_people(service) == {"ann@example.com": False, "ben@example.com": True}
 
 
 async def test_a_changed_registration_keeps_whether_people_are_mailed(service: Service) -> None:
@@ -92,7 +92,7 @@ async def test_a_changed_registration_keeps_whether_people_are_mailed(service: S
     for change in ({"status": "waitlisted"}, {"status": "registered"}, {"amount_paid": 5}):
         assert (await ada.patch(poll, {"registration": change})).status_code == 200
 
-    assert await notified(service) == {"ann@example.com": False}
+    assert await mailed_people(service) == {"ann@example.com": False}
 
 
 @pytest.mark.parametrize("wrong", [0, 1, "true", "", [], {}, 1.0])
@@ -104,4 +104,4 @@ async def test_a_value_of_notify_that_is_no_boolean_is_refused(service: Service,
     refused = await ada.post("/api/registrations", body)
 
     assert (refused.status_code, [*refused.json()["errors"]]) == (422, ["notify"])
-    assert await notified(service) == {}
+    assert await mailed_people(service) == {}

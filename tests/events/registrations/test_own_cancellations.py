@@ -19,14 +19,14 @@ from tests.events.pages.own_registration import (
     registration_statuses,
 )
 from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 
 ENTRIES = "select kind, details ->> 'from', details ->> 'to', details ->> 'by' from log_pending where kind = 'change'"
 
 
 @pytest.fixture
-async def limited(settings: Settings) -> AsyncIterator[Service]:
-    async with running(settings.model_copy(update={"forms_per_minute": 3})) as service:
+async def limited_service(settings: Settings) -> AsyncIterator[Service]:
+    async with running_events(settings.model_copy(update={"forms_per_minute": 3})) as service:
         yield service
 
 
@@ -70,7 +70,7 @@ async def test_a_cancelled_seat_goes_to_the_waiting_list_and_the_page_says_so_wi
     ada, _, [ann, ben, cal] = await register_in_order(service, "ann", "ben", "cal")
     await ask_to_cancel(service, ann)
 
-    assert await service.cancel_due() == 1
+    assert await service.complete_cancellations() == 1
     page = await Visitor(service).http.get(ann)
 
     assert (page.status_code, page_state(page)) == (410, "own_cancellation")
@@ -83,14 +83,14 @@ async def test_a_cancelled_seat_goes_to_the_waiting_list_and_the_page_says_so_wi
         ("change", "registered", "removed", "person"),
         ("change", "waitlisted", "registered", "service"),
     ]
-    assert await service.cancel_due() == 0
+    assert await service.complete_cancellations() == 0
 
 
 async def test_a_cancelled_seat_without_a_waiting_list_is_shown_as_free(service: Service) -> None:
     ada, event, [ann] = await register_in_order(service, "ann")
 
     question_page = await ask_to_cancel(service, ann)
-    await service.cancel_due()
+    await service.complete_cancellations()
     page = await Visitor(service).http.get(ann)
 
     assert "Your registration is being cancelled." in page_text(question_page)
@@ -106,10 +106,10 @@ async def test_a_place_on_the_waiting_list_can_be_undone_and_cancelled_too(servi
     undone_page = await undo(service, ben)
     assert "You are leaving the waiting list." in page_text(question_page)
     assert "Nothing has changed: you keep your place." in page_text(undone_page)
-    assert await service.cancel_due() == 0
+    assert await service.complete_cancellations() == 0
 
     await ask_to_cancel(service, ben)
-    await service.cancel_due()
+    await service.complete_cancellations()
     assert "Your registration is cancelled." in page_text(await Visitor(service).http.get(ben))
     assert await registration_statuses(ada) == {"ann": "registered", "cal": "waitlisted"}
     assert "You are number 1 on the waiting list." in page_text(await Visitor(service).http.get(cal))
@@ -122,7 +122,7 @@ async def test_a_cancellation_that_is_undone_keeps_the_seat_and_its_place_in_the
     await ask_to_cancel(service, ann)
     page = await undo(service, ann)
 
-    assert await service.cancel_due() == 0
+    assert await service.complete_cancellations() == 0
     assert page_state(page) == "registered"
     assert "Nothing has changed: you keep your seat." in page_text(page)
     assert "You have a seat." in page_text(page)
@@ -135,7 +135,7 @@ async def test_a_cancellation_that_is_undone_keeps_the_seat_and_its_place_in_the
 async def test_undoing_too_late_says_who_has_the_seat(service: Service) -> None:
     ada, _, [ann, _] = await register_in_order(service, "ann", "ben")
     await ask_to_cancel(service, ann)
-    await service.cancel_due()
+    await service.complete_cancellations()
 
     page = await undo(service, ann)
 
@@ -182,7 +182,7 @@ async def test_undo_needs_nothing_but_its_button_and_does_nothing_from_another_s
     foreign = await http.post(f"{ann}/undo", headers={"Origin": "https://evil.example"})
 
     assert (looked.status_code, foreign.status_code) == (303, 403)
-    assert await service.cancel_due() == 1
+    assert await service.complete_cancellations() == 1
 
 
 async def test_a_person_who_registers_again_before_the_seat_is_cancelled_keeps_it(service: Service) -> None:
@@ -194,7 +194,7 @@ async def test_a_person_who_registers_again_before_the_seat_is_cancelled_keeps_i
     ):
         await ask_to_cancel(service, ann)
         await register()
-        assert await service.cancel_due() == 0
+        assert await service.complete_cancellations() == 0
 
     assert await registration_statuses(ada) == {"ann": "registered", "ben": "waitlisted"}
 
@@ -208,7 +208,7 @@ async def test_a_waiting_person_who_is_leaving_gets_the_seat_and_passes_it_on(se
 
     await own_cancellations.remove_cancelled(service.database)
     assert "You are passing your seat on." in page_text(await Visitor(service).http.get(ben))
-    await service.cancel_due()
+    await service.complete_cancellations()
 
     assert await registration_statuses(ada) == {"cal": "registered"}
 
@@ -240,7 +240,7 @@ async def test_a_registration_removed_by_the_organizer_meanwhile_is_gone(service
 
     assert page_state(await Visitor(service).http.get(ann)) == "gone"
     assert "The event is cancelled." in page_text(await Visitor(service).http.get(ben))
-    assert await service.cancel_due() == 1
+    assert await service.complete_cancellations() == 1
 
 
 async def test_the_schema_refuses_to_give_up_a_rejected_registration(service: Service) -> None:
@@ -258,7 +258,7 @@ async def test_a_deadline_that_passes_meanwhile_changes_nothing(service: Service
     await service.run_sql("update events set cancellation_hours = 2000000")
 
     assert "You are passing your seat on." in page_text(await Visitor(service).http.get(ann))
-    await service.cancel_due()
+    await service.complete_cancellations()
 
     assert await registration_statuses(ada) == {"ben": "registered"}
 
@@ -277,9 +277,9 @@ async def test_a_locked_event_does_not_hold_up_the_seats_of_others(service: Serv
     assert await registration_statuses(ada) == {"ben": "registered"}
 
 
-async def test_cancelling_and_undoing_count_towards_the_limit_of_forms_of_an_address(limited: Service) -> None:
-    _, _, [ann] = await register_in_order(limited, "ann")
-    http = Visitor(limited, address="192.0.2.7").http
+async def test_cancelling_and_undoing_count_towards_the_limit_of_forms_of_an_address(limited_service: Service) -> None:
+    _, _, [ann] = await register_in_order(limited_service, "ann")
+    http = Visitor(limited_service, address="192.0.2.7").http
     token = field_value(await http.get(f"{ann}/cancel"), "token")
 
     answers = [
@@ -291,13 +291,13 @@ async def test_cancelling_and_undoing_count_towards_the_limit_of_forms_of_an_add
 
     assert answers == [303] * 6
     assert refused.status_code == 429
-    assert await limited.run_sql("select cancels_at from registrations") == [(None,)]
+    assert await limited_service.run_sql("select cancels_at from registrations") == [(None,)]
 
 
 async def test_a_cancellation_is_forgotten_after_30_days(service: Service) -> None:
     _, _, [ann] = await register_in_order(service, "ann")
     await ask_to_cancel(service, ann)
-    await service.cancel_due()
+    await service.complete_cancellations()
 
     assert await service.database.transact(own_cancellations.forget_own_cancellations) == 0
     await service.run_sql("update own_cancellations set cancelled_at = now() - interval '31 days'")
@@ -327,7 +327,7 @@ async def test_an_undo_that_races_with_the_handover_keeps_the_seat_or_comes_too_
         own_cancellations.remove_cancelled(service.database),
         own_cancellations.remove_cancelled(service.database),
     )
-    await service.cancel_due()
+    await service.complete_cancellations()
 
     keepers = {person for person, page in zip(people, pages, strict=False) if page_state(page) == "registered"}
     seated = {name for name, status in (await statuses_by_name(service)).items() if status == "registered"}

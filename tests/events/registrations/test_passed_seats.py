@@ -11,7 +11,7 @@ from tests.helpers.payments import PaymentScene
 PHRASE = "seats were passed on."
 
 
-async def counted(service: Service, event_id: int) -> int:
+async def count_passed_seats(service: Service, event_id: int) -> int:
     [(number,)] = await service.run_sql("select seats_passed_on from events where id = %(id)s", id=event_id)
     return number
 
@@ -27,12 +27,12 @@ async def test_only_cancelled_seats_that_waiting_people_got_are_counted(service:
     console = f"/console/events/{event['id']}"
 
     await cancel_registration(service, cal)
-    assert await counted(service, event["id"]) == 0
+    assert await count_passed_seats(service, event["id"]) == 0
     await cancel_registration(service, ann)
-    assert await counted(service, event["id"]) == 1
+    assert await count_passed_seats(service, event["id"]) == 1
     page = await browser.get(console)
     await cancel_registration(service, ben)
-    assert await counted(service, event["id"]) == 1
+    assert await count_passed_seats(service, event["id"]) == 1
 
     assert "1 cancelled seat went to a person who waited" in page_text(page)
 
@@ -44,7 +44,7 @@ async def test_a_seat_that_the_organizer_removes_is_not_counted_as_passed_on(ser
 
     await ada.delete(f"/api/registrations/{event['id']}/{ann.rpartition('/')[2].split('-')[1]}")
 
-    assert await counted(service, event["id"]) == 0
+    assert await count_passed_seats(service, event["id"]) == 0
 
 
 async def test_visitors_see_the_number_of_passed_seats_from_the_third_on(service: Service) -> None:
@@ -71,14 +71,14 @@ async def test_a_seat_that_has_to_be_paid_counts_when_it_is_paid(shop: PaymentSc
     ben = await shop.register(event_id, "ben@example.com")
     [address] = await own_pages(shop, "ann@example.com")
     await ask_to_cancel(shop.service, address)
-    await shop.service.cancel_due()
+    await shop.service.complete_cancellations()
     await shop.work()
 
     assert "Somebody who waited has your seat now." in page_text(await Visitor(shop.service).http.get(address))
-    assert (await ben.status(), await counted(shop.service, event_id)) == ("held", 0)
+    assert (await ben.status(), await count_passed_seats(shop.service, event_id)) == ("held", 0)
     await ben.pay()
     await shop.deliver()
-    assert (await ben.status(), await counted(shop.service, event_id)) == ("registered", 1)
+    assert (await ben.status(), await count_passed_seats(shop.service, event_id)) == ("registered", 1)
 
 
 async def test_a_person_who_pays_for_a_seat_that_is_being_cancelled_keeps_it(shop: PaymentScene) -> None:
@@ -91,7 +91,7 @@ async def test_a_person_who_pays_for_a_seat_that_is_being_cancelled_keeps_it(sho
     await ann.pay()
     await shop.deliver()
 
-    assert await shop.service.cancel_due() == 0
+    assert await shop.service.complete_cancellations() == 0
     assert await ann.status() == "registered"
 
 

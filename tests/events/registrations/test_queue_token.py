@@ -18,7 +18,7 @@ async def register(guarded: GuardedEvent, email: str, token: str | None = None) 
     return await guarded.ada.post("/api/registrations", {"registration": fields})
 
 
-async def released(guarded: GuardedEvent, visitor_id: str) -> str:
+async def release_token(guarded: GuardedEvent, visitor_id: str) -> str:
     await guarded.queue.join(visitor_id)
     await guarded.queue.tick()
     return await guarded.queue.token(visitor_id)
@@ -28,12 +28,12 @@ async def test_the_organizer_registers_people_without_a_release(service: Service
     guarded = await guard(service)
 
     assert (await register(guarded, "ann@example.com")).status_code == 202
-    assert await guarded.registered() == {"ann@example.com"}
+    assert await guarded.registered_addresses() == {"ann@example.com"}
 
 
 async def test_a_release_that_is_passed_on_registers_one_person(service: Service) -> None:
     guarded = await guard(service)
-    token = await released(guarded, "ann")
+    token = await release_token(guarded, "ann")
 
     assert (await register(guarded, "ann@example.com", token)).status_code == 202
     refused = await register(guarded, "ben@example.com", token)
@@ -46,7 +46,7 @@ async def test_a_release_that_is_passed_on_registers_one_person(service: Service
     )
     assert (await guarded.queue.verify(token)).json()["reason"] == "used"
     assert (await register(guarded, "ann@example.com", token)).status_code == 202, "it changes nothing"
-    assert await guarded.registered() == {"ann@example.com"}
+    assert await guarded.registered_addresses() == {"ann@example.com"}
 
 
 async def test_a_token_of_another_room_is_refused(service: Service) -> None:
@@ -54,15 +54,15 @@ async def test_a_token_of_another_room_is_refused(service: Service) -> None:
     other = await guard(service, guarded.ada)
     stranger = await guard(service, await service.organizer("Ben Events"))
 
-    for token in ("", "token", await released(other, "ann"), await released(stranger, "ann")):
+    for token in ("", "token", await release_token(other, "ann"), await release_token(stranger, "ann")):
         answer = await register(guarded, "eve@example.com", token)
         assert (answer.status_code, answer.json()["code"]) == (403, "queue_required"), token
-    assert await guarded.registered() == set()
+    assert await guarded.registered_addresses() == set()
 
 
 async def test_calls_at_once_with_one_release_register_one_person(service: Service) -> None:
     guarded = await guard(service)
-    token = await released(guarded, "ann")
+    token = await release_token(guarded, "ann")
 
     answers = await asyncio.gather(*(register(guarded, f"guest{n}@example.com", token) for n in range(20)))
 
@@ -71,7 +71,7 @@ async def test_calls_at_once_with_one_release_register_one_person(service: Servi
 
 async def test_a_token_for_an_event_without_a_room_is_ignored(service: Service) -> None:
     guarded = await guard(service)
-    token = await released(guarded, "ann")
+    token = await release_token(guarded, "ann")
     await guarded.ada.delete(guarded.queue.path)
 
     assert (await register(guarded, "ann@example.com", token)).status_code == 202

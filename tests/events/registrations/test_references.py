@@ -16,7 +16,7 @@ REGISTER = """
 """
 
 
-class Rows(NamedTuple):
+class ReferenceRows(NamedTuple):
     """Two sessions of the database, an event, its organizer, a person who is registered and one who is not."""
 
     first: psycopg.AsyncConnection
@@ -33,7 +33,7 @@ class Rows(NamedTuple):
 
 
 @pytest.fixture
-async def rows(service: Service) -> AsyncGenerator[Rows]:
+async def rows(service: Service) -> AsyncGenerator[ReferenceRows]:
     ada = await service.organizer()
     event = await ada.create_event()
     await ada.register(event["id"], email="registered@example.com")
@@ -48,7 +48,7 @@ async def rows(service: Service) -> AsyncGenerator[Rows]:
     }
     connect = psycopg.AsyncConnection.connect
     async with await connect(service.database.url) as first, await connect(service.database.url) as second:
-        yield Rows(first, second, service, ids)
+        yield ReferenceRows(first, second, service, ids)
         await first.rollback()
         await second.rollback()
 
@@ -69,7 +69,7 @@ async def rows(service: Service) -> AsyncGenerator[Rows]:
     ],
 )
 async def test_no_statement_can_leave_a_registration_without_event_owner_or_person(
-    rows: Rows, statement: str, constraint: str
+    rows: ReferenceRows, statement: str, constraint: str
 ) -> None:
     with pytest.raises(ForeignKeyViolation) as refusal:
         await rows.first.execute(statement.encode(), rows.ids)
@@ -78,7 +78,7 @@ async def test_no_statement_can_leave_a_registration_without_event_owner_or_pers
 
 
 @pytest.mark.parametrize("ends", ["commit", "rollback"])
-async def test_a_deletion_of_a_person_waits_for_their_registration(rows: Rows, ends: str) -> None:
+async def test_a_deletion_of_a_person_waits_for_their_registration(rows: ReferenceRows, ends: str) -> None:
     await rows.first.execute(REGISTER, rows.ids)
     deletion = asyncio.create_task(rows.second.execute("delete from users where id = %(person)s", rows.ids))
     await eventually(rows.is_waiting)
@@ -93,7 +93,7 @@ async def test_a_deletion_of_a_person_waits_for_their_registration(rows: Rows, e
 
 
 @pytest.mark.parametrize("ends", ["commit", "rollback"])
-async def test_a_registration_waits_for_the_deletion_of_its_person(rows: Rows, ends: str) -> None:
+async def test_a_registration_waits_for_the_deletion_of_its_person(rows: ReferenceRows, ends: str) -> None:
     await rows.first.execute("delete from users where id = %(person)s", rows.ids)
     registration = asyncio.create_task(rows.second.execute(REGISTER, rows.ids))
     await eventually(rows.is_waiting)
@@ -107,7 +107,7 @@ async def test_a_registration_waits_for_the_deletion_of_its_person(rows: Rows, e
         assert (await registration).rowcount == 1
 
 
-async def test_a_registration_does_not_wait_for_the_end_of_a_handover(rows: Rows) -> None:
+async def test_a_registration_does_not_wait_for_the_end_of_a_handover(rows: ReferenceRows) -> None:
     await rows.service.run_sql("insert into event_owners values (%(event)s, %(registered)s)", **rows.ids)
     await rows.first.execute("delete from event_owners where organizer_id = %(registered)s", rows.ids)
 

@@ -26,7 +26,7 @@ from tests.helpers.people import end_event, erase, sign_up
 NAMES = ("ann", "anna", "hannah", "bob", "cleo", "dan", "eve", "joanna")
 
 
-class Crowd:
+class SearchedEvent:
     """An event of Ada's whose registrations go into the index when it is searched."""
 
     def __init__(self, service: Service, ada: Client, event: dict[str, Any]) -> None:
@@ -75,16 +75,16 @@ class Crowd:
 
 
 @pytest.fixture
-async def crowd(service: Service, monkeypatch: pytest.MonkeyPatch) -> Crowd:
+async def crowd(service: Service, monkeypatch: pytest.MonkeyPatch) -> SearchedEvent:
     """Few are many here, and the index is always searched."""
     monkeypatch.setattr(substring_search, "REINDEX_THRESHOLD", len(NAMES))
     monkeypatch.setattr(substring_search, "INDEX_BATCH_SIZE", 3)
     monkeypatch.setattr(substring_search, "MAX_SCANNED_ROWS", "0")
     ada = await service.organizer()
-    return Crowd(service, ada, await ada.create_event(capacity=6, waitinglist_capacity=100))
+    return SearchedEvent(service, ada, await ada.create_event(capacity=6, waitinglist_capacity=100))
 
 
-async def test_the_search_index_is_built_when_many_registrations_are_searched(crowd: Crowd) -> None:
+async def test_the_search_index_is_built_when_many_registrations_are_searched(crowd: SearchedEvent) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES[:-1])
     few = await crowd.search("ann"), await crowd.job_count()
     await sign_up(crowd.service, crowd.event, *NAMES[-1:])
@@ -96,7 +96,7 @@ async def test_the_search_index_is_built_when_many_registrations_are_searched(cr
     assert await crowd.indexed() == 0
 
 
-async def test_listing_without_a_search_builds_no_index(crowd: Crowd) -> None:
+async def test_listing_without_a_search_builds_no_index(crowd: SearchedEvent) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
 
     assert len(await crowd.search("")) == len(NAMES)
@@ -104,7 +104,7 @@ async def test_listing_without_a_search_builds_no_index(crowd: Crowd) -> None:
     assert await crowd.job_count() == 0
 
 
-async def test_the_index_is_brought_up_to_date_when_as_many_have_come_again(crowd: Crowd) -> None:
+async def test_the_index_is_brought_up_to_date_when_as_many_have_come_again(crowd: SearchedEvent) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.search("ann")
     await crowd.index()
@@ -136,7 +136,9 @@ async def test_the_index_is_brought_up_to_date_when_as_many_have_come_again(crow
         ("'; drop table users; --", []),
     ],
 )
-async def test_the_search_index_finds_what_a_search_without_it_finds(crowd: Crowd, text: str, names: list[str]) -> None:
+async def test_the_search_index_finds_what_a_search_without_it_finds(
+    crowd: SearchedEvent, text: str, names: list[str]
+) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     before = await crowd.search(text)
     await crowd.search("ann")
@@ -148,7 +150,7 @@ async def test_the_search_index_finds_what_a_search_without_it_finds(crowd: Crow
     assert sorted(await crowd.at_the_door(text)) == sorted(names)
 
 
-async def test_a_search_at_check_in_lists_people_with_a_seat_first(crowd: Crowd) -> None:
+async def test_a_search_at_check_in_lists_people_with_a_seat_first(crowd: SearchedEvent) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.at_the_door("ann")
     await crowd.index()
@@ -157,7 +159,7 @@ async def test_a_search_at_check_in_lists_people_with_a_seat_first(crowd: Crowd)
     assert await crowd.at_the_door("ann") == ["ann", "anna", "hannah", "joanna"]
 
 
-async def test_a_search_can_be_limited_to_one_status(crowd: Crowd) -> None:
+async def test_a_search_can_be_limited_to_one_status(crowd: SearchedEvent) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.search("ann")
     await crowd.index()
@@ -167,7 +169,9 @@ async def test_a_search_can_be_limited_to_one_status(crowd: Crowd) -> None:
     assert await crowd.search("ann", "pending") == []
 
 
-async def test_a_common_text_is_found_in_the_order_of_the_list(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_common_text_is_found_in_the_order_of_the_list(
+    crowd: SearchedEvent, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.search("ann")
     await crowd.index()
@@ -176,12 +180,12 @@ async def test_a_common_text_is_found_in_the_order_of_the_list(crowd: Crowd, mon
     assert await crowd.search("example") == [*NAMES[::-1]]
 
 
-async def test_registrations_of_other_events_are_not_found_by_a_search(crowd: Crowd) -> None:
+async def test_registrations_of_other_events_are_not_found_by_a_search(crowd: SearchedEvent) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.search("ann")
     await crowd.index()
     ben = await crowd.service.organizer()
-    other = Crowd(crowd.service, ben, await ben.create_event(capacity=100))
+    other = SearchedEvent(crowd.service, ben, await ben.create_event(capacity=100))
     await sign_up(crowd.service, other.event, *(f"ben-{name}" for name in NAMES), "ann")
     await other.search("ann")
     await other.index()
@@ -190,7 +194,7 @@ async def test_registrations_of_other_events_are_not_found_by_a_search(crowd: Cr
     assert await crowd.search("ann") == ["joanna", "hannah", "anna", "ann"]
 
 
-async def test_an_erased_person_is_not_in_the_search_index(crowd: Crowd) -> None:
+async def test_an_erased_person_is_not_in_the_search_index(crowd: SearchedEvent) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.search("ann")
     await crowd.index()
@@ -201,7 +205,7 @@ async def test_an_erased_person_is_not_in_the_search_index(crowd: Crowd) -> None
     assert await crowd.service.run_sql("select from searched_registrations where words like 'ann@%%'") == []
 
 
-async def test_a_person_erased_while_the_index_is_written_is_not_in_it(crowd: Crowd) -> None:
+async def test_a_person_erased_while_the_index_is_written_is_not_in_it(crowd: SearchedEvent) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.search("ann")
     await end_event(crowd.service, crowd.event)
@@ -216,7 +220,7 @@ async def test_a_person_erased_while_the_index_is_written_is_not_in_it(crowd: Cr
     assert await crowd.service.run_sql("select from searched_registrations where words like 'ann@%%'") == []
 
 
-async def test_a_deleted_registration_is_not_in_the_search_index(crowd: Crowd) -> None:
+async def test_a_deleted_registration_is_not_in_the_search_index(crowd: SearchedEvent) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.search("ann")
     await crowd.index()
@@ -226,7 +230,7 @@ async def test_a_deleted_registration_is_not_in_the_search_index(crowd: Crowd) -
     assert await crowd.search("ann") == ["joanna", "hannah", "anna"]
 
 
-async def test_an_organizer_is_found_by_a_new_name(crowd: Crowd) -> None:
+async def test_an_organizer_is_found_by_a_new_name(crowd: SearchedEvent) -> None:
     """An account gets a name when its owner becomes an organizer; the others do not know it, but an admin does."""
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.search("ann")
@@ -239,7 +243,7 @@ async def test_an_organizer_is_found_by_a_new_name(crowd: Crowd) -> None:
     assert await crowd.search("eve example example.org") == []
 
 
-async def test_the_index_is_not_built_beyond_the_first_pending_registration(crowd: Crowd) -> None:
+async def test_the_index_is_not_built_beyond_the_first_pending_registration(crowd: SearchedEvent) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await Visitor(crowd.service).register(crowd.event["id"], "annabel@example.com", name="Annabel Example")
     await crowd.search("ann")
@@ -249,7 +253,7 @@ async def test_the_index_is_not_built_beyond_the_first_pending_registration(crow
     assert await crowd.search("ann") == ["annabel", "joanna", "hannah", "anna", "ann"]
 
 
-async def test_a_person_who_registers_again_after_a_rejection_is_found_once(crowd: Crowd) -> None:
+async def test_a_person_who_registers_again_after_a_rejection_is_found_once(crowd: SearchedEvent) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.service.run_sql(
         "update registrations set status = 'rejected', reason = 'event_full' where name ~ 'Bob'"
@@ -265,7 +269,9 @@ async def test_a_person_who_registers_again_after_a_rejection_is_found_once(crow
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_a_search_by_the_index_always_finds_what_a_search_without_it_finds(crowd: Crowd, seed: int) -> None:
+async def test_a_search_by_the_index_always_finds_what_a_search_without_it_finds(
+    crowd: SearchedEvent, seed: int
+) -> None:
     """People come, are searched, and are erased, in any order, and the job runs now and then."""
     dice = random.Random(seed)
     service, names = crowd.service, [*NAMES]

@@ -3,7 +3,7 @@
 import asyncio
 
 from holdfast.events.seats import intake, settlement
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Client, Service, eventually
 
 
@@ -110,7 +110,7 @@ async def test_two_settlers_at_once_settle_everything_once(service: Service) -> 
 async def test_the_settlement_loop_settles_registrations_that_are_announced(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    async with at_work(settlement.LOOP.run(service.database)):
+    async with run_in_background(settlement.LOOP.run(service.database)):
         poll = await ada.register(event["id"], email="ann@example.com")
 
         async def seated() -> bool:

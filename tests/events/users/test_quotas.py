@@ -11,7 +11,7 @@ from holdfast.events.settings import Settings
 from tests.events.agents.samples import agent
 from tests.events.photos.site import site_of
 from tests.helpers.agents import problem_of
-from tests.helpers.events_service import Client, Service, event_fields, queue_fields, running
+from tests.helpers.events_service import Client, Service, event_fields, queue_fields, running_events
 from tests.helpers.photos import add_photos, key_of
 from tests.helpers.pictures import picture
 
@@ -27,7 +27,7 @@ async def service(settings: Settings) -> AsyncIterator[Service]:
         "photos_per_organizer": 2,
         "text_per_organizer": 1_000,
     }
-    async with running(settings.model_copy(update=changed)) as service:
+    async with running_events(settings.model_copy(update=changed)) as service:
         yield service
 
 
@@ -133,4 +133,4 @@ async def test_an_organizer_can_have_a_limited_number_of_photos_and_uploads(serv
 
     assert quota(await ada.post("/api/uploads/presign", UPLOAD)) == ("photos", 2)
     async with site_of(service) as site:
-        assert quota(await add_photos(ada, event, url=site.has("/a.jpg", picture()))) == ("photos", 2)
+        assert quota(await add_photos(ada, event, url=site.publish("/a.jpg", picture()))) == ("photos", 2)

@@ -8,12 +8,12 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from tests.events.webhooks.verifying import verify_v1a
 from tests.helpers.events_service import Service
-from tests.helpers.webhook_programs import Programs, change
-from tests.helpers.webhook_receiver import Answer, deliver
+from tests.helpers.webhook_programs import OrganizerPrograms, change
+from tests.helpers.webhook_receiver import ReceiverAnswer, deliver
 
 
 async def test_a_program_gets_a_signed_message_when_a_registration_is_settled(
-    service: Service, programs: Programs
+    service: Service, programs: OrganizerPrograms
 ) -> None:
     ada = await service.organizer()
     program = await programs.add(ada, types=["registration.settled"])
@@ -39,7 +39,7 @@ async def test_a_program_gets_a_signed_message_when_a_registration_is_settled(
 
 
 async def test_a_message_of_the_scheme_v1a_is_verified_with_the_public_key(
-    service: Service, programs: Programs
+    service: Service, programs: OrganizerPrograms
 ) -> None:
     ada = await service.organizer()
     program = await programs.add(ada, signature="v1a")
@@ -56,7 +56,7 @@ async def test_a_message_of_the_scheme_v1a_is_verified_with_the_public_key(
 
 @pytest.mark.parametrize("fault", ["body", "time", "id", "secret"])
 async def test_a_message_that_was_altered_on_its_way_is_refused_by_the_library_of_the_specification(
-    service: Service, programs: Programs, fault: str
+    service: Service, programs: OrganizerPrograms, fault: str
 ) -> None:
     ada = await service.organizer()
     program = await programs.add(ada)
@@ -80,7 +80,7 @@ async def test_a_message_that_was_altered_on_its_way_is_refused_by_the_library_o
         Webhook(secret).verify(body, headers)
 
 
-async def test_a_program_gets_only_the_types_that_it_chose(service: Service, programs: Programs) -> None:
+async def test_a_program_gets_only_the_types_that_it_chose(service: Service, programs: OrganizerPrograms) -> None:
     ada = await service.organizer()
     settled = await programs.add(ada, types=["registration.settled"])
     everything = await programs.add(ada)
@@ -94,7 +94,7 @@ async def test_a_program_gets_only_the_types_that_it_chose(service: Service, pro
     assert sorted(everything.receiver.types) == ["event.created", "event.full", "registration.settled"]
 
 
-async def test_a_program_gets_nothing_of_another_organizer(service: Service, programs: Programs) -> None:
+async def test_a_program_gets_nothing_of_another_organizer(service: Service, programs: OrganizerPrograms) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     program = await programs.add(ada)
     event = await ben.create_event()
@@ -105,7 +105,7 @@ async def test_a_program_gets_nothing_of_another_organizer(service: Service, pro
     assert program.receiver.received == []
 
 
-async def test_an_organizer_without_a_program_stores_no_messages(service: Service, programs: Programs) -> None:
+async def test_an_organizer_without_a_program_stores_no_messages(service: Service, programs: OrganizerPrograms) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     await programs.add(ada)
     event = await ben.create_event()
@@ -115,7 +115,9 @@ async def test_an_organizer_without_a_program_stores_no_messages(service: Servic
     assert await service.run_sql("select count(*) from webhook_messages") == [(0,)]
 
 
-async def test_messages_about_one_event_are_numbered_without_gaps(service: Service, programs: Programs) -> None:
+async def test_messages_about_one_event_are_numbered_without_gaps(
+    service: Service, programs: OrganizerPrograms
+) -> None:
     ada = await service.organizer()
     program = await programs.add(ada, types=["registration.settled", "registration.removed"])
     events = [await ada.create_event(capacity=50) for _ in range(2)]
@@ -135,7 +137,9 @@ async def test_messages_about_one_event_are_numbered_without_gaps(service: Servi
     }
 
 
-async def test_a_message_is_sent_once_if_two_processes_fan_out_and_send(service: Service, programs: Programs) -> None:
+async def test_a_message_is_sent_once_if_two_processes_fan_out_and_send(
+    service: Service, programs: OrganizerPrograms
+) -> None:
     ada = await service.organizer()
     program = await programs.add(ada, types=["registration.settled"])
     event = await ada.create_event(capacity=100)
@@ -150,7 +154,7 @@ async def test_a_message_is_sent_once_if_two_processes_fan_out_and_send(service:
     assert sorted(message.content["number"] for message in program.receiver.received) == [*range(1, 41)]
 
 
-async def test_many_messages_go_over_few_connections(service: Service, programs: Programs) -> None:
+async def test_many_messages_go_over_few_connections(service: Service, programs: OrganizerPrograms) -> None:
     ada = await service.organizer()
     program = await programs.add(ada, types=["registration.settled"])
     event = await ada.create_event(capacity=200)
@@ -165,7 +169,7 @@ async def test_many_messages_go_over_few_connections(service: Service, programs:
 
 
 async def test_in_strict_order_a_message_waits_until_the_one_before_it_is_delivered(
-    service: Service, programs: Programs
+    service: Service, programs: OrganizerPrograms
 ) -> None:
     ada = await service.organizer()
     program = await programs.add(ada, ordered=True, types=["registration.settled"])
@@ -176,7 +180,7 @@ async def test_in_strict_order_a_message_waits_until_the_one_before_it_is_delive
     await service.settle()
     failures = [500, 500]
 
-    program.receiver.answer = lambda message: Answer(
+    program.receiver.answer = lambda message: ReceiverAnswer(
         failures.pop() if failures and message.content["subject"] == f"event {first['id']}" else 204
     )
     for _ in range(12):
@@ -193,7 +197,7 @@ async def test_in_strict_order_a_message_waits_until_the_one_before_it_is_delive
 
 
 async def test_messages_that_waited_for_their_turn_are_sent_when_the_order_is_given_up(
-    service: Service, programs: Programs
+    service: Service, programs: OrganizerPrograms
 ) -> None:
     ada = await service.organizer()
     program = await programs.add(ada, ordered=True, types=["registration.settled"])
@@ -201,7 +205,7 @@ async def test_messages_that_waited_for_their_turn_are_sent_when_the_order_is_gi
     for number in range(3):
         await ada.register(event["id"], email=f"ann{number}@example.com")
     await service.settle()
-    program.receiver.answer = lambda message: Answer(500 if message.content["number"] == 1 else 204)
+    program.receiver.answer = lambda message: ReceiverAnswer(500 if message.content["number"] == 1 else 204)
     await program.deliver()
 
     await change(ada, program.path, ordered=False)

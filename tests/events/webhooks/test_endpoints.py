@@ -11,8 +11,8 @@ from holdfast.events.webhooks.operations import MAX_ENDPOINTS
 from holdfast.kit.webhooks import endpoints, sending
 from holdfast.kit.webhooks.sending import DeliveryWork
 from tests.helpers.events_service import Client, Service
-from tests.helpers.webhook_programs import Program, Programs, change
-from tests.helpers.webhook_receiver import Answer, deliver, fan_all_out
+from tests.helpers.webhook_programs import OrganizerProgram, OrganizerPrograms, change
+from tests.helpers.webhook_receiver import ReceiverAnswer, deliver, fan_all_out
 
 
 async def make(organizer: Client, **fields: Any) -> Any:
@@ -26,18 +26,18 @@ async def ada(service: Service) -> Client:
 
 
 @pytest.fixture
-async def program(ada: Client, programs: Programs) -> Program:
+async def program(ada: Client, programs: OrganizerPrograms) -> OrganizerProgram:
     return await programs.add(ada)
 
 
-async def test_the_secret_of_an_endpoint_is_shown_once(ada: Client, program: Program) -> None:
+async def test_the_secret_of_an_endpoint_is_shown_once(ada: Client, program: OrganizerProgram) -> None:
     assert program.endpoint["secret"].startswith("whsec_")
     listed = (await ada.get("/api/webhook_endpoints")).json()["data"]
     assert "secret" not in listed[0]
     assert "secret" not in (await ada.get(program.path)).json()["data"]
 
 
-async def test_the_secret_of_an_endpoint_is_stored_sealed(service: Service, program: Program) -> None:
+async def test_the_secret_of_an_endpoint_is_stored_sealed(service: Service, program: OrganizerProgram) -> None:
     [(sealed,)] = await service.run_sql("select sealed from webhook_endpoints")
 
     assert program.endpoint["secret"].removeprefix("whsec_").encode() not in bytes(sealed)
@@ -89,7 +89,7 @@ async def test_an_organizer_has_at_most_so_many_endpoints(ada: Client) -> None:
     ],
 )
 async def test_an_organizer_does_not_find_the_endpoint_of_another(
-    service: Service, program: Program, method: str, path: str
+    service: Service, program: OrganizerProgram, method: str, path: str
 ) -> None:
     ben = await service.organizer()
     await program.organizer.create_event()
@@ -103,7 +103,7 @@ async def test_an_organizer_does_not_find_the_endpoint_of_another(
 
 
 async def test_an_admin_is_refused_with_the_hint_to_use_the_key_of_an_organizer(
-    service: Service, program: Program
+    service: Service, program: OrganizerProgram
 ) -> None:
     admin = await service.admin()
 
@@ -118,7 +118,9 @@ async def test_an_admin_is_refused_with_the_hint_to_use_the_key_of_an_organizer(
         assert (answer.status_code, answer.json()["error"]) == (403, "An admin has no webhooks.")
 
 
-async def test_an_endpoint_is_not_moved_to_an_address_that_no_message_may_go_to(ada: Client, program: Program) -> None:
+async def test_an_endpoint_is_not_moved_to_an_address_that_no_message_may_go_to(
+    ada: Client, program: OrganizerProgram
+) -> None:
     answer = await ada.patch(program.path, {"webhook_endpoint": {"url": "http://shop.example/", "types": ["a.b"]}})
 
     assert answer.json()["code"] == "validation_failed"
@@ -126,7 +128,7 @@ async def test_an_endpoint_is_not_moved_to_an_address_that_no_message_may_go_to(
     assert (await ada.get(program.path)).json()["data"]["types"] == []
 
 
-async def test_a_paused_endpoint_gets_nothing_of_what_happens_meanwhile(ada: Client, program: Program) -> None:
+async def test_a_paused_endpoint_gets_nothing_of_what_happens_meanwhile(ada: Client, program: OrganizerProgram) -> None:
     await change(ada, program.path, active=False)
     await ada.create_event()
     await program.deliver()
@@ -137,7 +139,9 @@ async def test_a_paused_endpoint_gets_nothing_of_what_happens_meanwhile(ada: Cli
     assert [message.content["data"]["title"] for message in program.receiver.received] == ["Later"]
 
 
-async def test_for_a_day_after_a_rotation_both_secrets_sign(service: Service, ada: Client, program: Program) -> None:
+async def test_for_a_day_after_a_rotation_both_secrets_sign(
+    service: Service, ada: Client, program: OrganizerProgram
+) -> None:
     answer = await ada.post(f"{program.path}/rotate_secret")
     secrets = program.endpoint["secret"], answer.json()["data"]["secret"]
     await ada.create_event()
@@ -149,7 +153,7 @@ async def test_for_a_day_after_a_rotation_both_secrets_sign(service: Service, ad
         Webhook(secret).verify(message.body, message.headers)
 
 
-async def test_a_secret_that_was_replaced_twice_signs_no_more(ada: Client, program: Program) -> None:
+async def test_a_secret_that_was_replaced_twice_signs_no_more(ada: Client, program: OrganizerProgram) -> None:
     for _ in range(2):
         await ada.post(f"{program.path}/rotate_secret")
     await ada.create_event()
@@ -161,7 +165,7 @@ async def test_a_secret_that_was_replaced_twice_signs_no_more(ada: Client, progr
 
 
 async def test_a_ping_reaches_the_endpoint_whatever_types_it_chose(
-    ada: Client, program: Program, programs: Programs
+    ada: Client, program: OrganizerProgram, programs: OrganizerPrograms
 ) -> None:
     chosen = await programs.add(ada, types=["event.full"])
 
@@ -172,7 +176,7 @@ async def test_a_ping_reaches_the_endpoint_whatever_types_it_chose(
     assert program.receiver.types == []
 
 
-async def test_one_message_is_sent_again_with_the_same_id(ada: Client, program: Program) -> None:
+async def test_one_message_is_sent_again_with_the_same_id(ada: Client, program: OrganizerProgram) -> None:
     await ada.create_event()
     await program.deliver()
     [message] = program.receiver.received
@@ -184,15 +188,17 @@ async def test_one_message_is_sent_again_with_the_same_id(ada: Client, program: 
     assert [again.id for again in program.receiver.received] == [message.id] * 2
 
 
-async def test_the_failed_messages_of_a_time_are_sent_again(service: Service, ada: Client, program: Program) -> None:
-    program.receiver.answer = lambda message: Answer(500 if message.content["data"]["title"] == "Bad" else 204)
+async def test_the_failed_messages_of_a_time_are_sent_again(
+    service: Service, ada: Client, program: OrganizerProgram
+) -> None:
+    program.receiver.answer = lambda message: ReceiverAnswer(500 if message.content["data"]["title"] == "Bad" else 204)
     for title in ("Good", "Good", "Bad"):
         await ada.create_event(title=title)
         await program.deliver()
     await service.run_sql(
         "update webhook_deliveries set status = 'failed', due_at = null, ended_at = now() where status = 'waiting'"
     )
-    program.receiver.answer = lambda _: Answer()
+    program.receiver.answer = lambda _: ReceiverAnswer()
     before = len(program.receiver.received)
 
     answer = await ada.post(f"{program.path}/resend", {"since": "2026-01-01T00:00:00Z"})
@@ -204,7 +210,7 @@ async def test_the_failed_messages_of_a_time_are_sent_again(service: Service, ad
 
 
 async def test_a_call_sends_a_limited_number_again_and_names_the_message_after_which_the_next_goes_on(
-    ada: Client, program: Program, monkeypatch: pytest.MonkeyPatch
+    ada: Client, program: OrganizerProgram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(endpoints, "MAX_RESENT", 2)
     for _ in range(5):
@@ -223,7 +229,7 @@ async def test_a_call_sends_a_limited_number_again_and_names_the_message_after_w
 
 
 async def test_messages_before_and_after_the_time_are_not_sent_again(
-    service: Service, ada: Client, program: Program
+    service: Service, ada: Client, program: OrganizerProgram
 ) -> None:
     for _ in range(4):
         await ada.create_event()
@@ -243,7 +249,7 @@ async def test_messages_before_and_after_the_time_are_not_sent_again(
     assert sorted(message.id for message in program.receiver.received) == sorted([*ids, *ids[1:3]])
 
 
-async def test_all_messages_of_a_time_are_sent_again_if_asked_for(ada: Client, program: Program) -> None:
+async def test_all_messages_of_a_time_are_sent_again_if_asked_for(ada: Client, program: OrganizerProgram) -> None:
     for _ in range(3):
         await ada.create_event()
     await program.deliver()
@@ -256,7 +262,7 @@ async def test_all_messages_of_a_time_are_sent_again_if_asked_for(ada: Client, p
 
 
 async def test_endpoints_are_paused_when_all_access_to_the_account_ends(
-    service: Service, ada: Client, program: Program
+    service: Service, ada: Client, program: OrganizerProgram
 ) -> None:
     await service.database.transact(lambda tx: accounts.end_access(tx, ada.id))
     await service.run_sql(
@@ -269,7 +275,7 @@ async def test_endpoints_are_paused_when_all_access_to_the_account_ends(
 
 
 async def test_endpoints_of_a_stranger_are_deleted_when_the_owner_of_the_address_ends_it(
-    service: Service, programs: Programs
+    service: Service, programs: OrganizerPrograms
 ) -> None:
     stranger, ada = await service.organizer(is_proved=False), await service.organizer()
     ended, other = await programs.add(stranger), await programs.add(ada)
@@ -290,7 +296,7 @@ async def test_endpoints_of_a_stranger_are_deleted_when_the_owner_of_the_address
 
 @pytest.mark.parametrize("ending", ["delete", "pause"])
 async def test_an_endpoint_that_ends_during_its_turn_gets_nothing_more(
-    service: Service, ada: Client, program: Program, monkeypatch: pytest.MonkeyPatch, ending: str
+    service: Service, ada: Client, program: OrganizerProgram, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
     """The messages that were read before still come: here one."""
     monkeypatch.setattr(sending, "MESSAGES_PER_READ", 1)
@@ -313,7 +319,9 @@ async def test_an_endpoint_that_ends_during_its_turn_gets_nothing_more(
     assert program.receiver.types == ["event.created"]
 
 
-async def test_deleting_an_endpoint_ends_what_waits_for_it(service: Service, ada: Client, program: Program) -> None:
+async def test_deleting_an_endpoint_ends_what_waits_for_it(
+    service: Service, ada: Client, program: OrganizerProgram
+) -> None:
     await ada.create_event()
 
     assert (await ada.delete(program.path)).status_code == 204

@@ -10,7 +10,7 @@ from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.webhooks.model import subject_of
 from tests.events.queues.queue_scene import open_queue
 from tests.helpers.events_service import Client, Service
-from tests.helpers.webhook_programs import Programs
+from tests.helpers.webhook_programs import OrganizerPrograms
 
 Story = Callable[[Service, Client], Awaitable[object]]
 
@@ -151,7 +151,9 @@ def test_every_type_of_message_has_a_story() -> None:
 
 
 @pytest.mark.parametrize("name", STORIES)
-async def test_a_message_is_sent_when_what_it_names_happens(service: Service, programs: Programs, name: str) -> None:
+async def test_a_message_is_sent_when_what_it_names_happens(
+    service: Service, programs: OrganizerPrograms, name: str
+) -> None:
     ada = await service.organizer()
     program = await programs.add(ada, types=[name])
 
@@ -168,7 +170,7 @@ async def test_a_message_is_sent_when_what_it_names_happens(service: Service, pr
 
 
 async def test_a_draft_sends_a_message_when_it_is_published_and_not_before(
-    service: Service, programs: Programs
+    service: Service, programs: OrganizerPrograms
 ) -> None:
     ada = await service.organizer()
     program = await programs.add(ada)
@@ -183,7 +185,7 @@ async def test_a_draft_sends_a_message_when_it_is_published_and_not_before(
     ]
 
 
-async def test_no_message_names_a_mail_address(service: Service, programs: Programs) -> None:
+async def test_no_message_names_a_mail_address(service: Service, programs: OrganizerPrograms) -> None:
     ada = await service.organizer()
     program = await programs.add(ada)
     for story in (free_a_seat, move, remove, check_in):
@@ -195,7 +197,7 @@ async def test_no_message_names_a_mail_address(service: Service, programs: Progr
 
 
 async def test_a_change_that_the_page_of_an_event_does_not_show_sends_no_message(
-    service: Service, programs: Programs
+    service: Service, programs: OrganizerPrograms
 ) -> None:
     ada = await service.organizer()
     program = await programs.add(ada, types=["event.changed"])
@@ -205,7 +207,7 @@ async def test_a_change_that_the_page_of_an_event_does_not_show_sends_no_message
 
 
 async def test_a_waiting_room_is_told_when_it_takes_visitors_again_and_not_before(
-    service: Service, programs: Programs
+    service: Service, programs: OrganizerPrograms
 ) -> None:
     ada = await service.organizer()
     program = await programs.add(ada, types=["queue.opened"])
@@ -228,7 +230,7 @@ async def test_a_waiting_room_is_told_when_it_takes_visitors_again_and_not_befor
 
 
 async def test_a_waiting_room_that_is_deleted_was_neither_opened_nor_drained(
-    service: Service, programs: Programs
+    service: Service, programs: OrganizerPrograms
 ) -> None:
     ada = await service.organizer()
     line = await open_queue(service, ada)

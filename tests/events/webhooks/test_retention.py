@@ -4,13 +4,13 @@ import pytest
 
 from holdfast.kit.webhooks.endpoints import forget_messages
 from tests.helpers.events_service import Service
-from tests.helpers.webhook_programs import Program, Programs
+from tests.helpers.webhook_programs import OrganizerProgram, OrganizerPrograms
 
 TABLES = ("webhook_messages", "webhook_subjects", "webhook_deliveries", "webhook_attempts")
 
 
 @pytest.fixture
-async def program(service: Service, programs: Programs) -> Program:
+async def program(service: Service, programs: OrganizerPrograms) -> OrganizerProgram:
     return await programs.add(await service.organizer())
 
 
@@ -23,7 +23,7 @@ async def age(service: Service, days: int) -> None:
     await service.run_sql(f"update webhook_messages set created_at = created_at - interval '{days} days'")
 
 
-async def test_a_message_leaves_no_row_after_thirty_days(service: Service, program: Program) -> None:
+async def test_a_message_leaves_no_row_after_thirty_days(service: Service, program: OrganizerProgram) -> None:
     await program.organizer.create_event()
     await program.deliver()
     await age(service, 29)
@@ -36,7 +36,7 @@ async def test_a_message_leaves_no_row_after_thirty_days(service: Service, progr
     assert await counts(service) == [0, 0, 0, 0]
 
 
-async def test_a_subject_with_a_younger_message_keeps_its_numbers(service: Service, program: Program) -> None:
+async def test_a_subject_with_a_younger_message_keeps_its_numbers(service: Service, program: OrganizerProgram) -> None:
     event = await program.organizer.create_event()
     await program.deliver()
     await age(service, 31)
@@ -50,7 +50,7 @@ async def test_a_subject_with_a_younger_message_keeps_its_numbers(service: Servi
 
 
 async def test_a_subject_without_messages_for_thirty_days_begins_at_one_again(
-    service: Service, program: Program
+    service: Service, program: OrganizerProgram
 ) -> None:
     event = await program.organizer.create_event()
     await program.deliver()

@@ -5,8 +5,8 @@ from typing import Any
 from tests.events.agents.samples import agent
 from tests.helpers.agents import problem_of
 from tests.helpers.events_service import Service
-from tests.helpers.webhook_programs import Programs
-from tests.helpers.webhook_receiver import Answer, deliver
+from tests.helpers.webhook_programs import OrganizerPrograms
+from tests.helpers.webhook_receiver import ReceiverAnswer, deliver
 
 URL = "https://shop.example/webhooks"
 
@@ -42,12 +42,14 @@ async def test_a_new_endpoint_needs_an_address(service: Service) -> None:
     assert refusal["errors"] == {"endpoint_id": ["is required, or a url for a new endpoint"]}
 
 
-async def test_an_agent_sees_why_a_test_failed_and_has_it_sent_again(service: Service, programs: Programs) -> None:
+async def test_an_agent_sees_why_a_test_failed_and_has_it_sent_again(
+    service: Service, programs: OrganizerPrograms
+) -> None:
     ada = await service.organizer()
     asking, program = agent(service, ada), await programs.add(ada)
     which: dict[str, Any] = {"endpoint_id": program.endpoint["id"]}
     await asking.call("ping_webhook", **which)
-    program.receiver.answer = lambda _: Answer(500)
+    program.receiver.answer = lambda _: ReceiverAnswer(500)
     await deliver(service.database)
 
     [message] = (await asking.call("list_webhook_deliveries", **which))["structuredContent"]["data"]
@@ -58,7 +60,7 @@ async def test_an_agent_sees_why_a_test_failed_and_has_it_sent_again(service: Se
     assert (attempt["status"], attempt["reason"]) == (500, "status")
     # As after the last attempt, days later.
     await service.run_sql("update webhook_deliveries set status = 'failed', due_at = null, ended_at = now()")
-    program.receiver.answer = lambda _: Answer()
+    program.receiver.answer = lambda _: ReceiverAnswer()
     again = await asking.call("resend_webhook_messages", **which, since=message["created_at"])
     assert again["structuredContent"]["count"] == 1
     await deliver(service.database)

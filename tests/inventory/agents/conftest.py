@@ -98,7 +98,7 @@ class AgentScene:
 
 
 @contextlib.asynccontextmanager
-async def running(settings: Settings) -> AsyncGenerator[tuple[httpx2.AsyncClient, Database]]:
+async def running_agent_endpoints(settings: Settings) -> AsyncGenerator[tuple[httpx2.AsyncClient, Database]]:
     """The endpoints that take credentials, and the operation behind them, as one process has them."""
     database = INVENTORY.database(settings)
     limits = Limits(settings.rate_limit_storage_url, settings.limits)
@@ -131,6 +131,6 @@ def parts(token: str) -> tuple[dict[str, Any], dict[str, Any]]:
 @pytest.fixture
 async def scene(settings: Settings) -> AsyncIterator[AgentScene]:
     """The endpoints that take credentials, and one shop."""
-    async with running(settings) as (http, database):
+    async with running_agent_endpoints(settings) as (http, database):
         shop, key = await database.transact(lambda tx: shops.add(tx, DOMAIN))
         yield AgentScene(http, database, shop.id, key)

@@ -14,7 +14,7 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.shops.model import SCOPES
 from holdfast.kit.security.api_keys import KeyRing
-from tests.inventory.agents.conftest import BASE_URL, DOMAIN, AgentScene, running
+from tests.inventory.agents.conftest import BASE_URL, DOMAIN, AgentScene, running_agent_endpoints
 
 
 async def test_a_key_an_assertion_and_an_access_token_identify_the_same_shop(scene: AgentScene) -> None:
@@ -64,7 +64,7 @@ async def test_a_credential_never_has_more_scopes_than_its_key_has_now(scene: Ag
     credentials = [await scene.assertion(), await scene.token(scope="read_pools write_pools")]
     await scene.run_sql("update api_keys set scopes = '{read_pools,read_inventory}'")
 
-    async with running(scene.database.resources.settings) as (http, _):  # one that remembers nothing
+    async with running_agent_endpoints(scene.database.resources.settings) as (http, _):  # one that remembers nothing
         seen = [
             (await http.get("/who", headers={"Authorization": f"Bearer {credential}"})).json()["scopes"]
             for credential in credentials
@@ -82,7 +82,10 @@ async def test_an_earlier_credential_does_not_gain_new_scopes_of_its_key(scene: 
 
 @contextlib.asynccontextmanager
 async def two_processes(settings: Settings) -> AsyncGenerator[tuple[AgentScene, AgentScene]]:
-    async with running(settings) as (http, database), running(settings) as (other_http, other_database):
+    async with (
+        running_agent_endpoints(settings) as (http, database),
+        running_agent_endpoints(settings) as (other_http, other_database),
+    ):
         shop, key = await database.transact(lambda tx: shops.add(tx, DOMAIN))
         scenes = AgentScene(http, database, shop.id, key), AgentScene(other_http, other_database, shop.id, key)
         for scene in scenes:

@@ -17,7 +17,7 @@ from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.shops.model import SCOPES
 from holdfast.kit.security.api_keys import new_key
 from tests.helpers.cases import in_turn
-from tests.inventory.agents.conftest import BASE_URL, DOMAIN, AgentScene, parts, running
+from tests.inventory.agents.conftest import BASE_URL, DOMAIN, AgentScene, parts, running_agent_endpoints
 
 
 async def test_an_agent_with_the_key_of_a_shop_is_given_an_identity(scene: AgentScene) -> None:
@@ -163,7 +163,7 @@ async def test_an_identity_request_with_another_body_or_method_is_refused(scene:
 
 async def test_attempts_count_towards_the_limit_before_the_key_is_checked(settings: Settings) -> None:
     limited = settings.model_copy(update={"identities_per_minute": 3})
-    async with running(limited) as (http, _):
+    async with running_agent_endpoints(limited) as (http, _):
         answers = [
             await http.post("/api/agent/identity", json=body)
             for body in ({}, {"type": "service_auth", "api_key": new_key()}, {"type": "x"}, {})

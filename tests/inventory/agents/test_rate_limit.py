@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.inventory_service import running, unlimited
+from tests.helpers.inventory_service import running_inventory, unlimited
 
 METHODS: list[tuple[str, dict[str, Any]]] = [
     ("tools/list", {}),
@@ -20,7 +20,7 @@ METHODS: list[tuple[str, dict[str, Any]]] = [
 async def test_a_key_that_sends_too_many_messages_in_a_second_is_refused(
     inventory_url: str, tmp_path: Path, method: str, params: dict[str, Any]
 ) -> None:
-    async with running(unlimited(inventory_url, tmp_path, messages_per_second=2)) as inventory:
+    async with running_inventory(unlimited(inventory_url, tmp_path, messages_per_second=2)) as inventory:
         shop = await inventory.shop()
         batch = [{"jsonrpc": "2.0", "id": id, "method": method, "params": params} for id in range(3)]
 

@@ -5,7 +5,7 @@ import pytest
 from holdfast.inventory.agents.model import JWT_BEARER
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops.model import SCOPES
-from tests.inventory.agents.conftest import BASE_URL, AgentScene, parts, running
+from tests.inventory.agents.conftest import BASE_URL, AgentScene, parts, running_agent_endpoints
 
 
 async def test_an_assertion_is_exchanged_for_an_access_token(scene: AgentScene) -> None:
@@ -131,7 +131,7 @@ async def test_the_keys_tokens_are_signed_with_are_public_and_nothing_of_them_is
 
 
 async def test_the_token_endpoint_without_a_database_is_answered_with_retry_after(settings: Settings) -> None:
-    async with running(settings) as (http, database):
+    async with running_agent_endpoints(settings) as (http, database):
         await database.close()
         for response in (
             await http.get("/.well-known/jwks.json"),

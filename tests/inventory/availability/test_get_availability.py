@@ -86,7 +86,7 @@ async def test_the_version_grows_with_every_change(shop: Shop) -> None:
 async def test_an_availability_request_names_variants_or_a_pool_but_not_both(
     shop: Shop, arguments: dict[str, Any], blamed: str
 ) -> None:
-    refused = await shop.refused("get_availability", **arguments)
+    refused = await shop.refusal("get_availability", **arguments)
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", [blamed])
 
@@ -94,7 +94,7 @@ async def test_an_availability_request_names_variants_or_a_pool_but_not_both(
 async def test_variants_and_pools_of_another_shop_have_no_availability_here(shop: Shop, inventory: Inventory) -> None:
     theirs = await (await inventory.shop()).golden()
 
-    assert (await shop.refused("get_availability", pool_id=theirs["id"]))["code"] == "not_found"
+    assert (await shop.refusal("get_availability", pool_id=theirs["id"]))["code"] == "not_found"
     assert (await shop.call("get_availability", variant_gids=[SINGLE]))["variants"] == {}
 
 

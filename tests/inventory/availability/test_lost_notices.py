@@ -24,9 +24,9 @@ class Storefront:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def at(cls, process: Process, shop: Shop) -> AsyncGenerator["Storefront"]:
+    async def open_at(cls, process: Process, shop: Shop) -> AsyncGenerator["Storefront"]:
         async with httpx2.AsyncClient(timeout=30) as http:
-            availability = (await http.get(f"{process.url}/storefront/availability?{shop.signed()}")).json()
+            availability = (await http.get(f"{process.url}/storefront/availability?{shop.signed_query()}")).json()
             async with http.stream("GET", availability["stream_url"]) as stream:
                 storefront = cls(stream.aiter_lines())
                 await storefront.next()
@@ -61,7 +61,7 @@ async def test_a_change_whose_process_died_before_its_notice_is_streamed_after_a
 ) -> None:
     pool = await shop.golden()
     with start_dying_process(inventory_url, tmp_path, service="inventory") as (works, dies):
-        async with Storefront.at(works, shop) as storefront:
+        async with Storefront.open_at(works, shop) as storefront:
             await sell(dies, shop, pool["id"])
             await asyncio.to_thread(kill_before_its_notice, inventory_url, dies)
             took = await storefront.shows_after(49)
@@ -72,7 +72,7 @@ async def test_a_change_whose_process_died_before_its_notice_is_streamed_after_a
 async def test_streams_go_on_while_what_listens_is_cut_off(shop: Shop, inventory_url: str, tmp_path: Path) -> None:
     pool = await shop.golden()
     with running_processes(inventory_url, tmp_path, 2, service="inventory") as (one, two):
-        async with Storefront.at(one, shop) as storefront:
+        async with Storefront.open_at(one, shop) as storefront:
             async with cut_off_listener(inventory_url):
                 await sell(two, shop, pool["id"])
                 took = await storefront.shows_after(49)

@@ -9,12 +9,12 @@ from tests.helpers.inventory_service import Inventory, Shop
 pytestmark = pytest.mark.usefixtures("own_inventory")  # Its pools have the ids 1, 2 and so on; it changes the schema.
 
 
-async def low(shop: Shop, **arguments: Any) -> list[str]:
+async def low_pools(shop: Shop, **arguments: Any) -> list[str]:
     return [pool["name"] for pool in (await shop.call("list_low_stock", **arguments))["pools"]]
 
 
 @pytest.fixture
-async def stocked(shop: Shop) -> Shop:
+async def pools_at_thresholds(shop: Shop) -> Shop:
     """Full, at its threshold, below it by what is held, without a threshold, paused, and archived."""
     await shop.pool(50, name="Full", low_stock_at=12)
     await shop.pool(12, name="At", low_stock_at=12)
@@ -28,20 +28,20 @@ async def stocked(shop: Shop) -> Shop:
     return shop
 
 
-async def test_active_pools_at_or_below_their_threshold_are_listed(stocked: Shop) -> None:
-    assert await low(stocked) == ["At", "Held"]
+async def test_active_pools_at_or_below_their_threshold_are_listed(pools_at_thresholds: Shop) -> None:
+    assert await low_pools(pools_at_thresholds) == ["At", "Held"]
 
 
-async def test_a_pool_that_is_filled_up_is_no_longer_listed(stocked: Shop) -> None:
-    await stocked.call("adjust_pool_quantity", pool_id=2, delta=1)
+async def test_a_pool_that_is_filled_up_is_no_longer_listed(pools_at_thresholds: Shop) -> None:
+    await pools_at_thresholds.call("adjust_pool_quantity", pool_id=2, delta=1)
 
-    assert await low(stocked) == ["Held"]
+    assert await low_pools(pools_at_thresholds) == ["Held"]
 
 
-async def test_a_given_threshold_replaces_those_of_the_pools(stocked: Shop) -> None:
-    assert await low(stocked, threshold=11) == ["Held", "Careless"]
-    assert await low(stocked, threshold=50) == ["Full", "At", "Held", "Careless"]
-    assert await low(stocked, threshold=0) == ["Careless"]
+async def test_a_given_threshold_replaces_those_of_the_pools(pools_at_thresholds: Shop) -> None:
+    assert await low_pools(pools_at_thresholds, threshold=11) == ["Held", "Careless"]
+    assert await low_pools(pools_at_thresholds, threshold=50) == ["Full", "At", "Held", "Careless"]
+    assert await low_pools(pools_at_thresholds, threshold=0) == ["Careless"]
 
 
 async def test_a_pool_whose_stock_does_not_last_the_given_days_is_listed(shop: Shop) -> None:
@@ -50,8 +50,8 @@ async def test_a_pool_whose_stock_does_not_last_the_given_days_is_listed(shop: S
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-56)
 
     # 56 in 28 days are 2 a day, and 28 are left.
-    assert await low(shop, days_of_cover=14) == ["Quick"]
-    assert await low(shop, days_of_cover=13) == []
+    assert await low_pools(shop, days_of_cover=14) == ["Quick"]
+    assert await low_pools(shop, days_of_cover=13) == []
     (listed,) = (await shop.call("list_low_stock", days_of_cover=14))["pools"]
     assert (listed["available"], listed["taken_per_day"], listed["days_of_cover"]) == (28, 2.0, 14.0)
 
@@ -62,7 +62,7 @@ async def test_the_pace_is_that_of_the_last_28_days(shop: Shop, inventory: Inven
     await inventory.sql("alter table ledger disable trigger append_only")
     await inventory.sql("update ledger set created_at = now() - interval '29 days'")
 
-    assert await low(shop, days_of_cover=365) == []
+    assert await low_pools(shop, days_of_cover=365) == []
 
 
 async def test_counts_transfers_and_holds_do_not_add_to_the_pace_of_a_pool(shop: Shop) -> None:
@@ -107,16 +107,16 @@ async def test_undoing_an_older_sale_or_a_delivery_changes_no_pace(shop: Shop, i
 async def test_an_empty_pool_without_draws_is_not_low_by_its_pace(shop: Shop) -> None:
     await shop.pool(0)
 
-    assert await low(shop, days_of_cover=365) == []
+    assert await low_pools(shop, days_of_cover=365) == []
 
 
-async def test_pages_follow_one_another(stocked: Shop) -> None:
-    first = await stocked.call("list_low_stock", threshold=50, limit=3)
-    second = await stocked.call("list_low_stock", threshold=50, limit=3, cursor=first["next_cursor"])
+async def test_pages_follow_one_another(pools_at_thresholds: Shop) -> None:
+    first = await pools_at_thresholds.call("list_low_stock", threshold=50, limit=3)
+    second = await pools_at_thresholds.call("list_low_stock", threshold=50, limit=3, cursor=first["next_cursor"])
 
     assert [pool["name"] for page in (first, second) for pool in page["pools"]] == ["Full", "At", "Held", "Careless"]
     assert second["next_cursor"] is None
 
 
-async def test_pools_of_another_shop_are_not_listed_as_low(stocked: Shop, inventory: Inventory) -> None:
-    assert await low(await inventory.shop(), threshold=10**6, days_of_cover=365) == []
+async def test_pools_of_another_shop_are_not_listed_as_low(pools_at_thresholds: Shop, inventory: Inventory) -> None:
+    assert await low_pools(await inventory.shop(), threshold=10**6, days_of_cover=365) == []

@@ -8,7 +8,7 @@ import httpx2
 from holdfast.inventory.availability.cache import AvailabilityCache
 from holdfast.inventory.settings import Settings
 from tests.helpers.events_service import eventually
-from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running
+from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running_inventory
 from tests.helpers.processes import running_processes
 
 
@@ -95,8 +95,8 @@ async def test_a_change_in_one_process_is_soon_in_the_storefront_answers_of_othe
     shop: Shop, settings: Settings
 ) -> None:
     pool = await shop.golden()
-    async with running(settings) as second:
-        other_process = shop.through(second)
+    async with running_inventory(settings) as second:
+        other_process = shop.at_service(second)
         assert (await other_process.storefront()).json()["variants"][SINGLE] == 50
 
         await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
@@ -109,8 +109,8 @@ async def test_a_change_in_one_process_is_soon_in_the_storefront_answers_of_othe
 
 async def test_an_answer_of_a_storefront_is_never_older_than_an_earlier_one(shop: Shop, settings: Settings) -> None:
     pool = await shop.golden()
-    async with running(settings) as second:
-        other_process = shop.through(second)
+    async with running_inventory(settings) as second:
+        other_process = shop.at_service(second)
         seen = 50
         for left in range(49, 19, -1):
             await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
@@ -147,7 +147,7 @@ async def test_the_answer_of_a_storefront_is_revalidated_by_caches(shop: Shop) -
     assert "accept-encoding" in headers["vary"].lower()
 
 
-async def many(shop: Shop) -> int:
+async def create_many_variants(shop: Shop) -> int:
     """Variants enough to be worth compressing; how many."""
     pool = await shop.pool(50)
     members = [{"variant_gid": f"gid://shopify/ProductVariant/{n}", "units_per_sale": 1} for n in range(200)]
@@ -156,7 +156,7 @@ async def many(shop: Shop) -> int:
 
 
 async def test_a_storefront_answer_is_compressed_only_for_clients_that_accept_gzip(shop: Shop) -> None:
-    count = await many(shop)
+    count = await create_many_variants(shop)
 
     packed = await shop.storefront(**{"accept-encoding": "br, gzip;q=0.8"})
     plain = await shop.storefront(**{"accept-encoding": "identity"})
@@ -172,7 +172,7 @@ async def test_a_storefront_answer_is_compressed_only_for_clients_that_accept_gz
 
 
 async def test_an_unchanged_compressed_answer_is_304_too(shop: Shop) -> None:
-    await many(shop)
+    await create_many_variants(shop)
     etag = (await shop.storefront(**{"accept-encoding": "gzip"})).headers["etag"]
 
     again = await shop.storefront(**{"accept-encoding": "gzip", "if-none-match": etag})
@@ -189,7 +189,7 @@ async def test_a_long_compressed_answer_is_decompressed_unchanged(shop: Shop) ->
         ]
         await shop.call("link_variants", pool_id=pool["id"], members=members)
 
-    packed = await shop.http.get(f"/storefront/availability?{shop.signed()}", headers={"accept-encoding": "gzip"})
+    packed = await shop.http.get(f"/storefront/availability?{shop.signed_query()}", headers={"accept-encoding": "gzip"})
     plain = await shop.storefront(**{"accept-encoding": "identity"})
 
     assert packed.headers["content-encoding"] == "gzip"
@@ -202,7 +202,7 @@ async def test_storefront_availability_through_a_real_server_is_the_same(
 ) -> None:
     pool = await shop.golden()
     with running_processes(inventory_url, tmp_path, 1, service="inventory") as (process,):
-        url = f"{process.url}/storefront/availability?{shop.signed()}"
+        url = f"{process.url}/storefront/availability?{shop.signed_query()}"
         async with httpx2.AsyncClient() as http:
             got, head = await http.get(url), await http.head(url)
             await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)

@@ -14,7 +14,7 @@ from holdfast.kit.http import event_streams
 from holdfast.kit.http.event_streams import MAX_RETRY_MS, MIN_RETRY_MS
 from tests.helpers.events_service import eventually
 from tests.helpers.exchange import Event, parse_event, read_stream
-from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running
+from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running_inventory
 from tests.helpers.processes import running_processes
 
 
@@ -134,7 +134,7 @@ async def test_a_change_without_new_quantities_is_not_streamed_to_a_storefront(
         await reader.next()
         await shop.call("update_pool", pool_id=pool["id"], name="Honey")
         await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6, dry_run=True)
-        await shop.refused("adjust_pool_quantity", pool_id=pool["id"], delta=-51)
+        await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=-51)
         await (await inventory.shop()).golden()
         last = await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
 
@@ -226,9 +226,9 @@ async def test_a_storefront_stream_has_variants_of_its_own_shop_only(shop: Shop,
 
 async def test_a_change_made_in_another_instance_arrives(shop: Shop, inventory: Inventory, settings: Settings) -> None:
     pool = await shop.golden()
-    async with running(settings) as second, read_stream(inventory.app, await stream_url(shop)) as reader:
+    async with running_inventory(settings) as second, read_stream(inventory.app, await stream_url(shop)) as reader:
         await reader.next()
-        change = await shop.through(second).call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
+        change = await shop.at_service(second).call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
         event = await reader.next()
 
     assert event["id"] == str(change["version"])
@@ -253,7 +253,7 @@ async def test_a_change_in_one_process_is_streamed_by_another_until_that_stops(
     pool = await shop.golden()
     async with httpx2.AsyncClient(timeout=15) as http:
         with running_processes(inventory_url, tmp_path, 2, service="inventory") as (one, two):
-            availability = (await http.get(f"{one.url}/storefront/availability?{shop.signed()}")).json()
+            availability = (await http.get(f"{one.url}/storefront/availability?{shop.signed_query()}")).json()
             async with http.stream("GET", availability["stream_url"]) as stream:
                 assert stream.headers["content-type"] == "text/event-stream"
                 lines = stream.aiter_lines()

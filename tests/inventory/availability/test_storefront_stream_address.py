@@ -14,7 +14,7 @@ async def stream_url(shop: Shop) -> str:
     return (await shop.storefront()).json()["stream_url"]
 
 
-async def refused(shop: Shop, url: str) -> str:
+async def assert_refused(shop: Shop, url: str) -> str:
     response = await shop.http.get(url)
     assert response.status_code == 401, response.text
     assert response.json().keys() == {"error", "message"}
@@ -32,7 +32,7 @@ async def test_the_address_of_a_storefront_stream_is_valid_for_a_quarter_of_an_h
     later = time.time() + left + 1
     monkeypatch.setattr(time, "time", lambda: later)
 
-    assert await refused(shop, str(url)) == "invalid_stream_token"
+    assert await assert_refused(shop, str(url)) == "invalid_stream_token"
 
 
 @pytest.mark.parametrize(
@@ -52,12 +52,12 @@ async def test_the_address_of_a_storefront_stream_is_valid_for_a_quarter_of_an_h
 async def test_an_address_that_was_changed_is_refused(shop: Shop, changes: dict[str, str]) -> None:
     url = httpx2.URL(await stream_url(shop))
 
-    assert await refused(shop, str(url.copy_merge_params(changes))) == "invalid_stream_token"
+    assert await assert_refused(shop, str(url.copy_merge_params(changes))) == "invalid_stream_token"
 
 
 async def test_an_address_without_a_token_is_refused(shop: Shop) -> None:
-    assert await refused(shop, f"/storefront/stream?shop={shop.domain}") == "invalid_stream_token"
-    assert await refused(shop, f"/storefront/stream?{shop.signed()}") == "invalid_stream_token"
+    assert await assert_refused(shop, f"/storefront/stream?shop={shop.domain}") == "invalid_stream_token"
+    assert await assert_refused(shop, f"/storefront/stream?{shop.signed_query()}") == "invalid_stream_token"
 
 
 async def test_an_open_stream_outlives_the_expiry_of_its_address(
@@ -96,4 +96,4 @@ async def test_the_address_of_one_shop_opens_no_other(shop: Shop, inventory: Inv
     mixed = mine.copy_merge_params({"sig": theirs.params["sig"]})
 
     assert mine.params["sig"] != theirs.params["sig"]
-    assert await refused(shop, str(mixed)) == "invalid_stream_token"
+    assert await assert_refused(shop, str(mixed)) == "invalid_stream_token"

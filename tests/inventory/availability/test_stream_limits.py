@@ -9,20 +9,20 @@ import httpx2
 import pytest
 
 from tests.helpers.exchange import Stream, read_stream
-from tests.helpers.inventory_service import Inventory, Shop, running, unlimited
+from tests.helpers.inventory_service import Inventory, Shop, running_inventory, unlimited
 
 LIMITS = {"streams_per_address": 4, "streams_per_key": 2, "streams_per_shop": 6}
 
 
 @pytest.fixture
-async def bounded(inventory_url: str, tmp_path: Path) -> AsyncIterator[Inventory]:
+async def bounded_inventory(inventory_url: str, tmp_path: Path) -> AsyncIterator[Inventory]:
     """The service with room for a few streams."""
-    async with running(unlimited(inventory_url, tmp_path, **LIMITS)) as inventory:
+    async with running_inventory(unlimited(inventory_url, tmp_path, **LIMITS)) as inventory:
         yield inventory
 
 
 @pytest.fixture
-async def opened(bounded: Inventory) -> AsyncIterator[contextlib.AsyncExitStack]:
+async def open_streams(bounded_inventory: Inventory) -> AsyncIterator[contextlib.AsyncExitStack]:
     """Streams that are open until the test ends."""
     async with contextlib.AsyncExitStack() as stack:
         yield stack
@@ -42,7 +42,7 @@ async def agents(bounded: Inventory, stack: contextlib.AsyncExitStack, shop: Sho
     )
 
 
-def refused(reader: Stream) -> str:
+def refusal_of(reader: Stream) -> str:
     """What is said by the answer that is no stream."""
     assert reader.status == 429
     assert int(reader.headers["retry-after"]) > 0
@@ -51,80 +51,90 @@ def refused(reader: Stream) -> str:
     return body["message"]
 
 
-async def test_streams_from_one_address_are_limited(bounded: Inventory, opened: contextlib.AsyncExitStack) -> None:
-    shop = await bounded.shop()
+async def test_streams_from_one_address_are_limited(
+    bounded_inventory: Inventory, open_streams: contextlib.AsyncExitStack
+) -> None:
+    shop = await bounded_inventory.shop()
     for _ in range(4):
-        assert (await storefront(bounded, opened, shop, "10.0.0.1")).status == 200
+        assert (await storefront(bounded_inventory, open_streams, shop, "10.0.0.1")).status == 200
 
-    other = await bounded.shop()
+    other = await bounded_inventory.shop()
     for next_one in (
-        await storefront(bounded, opened, other, "10.0.0.1"),
-        await agents(bounded, opened, other, "10.0.0.1"),
+        await storefront(bounded_inventory, open_streams, other, "10.0.0.1"),
+        await agents(bounded_inventory, open_streams, other, "10.0.0.1"),
     ):
-        assert "At most 4 streams from one address may be open." in refused(next_one)
-    assert (await storefront(bounded, opened, shop, "10.0.0.2")).status == 200
+        assert "At most 4 streams from one address may be open." in refusal_of(next_one)
+    assert (await storefront(bounded_inventory, open_streams, shop, "10.0.0.2")).status == 200
 
 
 async def test_addresses_of_one_ipv6_network_count_as_one(
-    bounded: Inventory, opened: contextlib.AsyncExitStack
+    bounded_inventory: Inventory, open_streams: contextlib.AsyncExitStack
 ) -> None:
-    shop = await bounded.shop()
+    shop = await bounded_inventory.shop()
     for number in range(4):
-        assert (await storefront(bounded, opened, shop, f"2001:db8::{number}")).status == 200
+        assert (await storefront(bounded_inventory, open_streams, shop, f"2001:db8::{number}")).status == 200
 
-    refused(await storefront(bounded, opened, shop, "2001:db8::9"))
+    refusal_of(await storefront(bounded_inventory, open_streams, shop, "2001:db8::9"))
 
 
-async def test_streams_with_one_key_are_limited(bounded: Inventory, opened: contextlib.AsyncExitStack) -> None:
-    shop, other = await bounded.shop(), await bounded.shop()
+async def test_streams_with_one_key_are_limited(
+    bounded_inventory: Inventory, open_streams: contextlib.AsyncExitStack
+) -> None:
+    shop, other = await bounded_inventory.shop(), await bounded_inventory.shop()
     for number in range(2):
-        assert (await agents(bounded, opened, shop, f"10.0.0.{number}")).status == 200
+        assert (await agents(bounded_inventory, open_streams, shop, f"10.0.0.{number}")).status == 200
 
-    assert "At most 2 streams with one key may be open." in refused(await agents(bounded, opened, shop, "10.0.0.9"))
-    assert (await agents(bounded, opened, other, "10.0.0.9")).status == 200
+    assert "At most 2 streams with one key may be open." in refusal_of(
+        await agents(bounded_inventory, open_streams, shop, "10.0.0.9")
+    )
+    assert (await agents(bounded_inventory, open_streams, other, "10.0.0.9")).status == 200
 
 
-async def test_streams_of_one_shop_are_limited(bounded: Inventory, opened: contextlib.AsyncExitStack) -> None:
-    shop, other = await bounded.shop(), await bounded.shop()
-    assert (await agents(bounded, opened, shop, "10.0.0.99")).status == 200
+async def test_streams_of_one_shop_are_limited(
+    bounded_inventory: Inventory, open_streams: contextlib.AsyncExitStack
+) -> None:
+    shop, other = await bounded_inventory.shop(), await bounded_inventory.shop()
+    assert (await agents(bounded_inventory, open_streams, shop, "10.0.0.99")).status == 200
     for number in range(5):
-        assert (await storefront(bounded, opened, shop, f"10.0.0.{number}")).status == 200
+        assert (await storefront(bounded_inventory, open_streams, shop, f"10.0.0.{number}")).status == 200
 
-    next_one = await storefront(bounded, opened, shop, "10.0.0.77")
+    next_one = await storefront(bounded_inventory, open_streams, shop, "10.0.0.77")
 
-    assert "At most 6 streams of one tenant may be open." in refused(next_one)
+    assert "At most 6 streams of one tenant may be open." in refusal_of(next_one)
     assert next_one.headers["access-control-allow-origin"] == "*"
-    assert (await storefront(bounded, opened, other, "10.0.0.77")).status == 200
+    assert (await storefront(bounded_inventory, open_streams, other, "10.0.0.77")).status == 200
 
 
 async def test_strangers_do_not_keep_the_merchant_from_the_streams_of_a_shop(
-    bounded: Inventory, opened: contextlib.AsyncExitStack
+    bounded_inventory: Inventory, open_streams: contextlib.AsyncExitStack
 ) -> None:
-    shop = await bounded.shop()
-    strangers = [await storefront(bounded, opened, shop, f"203.0.113.{number // 3}") for number in range(6)]
+    shop = await bounded_inventory.shop()
+    strangers = [
+        await storefront(bounded_inventory, open_streams, shop, f"203.0.113.{number // 3}") for number in range(6)
+    ]
 
-    assert (await agents(bounded, opened, shop, "198.51.100.1")).status == 200
+    assert (await agents(bounded_inventory, open_streams, shop, "198.51.100.1")).status == 200
 
-    await strangers[2].closed()
-    assert "At most 6 streams of one tenant may be open." in refused(
-        await storefront(bounded, opened, shop, "203.0.113.1")
+    await strangers[2].wait_until_closed()
+    assert "At most 6 streams of one tenant may be open." in refusal_of(
+        await storefront(bounded_inventory, open_streams, shop, "203.0.113.1")
     )
 
 
-async def test_a_closed_stream_makes_room_for_another(bounded: Inventory) -> None:
-    shop = await bounded.shop()
+async def test_a_closed_stream_makes_room_for_another(bounded_inventory: Inventory) -> None:
+    shop = await bounded_inventory.shop()
     for _ in range(10):
         async with contextlib.AsyncExitStack() as stack:
             for _ in range(2):
-                assert (await agents(bounded, stack, shop, "10.0.0.1")).status == 200
+                assert (await agents(bounded_inventory, stack, shop, "10.0.0.1")).status == 200
 
 
 async def test_requests_are_answered_while_no_stream_may_be_opened(
-    bounded: Inventory, opened: contextlib.AsyncExitStack
+    bounded_inventory: Inventory, open_streams: contextlib.AsyncExitStack
 ) -> None:
-    shop = await bounded.shop()
+    shop = await bounded_inventory.shop()
     for _ in range(3):
-        await agents(bounded, opened, shop, "127.0.0.1")
+        await agents(bounded_inventory, open_streams, shop, "127.0.0.1")
 
     answer: httpx2.Response = await shop.ask("list_pools", {})
 

@@ -80,7 +80,7 @@ class Running:
 
 
 @contextlib.contextmanager
-def running() -> Generator[Running]:
+def running_cart_check() -> Generator[Running]:
     """The function of the repository, for as long as the block lasts."""
     program = node()
     assert program, "Node comes with the environment"
@@ -94,5 +94,5 @@ def running() -> Generator[Running]:
 
 @pytest.fixture(scope="module")
 def function() -> Generator[Running]:
-    with running() as function:
+    with running_cart_check() as function:
         yield function

@@ -35,7 +35,7 @@ def carts(draw: st.DrawFn) -> list[CartLine]:
     return [CartLine(variant, draw(quantities), known[variant]) for variant in chosen]
 
 
-def short(lines: Sequence[CartLine]) -> bool:
+def is_short(lines: Sequence[CartLine]) -> bool:
     """Whether a pool has too little for these lines."""
     drawn: dict[int, int] = {}
     newest: dict[int, tuple[int, int]] = {}
@@ -50,4 +50,4 @@ def short(lines: Sequence[CartLine]) -> bool:
 @given(lines=carts())
 @settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 def test_a_cart_is_stopped_exactly_if_a_pool_has_too_little_for_it(function: Running, lines: list[CartLine]) -> None:
-    assert bool(function.says(*lines)) == short(lines)
+    assert bool(function.says(*lines)) == is_short(lines)

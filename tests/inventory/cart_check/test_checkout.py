@@ -10,13 +10,13 @@ from holdfast_demo.shopify import checkout
 from holdfast_demo.shopify.admin_api import metafields
 from holdfast_demo.shopify.checkout import CheckoutStopped
 from holdfast_demo.shopify.orders import SaleLine
-from tests.demo.shopify.stage import DOMAIN, Stage, run_platform_with_app
+from tests.demo.shopify.stage import DOMAIN, PlatformStage, run_platform_with_app
 
 SINGLE, SIX = 0, 1
 
 
 @pytest.fixture
-async def stage() -> AsyncGenerator[Stage]:
+async def stage() -> AsyncGenerator[PlatformStage]:
     async with run_platform_with_app() as stage:
         for variant, units in ((SINGLE, 1), (SIX, 6)):
             write(stage, variant, json.dumps({"v": 1, "until": "2999-01-01", "pools": [[4, units, 50]]}))
@@ -24,17 +24,17 @@ async def stage() -> AsyncGenerator[Stage]:
         yield stage
 
 
-def write(stage: Stage, variant: int, value: str) -> None:
+def write(stage: PlatformStage, variant: int, value: str) -> None:
     metafield = {"ownerId": stage.variants[variant].gid, "namespace": "$app:stock", "key": "pools", "type": "json"}
     metafields.write(stage.double.state, stage.double.shop(DOMAIN), [{**metafield, "value": value}])
 
 
-async def pay(stage: Stage, *quantities: int, language: str = "en") -> httpx2.Response:
+async def pay(stage: PlatformStage, *quantities: int, language: str = "en") -> httpx2.Response:
     form = {f"variant-{variant.id}": str(n) for variant, n in zip(stage.variants, (*quantities, 0), strict=False)}
     return await stage.http.post(f"/{DOMAIN}/cart", data=form, headers={"accept-language": language})
 
 
-async def test_a_cart_that_takes_too_much_of_a_pool_is_stopped_before_payment(stage: Stage) -> None:
+async def test_a_cart_that_takes_too_much_of_a_pool_is_stopped_before_payment(stage: PlatformStage) -> None:
     page = await stage.http.get(f"/{DOMAIN}/cart")
     assert page.status_code == 200
     assert "does not run here" not in page.text
@@ -57,7 +57,7 @@ async def test_a_cart_that_takes_too_much_of_a_pool_is_stopped_before_payment(st
     ]
 
 
-async def test_a_cart_that_is_stopped_says_what_it_costs_and_leaves_unwanted_fields_empty(stage: Stage) -> None:
+async def test_a_cart_that_is_stopped_says_what_it_costs_and_leaves_unwanted_fields_empty(stage: PlatformStage) -> None:
     form = {f"variant-{variant.id}": "" for variant in stage.variants}
     form |= {f"variant-{stage.variants[SINGLE].id}": "45", f"variant-{stage.variants[SIX].id}": "1"}
 
@@ -69,7 +69,7 @@ async def test_a_cart_that_is_stopped_says_what_it_costs_and_leaves_unwanted_fie
     assert 'value="0"' not in stopped.text
 
 
-async def test_the_function_gets_exactly_the_fields_of_its_query(stage: Stage) -> None:
+async def test_the_function_gets_exactly_the_fields_of_its_query(stage: PlatformStage) -> None:
     check = checkout.cart_check()
     assert check
     shop, sold = stage.double.shop(DOMAIN), [SaleLine(stage.variants[SIX].id, 3)]
@@ -99,7 +99,7 @@ async def test_the_function_gets_exactly_the_fields_of_its_query(stage: Stage) -
     assert large["cart"]["lines"][0]["merchandise"]["metafield"](None, key="pools", namespace="$app:stock") is None
 
 
-async def test_a_shop_without_the_app_has_no_check(stage: Stage) -> None:
+async def test_a_shop_without_the_app_has_no_check(stage: PlatformStage) -> None:
     with pytest.raises(CheckoutStopped):
         await stage.double.buy(DOMAIN, SaleLine(stage.variants[SINGLE].id, 45), SaleLine(stage.variants[SIX].id, 1))
     stage.double.uninstall(DOMAIN)
@@ -109,7 +109,7 @@ async def test_a_shop_without_the_app_has_no_check(stage: Stage) -> None:
     assert len(stage.double.orders(DOMAIN)) == 1
 
 
-async def test_a_form_that_is_no_cart_is_refused_with_the_reason(stage: Stage) -> None:
+async def test_a_form_that_is_no_cart_is_refused_with_the_reason(stage: PlatformStage) -> None:
     for form in ({f"variant-{stage.variants[0].id}": "many"}, {"variant-x": "1"}, {"other": "1"}, {}):
         answer = await stage.http.post(f"/{DOMAIN}/cart", data=form)
         assert answer.status_code == 422, form

@@ -14,16 +14,16 @@ SINGLE, SIX, TWELVE = 1001, 1006, 1012
 JARS, LIDS = 4, 5
 
 
-def single(quantity: int, sellable: int = 50, **more: Any) -> CartLine:
+def single_line(quantity: int, sellable: int = 50, **more: Any) -> CartLine:
     return CartLine(SINGLE, quantity, numbers((JARS, 1, sellable), **more))
 
 
-def six(quantity: int, sellable: int = 50, **more: Any) -> CartLine:
+def six_pack_line(quantity: int, sellable: int = 50, **more: Any) -> CartLine:
     return CartLine(SIX, quantity, numbers((JARS, 6, sellable), **more), "6-pack")
 
 
 def test_a_six_pack_and_45_singles_of_a_pool_of_50_are_stopped(function: Running) -> None:
-    assert function.says(single(45), six(1)) == [
+    assert function.says(single_line(45), six_pack_line(1)) == [
         (
             "There is not enough left for Honey (Single) and Honey (6-pack) together. "
             "Each by itself, there would be 50 x Honey (Single) or 8 x Honey (6-pack)."
@@ -32,29 +32,31 @@ def test_a_six_pack_and_45_singles_of_a_pool_of_50_are_stopped(function: Running
 
 
 def test_a_six_pack_and_44_singles_pass(function: Running) -> None:
-    assert function.says(single(44), six(1)) == []
+    assert function.says(single_line(44), six_pack_line(1)) == []
 
 
 def test_buyers_read_the_message_in_the_language_of_the_shop(function: Running) -> None:
-    assert function.says(single(45), six(1), language="DE") == [
+    assert function.says(single_line(45), six_pack_line(1), language="DE") == [
         (
             "Für Honey (Single) und Honey (6-pack) zusammen ist nicht mehr genug da. "
             "Jeweils allein gäbe es noch 50 x Honey (Single) oder 8 x Honey (6-pack)."
         )
     ]
-    assert function.says(six(9), language="DE") == ["Von Honey (6-pack) sind nur noch 8 da. In Ihrem Warenkorb: 9."]
-    assert function.says(six(1, 5), language="DE") == ["Honey (6-pack) ist ausverkauft."]
-    assert function.says(six(2, 6), language="FR") == ["Only 1 of Honey (6-pack) is left. Your cart has 2."]
+    assert function.says(six_pack_line(9), language="DE") == [
+        "Von Honey (6-pack) sind nur noch 8 da. In Ihrem Warenkorb: 9."
+    ]
+    assert function.says(six_pack_line(1, 5), language="DE") == ["Honey (6-pack) ist ausverkauft."]
+    assert function.says(six_pack_line(2, 6), language="FR") == ["Only 1 of Honey (6-pack) is left. Your cart has 2."]
 
 
 def test_lines_of_the_same_variant_count_together(function: Running) -> None:
-    assert function.says(single(25), single(25)) == []
-    assert function.says(single(25), single(26)) == ["Only 50 of Honey (Single) are left. Your cart has 51."]
+    assert function.says(single_line(25), single_line(25)) == []
+    assert function.says(single_line(25), single_line(26)) == ["Only 50 of Honey (Single) are left. Your cart has 51."]
 
 
 def test_a_cart_of_a_million_units_is_stopped_unless_they_are_there(function: Running) -> None:
-    assert function.says(six(10**6)) == ["Only 8 of Honey (6-pack) are left. Your cart has 1000000."]
-    assert function.says(six(10**6, 6 * 10**6)) == []
+    assert function.says(six_pack_line(10**6)) == ["Only 8 of Honey (6-pack) are left. Your cart has 1000000."]
+    assert function.says(six_pack_line(10**6, 6 * 10**6)) == []
     assert function.says(CartLine(SIX, 2**31 - 1, numbers((JARS, 10**9, 10**12)), "6-pack")) == [
         "Only 1000 of Honey (6-pack) are left. Your cart has 2147483647."
     ]
@@ -65,17 +67,17 @@ def test_a_kit_is_stopped_by_whichever_of_its_pools_has_too_little(function: Run
 
     assert function.says(CartLine(SIX, 10, kit)) == []
     assert function.says(CartLine(SIX, 11, kit)) == ["Only 10 of Honey (Single) are left. Your cart has 11."]
-    assert function.says(CartLine(SIX, 10, kit, "Kit"), single(31)) == [
+    assert function.says(CartLine(SIX, 10, kit, "Kit"), single_line(31)) == [
         (
             "There is not enough left for Honey (Kit) and Honey (Single) together. "
             "Each by itself, there would be 10 x Honey (Kit) or 50 x Honey (Single)."
         )
     ]
-    assert function.says(CartLine(SIX, 10, kit, "Kit"), single(30)) == []
+    assert function.says(CartLine(SIX, 10, kit, "Kit"), single_line(30)) == []
 
 
 def test_a_pool_that_has_less_than_nothing_is_sold_out(function: Running) -> None:
-    assert function.says(single(1, -3)) == ["Honey (Single) is sold out."]
+    assert function.says(single_line(1, -3)) == ["Honey (Single) is sold out."]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +103,7 @@ def test_a_pool_that_has_less_than_nothing_is_sold_out(function: Running) -> Non
     ids=str,
 )
 def test_missing_expired_or_malformed_numbers_stop_no_cart(function: Running, wrong: Any) -> None:
-    assert function.says(CartLine(SINGLE, 10**6, wrong), six(8)) == []
+    assert function.says(CartLine(SINGLE, 10**6, wrong), six_pack_line(8)) == []
 
 
 def test_a_pool_that_may_go_below_zero_is_not_in_the_numbers_and_stops_nothing(function: Running) -> None:
@@ -109,21 +111,24 @@ def test_a_pool_that_may_go_below_zero_is_not_in_the_numbers_and_stops_nothing(f
 
 
 def test_the_newest_numbers_of_a_pool_are_right_for_all_its_variants(function: Running) -> None:
-    for lines in ([single(45, 50, v=6), six(1, 80, v=8)], [six(1, 80, v=8), single(45, 50, v=6)]):
+    for lines in (
+        [single_line(45, 50, v=6), six_pack_line(1, 80, v=8)],
+        [six_pack_line(1, 80, v=8), single_line(45, 50, v=6)],
+    ):
         assert function.says(*lines) == []
-    assert function.says(single(5, 50, v=6), six(1, 10, v=8)) != []
+    assert function.says(single_line(5, 50, v=6), six_pack_line(1, 10, v=8)) != []
 
 
 def test_a_cart_is_not_refused_before_checkout(function: Running) -> None:
-    assert function.says(single(51), step="CART_INTERACTION") == []
-    assert len(function.says(single(51), step="CHECKOUT_INTERACTION")) == 1
-    assert len(function.says(single(51), step=None)) == 1
+    assert function.says(single_line(51), step="CART_INTERACTION") == []
+    assert len(function.says(single_line(51), step="CHECKOUT_INTERACTION")) == 1
+    assert len(function.says(single_line(51), step=None)) == 1
 
 
 def test_a_cart_line_without_a_variant_is_not_checked(function: Running) -> None:
     gift = {"quantity": 1000, "merchandise": {"__typename": "CustomProduct"}}
 
-    assert function.says(single(50), others=[gift]) == []
+    assert function.says(single_line(50), others=[gift]) == []
 
 
 def test_the_cart_check_passes_an_empty_cart(function: Running) -> None:

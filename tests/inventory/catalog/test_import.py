@@ -35,7 +35,7 @@ async def test_the_install_imports_variants_locations_and_levels(scene: SyncScen
 async def test_a_variant_deleted_at_the_platform_is_deleted_by_the_next_import(scene: SyncScene) -> None:
     tea = next(variant for variant in scene.platform.variants(DOMAIN) if variant.product_title == "Green tea")
     remove_product(scene.platform.state, DOMAIN, tea.product)
-    await again(scene)
+    await import_again(scene)
 
     assert await scene.inventory.sql(COUNTS) == [(3, 3, 1)]
 
@@ -67,7 +67,7 @@ async def test_an_import_that_is_cut_off_goes_on_behind_what_is_stored(
 
     monkeypatch.setattr(Platform, "lines", lines)
     with pytest.raises(ConnectionResetError):
-        await again(scene)
+        await import_again(scene)
     assert stored == [50]
 
     await scene.finish_import()
@@ -79,7 +79,7 @@ async def test_an_import_that_is_cut_off_goes_on_behind_what_is_stored(
 async def test_an_operation_that_fails_is_begun_again(scene: SyncScene) -> None:
     scene.platform.bulks.break_after = 1
     with pytest.raises(ImportFailed, match="ended as FAILED: INTERNAL_SERVER_ERROR"):
-        await again(scene)
+        await import_again(scene)
     [(error,)] = await scene.inventory.sql("select error from catalogs")
     assert "INTERNAL_SERVER_ERROR" in error
 
@@ -113,6 +113,6 @@ async def test_every_connected_shop_is_imported_again_each_night(scene: SyncScen
     assert await scene.inventory.sql("select import_id, finished_at from catalogs") == [(2, None)]
 
 
-async def again(scene: SyncScene) -> None:
+async def import_again(scene: SyncScene) -> None:
     await scene.inventory.database.transact(lambda tx: importing.begin(tx, scene.shop.id))
     await scene.finish_import()

@@ -13,7 +13,7 @@ from tests.inventory.catalog.watching import open_agent
 from tests.inventory.sync.sync_scene import SyncScene
 
 
-async def imported(agent: Client) -> Any:
+async def read_import(agent: Client) -> Any:
     """What the resource says of the import."""
     (content,) = (await agent.read_resource(STATUS)).contents
     return msgspec.json.decode(getattr(content, "text", ""))["imported"]
@@ -28,10 +28,10 @@ async def test_a_watcher_is_notified_until_the_import_is_done(scene: SyncScene) 
         assert changes.honored.resource_subscriptions == [STATUS]
         await scene.transact(lambda tx: importing.begin(tx, scene.shop.id))
         assert await anext(changes) == ResourceUpdated(uri=STATUS)
-        begun = await imported(agent)
+        begun = await read_import(agent)
 
         bringing = asyncio.create_task(scene.finish_import())
-        while (now := await imported(agent))["status"] != "done":
+        while (now := await read_import(agent))["status"] != "done":
             assert await anext(changes) == ResourceUpdated(uri=STATUS)
         await bringing
 

@@ -4,17 +4,16 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops.model import SCOPES
 from tests.helpers.inventory_service import Shop
-from tests.helpers.platform_shop import Place
+from tests.helpers.platform_shop import PlatformSource
 from tests.inventory.console.merchant_at_platform import MerchantAtPlatform, open_merchant_at_platform
 from tests.inventory.console.merchant_scene import Admin, in_the_admin
 
 
 @pytest.fixture
-async def admin(place: Settings | Place) -> AsyncGenerator[Admin]:
-    async with in_the_admin(place) as admin:
+async def admin(platform_source: PlatformSource) -> AsyncGenerator[Admin]:
+    async with in_the_admin(platform_source) as admin:
         yield admin
 
 
@@ -28,6 +27,6 @@ async def own_shop(admin: Admin) -> Shop:
 
 
 @pytest.fixture
-async def merchant(place: Settings | Place) -> AsyncGenerator[MerchantAtPlatform]:
-    async with open_merchant_at_platform(place) as merchant:
+async def merchant(platform_source: PlatformSource) -> AsyncGenerator[MerchantAtPlatform]:
+    async with open_merchant_at_platform(platform_source) as merchant:
         yield merchant

@@ -7,8 +7,7 @@ from collections.abc import AsyncGenerator
 
 import httpx2
 
-from holdfast.inventory.settings import Settings
-from tests.helpers.platform_shop import Place
+from tests.helpers.platform_shop import PlatformSource
 from tests.inventory.console.merchant_scene import SAME_SITE, Admin, hidden_field
 from tests.inventory.sync.sync_scene import SyncScene, open_installed_shop
 
@@ -25,7 +24,9 @@ class MerchantAtPlatform(Admin):
 
     async def confirm(self, question: httpx2.Response, page: str, **button: str) -> httpx2.Response:
         """Send the form of a page that asks whether the merchant is sure."""
-        return await self.http.post(self.at(page), data={**hidden_fields(question), **button}, headers=SAME_SITE)
+        return await self.http.post(
+            self.address_of(page), data={**hidden_fields(question), **button}, headers=SAME_SITE
+        )
 
 
 def hidden_fields(page: httpx2.Response) -> dict[str, str]:
@@ -37,10 +38,10 @@ def hidden_fields(page: httpx2.Response) -> dict[str, str]:
 
 @contextlib.asynccontextmanager
 async def open_merchant_at_platform(
-    place: Settings | Place, language: str = "en"
+    platform_source: PlatformSource, language: str = "en"
 ) -> AsyncGenerator[MerchantAtPlatform]:
     """The merchant, signed in. The shop has 50 singles, 8 6-packs and 4 12-packs at the platform, and no pool."""
-    async with open_installed_shop(place) as scene:
+    async with open_installed_shop(platform_source) as scene:
         merchant = MerchantAtPlatform(scene, language)
         async with merchant.http:
             await merchant.open()
@@ -52,4 +53,4 @@ async def upload_spreadsheet(merchant: MerchantAtPlatform, content: bytes, kind:
     token = hidden_field(await merchant.get(SPREADSHEETS_PATH), "token")
     fields = {"token": token, "kind": kind, "mode": "set", "reason": "", "text": ""}
     files = {"file": ("stock.csv", content, "text/csv")}
-    return await merchant.http.post(merchant.at(SPREADSHEETS_PATH), data=fields, files=files, headers=SAME_SITE)
+    return await merchant.http.post(merchant.address_of(SPREADSHEETS_PATH), data=fields, files=files, headers=SAME_SITE)

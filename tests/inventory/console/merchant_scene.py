@@ -9,9 +9,8 @@ from urllib.parse import urlencode
 
 import httpx2
 
-from holdfast.inventory.settings import Settings
 from tests.helpers.inventory_service import Inventory
-from tests.helpers.platform_shop import BASE_URL, DOMAIN, Place, PlatformScene, beside_the_platform
+from tests.helpers.platform_shop import BASE_URL, DOMAIN, PlatformScene, PlatformSource, open_platform_scene
 
 SAME_SITE = {"origin": BASE_URL, "sec-fetch-site": "same-origin"}
 FOREIGN = {"origin": "https://evil.example", "sec-fetch-site": "cross-site"}
@@ -51,19 +50,19 @@ class Admin:
         assert begun.status_code == 303, begun.text
         return self
 
-    def at(self, path: str) -> str:
+    def address_of(self, path: str) -> str:
         """The address of a page in the frame, as links have it."""
         return f"{path}{'&' if '?' in path else '?'}{urlencode({'shop': self.domain})}"
 
     async def get(self, path: str = "/console") -> httpx2.Response:
         """Follow a link in the frame."""
-        return await self.http.get(self.at(path))
+        return await self.http.get(self.address_of(path))
 
     async def send(self, page: str, action: str = "", **fields: str) -> httpx2.Response:
         """Open a page in the frame, and send its form with these fields, and with its hidden ones."""
         form_page = await self.get(page)
         tokens = {name: value for name in ("token", "once") if (value := hidden_field(form_page, name))}
-        return await self.http.post(self.at(action or page), data={**tokens, **fields}, headers=SAME_SITE)
+        return await self.http.post(self.address_of(action or page), data={**tokens, **fields}, headers=SAME_SITE)
 
     def policy(self, answer: httpx2.Response) -> str:
         """The sites that may show an answer in a frame."""
@@ -73,9 +72,9 @@ class Admin:
 
 
 @contextlib.asynccontextmanager
-async def in_the_admin(place: Settings | Place, **options: Any) -> AsyncGenerator[Admin]:
+async def in_the_admin(platform_source: PlatformSource, **options: Any) -> AsyncGenerator[Admin]:
     """A merchant in whose shop the app is installed, and who has not opened it."""
-    async with beside_the_platform(place) as scene:
+    async with open_platform_scene(platform_source) as scene:
         scene.platform.install(DOMAIN)
         admin = Admin(scene, **options)
         async with admin.http:

@@ -25,7 +25,7 @@ async def ask_first(admin: Admin, shop: Shop, daily_limit: int | None = None) ->
     await database.transact(lambda tx: SHOP_LIMITS.store_limit(tx, system(shop.id), command))
 
 
-def seen(text: str) -> str:
+def seen_version(text: str) -> str:
     match = re.search('name="seen" value="([^"]*)"', text)
     assert match, text
     return match[1]
@@ -35,14 +35,14 @@ async def test_a_merchant_sees_what_the_agent_wants_and_what_is_there_now(admin:
     pool = await own_shop.pool(15, name="Tea")
     await ask_first(admin, own_shop)
 
-    waiting = await own_shop.refused("set_pool_quantity", pool_id=pool["id"], quantity=12)
+    waiting = await own_shop.refusal("set_pool_quantity", pool_id=pool["id"], quantity=12)
 
     assert (waiting["code"], waiting["status"]) == ("approval_required", "waiting")
     assert await own_shop.on_hand(pool["id"]) == 15
     path = f"/console/agents/requests/{waiting['request_id']}"
     page = await admin.get(path)
     assert "An agent wants to set Tea to 12 units . Now: 15 units ." in main_text(page)
-    assert (await admin.send(path, do="approve", seen=seen(page.text))).status_code == 303
+    assert (await admin.send(path, do="approve", seen=seen_version(page.text))).status_code == 303
     assert await own_shop.on_hand(pool["id"]) == 12
     answer = await own_shop.call("set_pool_quantity", pool_id=pool["id"], quantity=12)
     assert answer["entries"][0]["delta"] == -3
@@ -51,9 +51,9 @@ async def test_a_merchant_sees_what_the_agent_wants_and_what_is_there_now(admin:
 async def test_stock_that_has_moved_since_is_shown_again_and_not_changed(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(15, name="Tea")
     await ask_first(admin, own_shop)
-    waiting = await own_shop.refused("adjust_pool_quantity", pool_id=pool["id"], delta=5)
+    waiting = await own_shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=5)
     path = f"/console/agents/requests/{waiting['request_id']}"
-    before = seen((await admin.get(path)).text)
+    before = seen_version((await admin.get(path)).text)
     command = SetPoolQuantity(pool_id=pool["id"], quantity=9)
     batch = Batch(own_shop.id, [Call(system(own_shop.id), command)], True)
     await admin.inventory.database.transact(lambda tx: stock.set(tx, batch), own_shop.id)
@@ -69,10 +69,10 @@ async def test_stock_that_has_moved_since_is_shown_again_and_not_changed(admin: 
 async def test_a_daily_limit_holds_for_what_is_approved(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(15, name="Tea")
     await ask_first(admin, own_shop, daily_limit=3)
-    waiting = await own_shop.refused("adjust_pool_quantity", pool_id=pool["id"], delta=5)
+    waiting = await own_shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=5)
     path = f"/console/agents/requests/{waiting['request_id']}"
 
-    refused = await admin.send(path, do="approve", seen=seen((await admin.get(path)).text))
+    refused = await admin.send(path, do="approve", seen=seen_version((await admin.get(path)).text))
 
     assert refused.status_code == 409
     assert "This agent may move 3 units a day" in main_text(refused)
@@ -136,7 +136,7 @@ async def test_every_tool_that_changes_something_waits_and_is_described_in_words
     }
 
     for tool, (arguments, _) in calls.items():
-        waiting = await own_shop.refused(tool, **arguments)
+        waiting = await own_shop.refusal(tool, **arguments)
         assert waiting["code"] == "approval_required", (tool, waiting)
 
     assert {*calls} == {operation.name for operation in OPERATIONS if not operation.mode.reads}

@@ -57,7 +57,7 @@ async def test_a_new_key_has_the_scopes_that_were_chosen_and_the_old_one_is_out_
 
     done = await admin.send("/console/agents/key", read_pools="on")
 
-    assert (done.status_code, done.headers["location"]) == (303, admin.at("/console/agents"))
+    assert (done.status_code, done.headers["location"]) == (303, admin.address_of("/console/agents"))
     for credential in (old, identity.json()["identity_assertion"]):
         shop.key = credential
         refused = await shop.ask("list_pools", {})
@@ -86,9 +86,9 @@ async def test_a_new_key_needs_a_confirmation(admin: Admin, shop: Shop) -> None:
 
     without_scopes = await admin.send("/console/agents/key")
     foreign = await admin.http.post(
-        admin.at("/console/agents/key"), data={"token": token, "read_pools": "on"}, headers=FOREIGN
+        admin.address_of("/console/agents/key"), data={"token": token, "read_pools": "on"}, headers=FOREIGN
     )
-    forged = await admin.http.post(admin.at("/console/agents/key"), data={"token": "1-x", "read_pools": "on"})
+    forged = await admin.http.post(admin.address_of("/console/agents/key"), data={"token": "1-x", "read_pools": "on"})
 
     assert without_scopes.status_code == 422
     assert "Choose what the key allows, at least one thing." in main_text(without_scopes)
@@ -108,7 +108,7 @@ async def test_changes_of_agents_are_listed_with_pool_reason_and_undo(admin: Adm
     assert "“ <b>broken</b> ”" in main_text(page)
     [entry, _] = await shop.entries(pool_id=pool["id"])
     path = f"/console/pools/{pool['id']}/entries/{entry['id']}/undo"
-    assert admin.at(path).replace("&", "&amp;") in page.text
+    assert admin.address_of(path).replace("&", "&amp;") in page.text
     await admin.send(path)
     assert await shop.on_hand(pool["id"]) == 10
     assert "was undone" in main_text(await admin.get("/console/agents"))
@@ -166,7 +166,7 @@ async def test_a_call_that_changes_nothing_or_was_only_tried_is_not_listed(admin
     await shop.call("resume_pool", pool_id=pool["id"])
     await shop.call("pause_pool", pool_id=pool["id"], dry_run=True)
     await shop.call("import_csv", kind="pools", text="name\nJam\n")
-    await shop.refused("pause_pool", pool_id=10**9)
+    await shop.refusal("pause_pool", pool_id=10**9)
 
     assert main_text(await admin.get("/console/agents/done")) == before
 
@@ -234,7 +234,7 @@ async def test_the_steps_have_the_address_and_no_key(admin: Admin, shop: Shop) -
 async def test_the_old_address_of_the_key_redirects_to_the_page_of_agents(admin: Admin, shop: Shop) -> None:
     moved = await admin.get("/console/settings/key")
 
-    assert (moved.status_code, moved.headers["location"]) == (303, admin.at("/console/agents"))
+    assert (moved.status_code, moved.headers["location"]) == (303, admin.address_of("/console/agents"))
 
 
 async def test_a_merchant_sees_the_key_of_the_own_shop_only(admin: Admin, shop: Shop) -> None:

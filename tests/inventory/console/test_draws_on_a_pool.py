@@ -20,7 +20,7 @@ OLD = """
 """
 
 
-async def drawn(admin: Admin, pool: dict[str, Any]) -> str:
+async def draws_on_page(admin: Admin, pool: dict[str, Any]) -> str:
     """What the page of a pool says of who drew what."""
     text = main_text(await admin.get(f"/console/pools/{pool['id']}"))
     return text.partition("Totals since")[2]
@@ -35,7 +35,7 @@ async def test_draws_of_agents_are_summed_by_variant_and_by_kind_of_change(admin
     await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-7)
     await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=20)
 
-    text = await drawn(admin, pool)
+    text = await draws_on_page(admin, pool)
 
     by_variant, _, by_source = text.partition("By type")
     assert "H-6 1 12 units One <jar> 2 4 units For no variant 2 12 units" in by_variant
@@ -50,7 +50,7 @@ async def test_an_order_draws_by_its_lines_and_shows_returned_units(admin: Admin
     order.back(next(iter(order.lines)), 1)
     await deliver_orders(admin.inventory, order.payload(), shop=own_shop)
 
-    text = await drawn(admin, pool)
+    text = await draws_on_page(admin, pool)
 
     assert "Variant 1006 1 12 units 6 came back Variant 1001 1 3 units" in text
     assert "Orders 2 15 units 6 came back" in text
@@ -62,8 +62,8 @@ async def test_a_kit_draws_on_each_of_its_pools(admin: Admin, own_shop: Shop) ->
     boxes = await own_shop.pool(9, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=2)
 
-    assert "Variant 1006 1 12 units" in await drawn(admin, honey)
-    assert "Variant 1006 1 2 units" in await drawn(admin, boxes)
+    assert "Variant 1006 1 12 units" in await draws_on_page(admin, honey)
+    assert "Variant 1006 1 2 units" in await draws_on_page(admin, boxes)
 
 
 async def test_draws_of_a_variant_stay_after_it_is_unlinked(admin: Admin, own_shop: Shop) -> None:
@@ -71,7 +71,7 @@ async def test_draws_of_a_variant_stay_after_it_is_unlinked(admin: Admin, own_sh
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
     await own_shop.call("unlink_variants", pool_id=pool["id"], variant_gids=[SIX_PACK])
 
-    assert "Variant 1006 1 6 units" in await drawn(admin, pool)
+    assert "Variant 1006 1 6 units" in await draws_on_page(admin, pool)
 
 
 @pytest.mark.parametrize(("before", "is_listed"), [("30 days", True), ("30 days 1 second", False)])
@@ -82,7 +82,7 @@ async def test_draws_are_summed_over_the_days_of_the_chart_only(
     by_variant = f'{{"{SIX_PACK}": 6}}'
     await admin.inventory.sql(OLD, shop=own_shop.id, pool=pool["id"], before=before, by_variant=by_variant)
 
-    assert ("Variant 1006 1 6 units" in await drawn(admin, pool)) is is_listed
+    assert ("Variant 1006 1 6 units" in await draws_on_page(admin, pool)) is is_listed
 
 
 async def test_the_smallest_draws_are_summed_in_one_row(admin: Admin, own_shop: Shop) -> None:
@@ -92,7 +92,7 @@ async def test_the_smallest_draws_are_summed_in_one_row(admin: Admin, own_shop: 
         await own_shop.call("record_sale", variant_gid=gid, quantity=place)
     await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
 
-    text = await drawn(admin, pool)
+    text = await draws_on_page(admin, pool)
 
     assert "All others 3 9 units" in text.partition("By type")[0]
     assert "For no variant 1 1 unit" in text
@@ -106,7 +106,7 @@ async def test_an_undone_change_is_counted_back_to_its_kind(admin: Admin, own_sh
         change = await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=delta)
         await own_shop.call("revert_entry", entry_id=change["entries"][-1]["id"])
 
-    text = await drawn(admin, pool)
+    text = await draws_on_page(admin, pool)
     assert "Corrections 1 7 units 7 came back" in text
     assert "undone" not in text
 
@@ -123,7 +123,7 @@ async def test_draws_older_than_any_chart_are_deleted(admin: Admin, own_shop: Sh
     await admin.inventory.database.transact(retention.forget_daily_sums)
 
     assert await admin.inventory.sql(days) == [(0,)]
-    assert "Variant 1006 1 6 units" in await drawn(admin, pool)
+    assert "Variant 1006 1 6 units" in await draws_on_page(admin, pool)
 
 
 async def test_draws_of_another_shop_are_not_shown(admin: Admin, own_shop: Shop) -> None:

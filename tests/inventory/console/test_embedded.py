@@ -12,8 +12,8 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from tests.helpers.events_service import eventually
 from tests.helpers.form_browser import main_text
-from tests.helpers.inventory_service import running
-from tests.helpers.platform_shop import DOMAIN, Place, beside_the_platform
+from tests.helpers.inventory_service import running_inventory
+from tests.helpers.platform_shop import DOMAIN, PlatformSource, open_platform_scene
 from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.console.merchant_scene import FOREIGN, SAME_SITE, Admin, hidden_field, in_the_admin
 
@@ -59,7 +59,7 @@ async def test_the_session_cookie_is_partitioned_to_frames_of_the_admin(admin: A
 
 
 async def test_the_session_cookie_without_https_is_for_the_same_host(settings: Settings) -> None:
-    async with beside_the_platform(settings, "http://inventory.test") as scene:
+    async with open_platform_scene(settings, "http://inventory.test") as scene:
         scene.platform.install(DOMAIN)
         query = {"shop": DOMAIN, "id_token": scene.platform.oauth.session_token(DOMAIN)}
 
@@ -95,8 +95,8 @@ async def test_an_error_in_the_admin_keeps_its_look_its_navigation_and_a_way_bac
         assert error.status_code == status
         assert '<body class="console in-admin"' in error.text
         assert "<s-app-nav>" in error.text
-        assert f'<a href="{admin.at("/console/holds")}"' in error.text
-        assert f'<a class="button" href="{admin.at("/console")}">Go to the start page</a>' in error.text
+        assert f'<a href="{admin.address_of("/console/holds")}"' in error.text
+        assert f'<a class="button" href="{admin.address_of("/console")}">Go to the start page</a>' in error.text
         assert bridge(error) == bridge(page)
 
 
@@ -110,7 +110,7 @@ def bridge(page: httpx2.Response) -> tuple[list[str], str]:
 
 async def test_answers_at_the_real_platform_may_be_framed_by_both_addresses_of_the_admin(admin: Admin) -> None:
     settings = admin.inventory.settings.model_copy(update={"platform_address": "https://{shop}"})
-    async with running(settings) as inventory:
+    async with running_inventory(settings) as inventory:
         answer = await inventory.http.get(f"/console?shop={DOMAIN}")
 
     assert admin.policy(answer) == f"https://{DOMAIN} https://admin.shopify.com"
@@ -270,8 +270,8 @@ async def test_a_shop_that_has_uninstalled_the_app_has_no_merchants_even_with_a_
     await eventually(is_out)
 
 
-async def test_a_shop_without_the_app_reads_so_in_its_frame(place: Settings | Place) -> None:
-    async with beside_the_platform(place) as scene:
+async def test_a_shop_without_the_app_reads_so_in_its_frame(platform_source: PlatformSource) -> None:
+    async with open_platform_scene(platform_source) as scene:
         admin = Admin(scene)
 
         answer = await admin.load()
@@ -283,8 +283,8 @@ async def test_a_shop_without_the_app_reads_so_in_its_frame(place: Settings | Pl
         assert admin.policy(answer) == scene.platform.address
 
 
-async def test_pools_are_listed_with_what_can_be_sold(place: Settings | Place) -> None:
-    async with in_the_admin(place, language="de") as admin:
+async def test_pools_are_listed_with_what_can_be_sold(platform_source: PlatformSource) -> None:
+    async with in_the_admin(platform_source, language="de") as admin:
         await admin.open()
         shop = await admin.scene.shop(await key(admin))
         await shop.call("create_pool", name="<b>Honig</b>", quantity=1050, low_stock_at=2000)
@@ -294,7 +294,7 @@ async def test_pools_are_listed_with_what_can_be_sold(place: Settings | Place) -
         assert "<b>Honig" not in page.text
         # What the platform's script shows around the frame.
         assert '<ui-title-bar title="Pools"></ui-title-bar>' in page.text
-        assert f'<s-app-nav>\n  <a href="{html.escape(admin.at("/console"))}" rel="home">' in page.text
+        assert f'<s-app-nav>\n  <a href="{html.escape(admin.address_of("/console"))}" rel="home">' in page.text
         text = main_text(page)
         assert "<b>Honig</b> noch keine Packungen 1.050 Einheiten verfügbar" in text
         assert "knapp" in text.partition("Einheiten verfügbar")[2]

@@ -10,9 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.inventory.console.pools.file_text import ENCODINGS, text_in_encoding, text_of
-from holdfast.inventory.settings import Settings
 from tests.helpers.form_browser import main_text
-from tests.helpers.platform_shop import Place
+from tests.helpers.platform_shop import PlatformSource
 from tests.inventory.console.merchant_at_platform import (
     SPREADSHEETS_PATH,
     MerchantAtPlatform,
@@ -52,7 +51,7 @@ async def read_as(merchant: MerchantAtPlatform, page: httpx2.Response, codec: st
     inputs = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', form)
     fields = {html.unescape(name): html.unescape(value) for name, value in inputs}
     return await merchant.http.post(
-        merchant.at(SPREADSHEETS_PATH), data={**fields, "encoding": codec}, headers=SAME_SITE
+        merchant.address_of(SPREADSHEETS_PATH), data={**fields, "encoding": codec}, headers=SAME_SITE
     )
 
 
@@ -70,7 +69,7 @@ async def test_a_file_in_an_old_encoding_is_read_right_or_the_encoding_can_be_ch
     assert f"Line 2 {name} new" in main_text(preview)
     form = {**hidden_fields(preview), "text": f'name,quantity\n"{name}",9', "sure": "yes"}
     assert "Imported" in main_text(
-        await merchant.http.post(merchant.at(SPREADSHEETS_PATH), data=form, headers=SAME_SITE)
+        await merchant.http.post(merchant.address_of(SPREADSHEETS_PATH), data=form, headers=SAME_SITE)
     )
     assert [pool["name"] for pool in (await merchant.shop.call("list_pools"))["pools"]] == [name]
 
@@ -95,8 +94,8 @@ async def test_rows_that_are_refused_can_be_read_in_another_encoding_too(merchan
     assert "Line 2 HONEY-6 in Gläser new" in main_text(await read_as(merchant, refused, "mac_roman"))
 
 
-async def test_the_question_about_the_encoding_is_in_german_too(place: Settings | Place) -> None:
-    async with open_merchant_at_platform(place, "de") as merchant:
+async def test_the_question_about_the_encoding_is_in_german_too(platform_source: PlatformSource) -> None:
+    async with open_merchant_at_platform(platform_source, "de") as merchant:
         preview = await upload_spreadsheet(merchant, file_of("Gläser", "cp850"))
 
         assert "Die Datei ist nicht in UTF-8" in main_text(preview)
@@ -112,7 +111,7 @@ async def test_a_form_with_a_made_up_file_or_encoding_is_refused(
     token = hidden_field(await merchant.get(SPREADSHEETS_PATH), "token")
     fields = {"token": token, "kind": "pools", "mode": "set", "content": content or "eA==", "encoding": codec}
 
-    page = await merchant.http.post(merchant.at(SPREADSHEETS_PATH), data=fields, headers=SAME_SITE)
+    page = await merchant.http.post(merchant.address_of(SPREADSHEETS_PATH), data=fields, headers=SAME_SITE)
 
     assert page.status_code == 422
     assert "the file cannot be read as text" in main_text(page)

@@ -1,9 +1,8 @@
 """The page of holds: it lists them, and releases each."""
 
-from holdfast.inventory.settings import Settings
 from tests.helpers.form_browser import main_text
 from tests.helpers.inventory_service import PACKS, SIX_PACK
-from tests.helpers.platform_shop import Place
+from tests.helpers.platform_shop import PlatformSource
 from tests.inventory.console.merchant_at_platform import MerchantAtPlatform, open_merchant_at_platform
 
 PATH = "/console/holds"
@@ -21,9 +20,9 @@ async def test_a_hold_is_shown_and_released_once(merchant: MerchantAtPlatform) -
     assert "<b>Honey" not in page.text
     assert "<i>cart" not in page.text
     path = f"/console/pools/{pool['id']}"
-    assert f'href="{merchant.at(path)}"' in page.text
+    assert f'href="{merchant.address_of(path)}"' in page.text
     assert "An agent put 12 jars on hold · then 12 on hold" in main_text(await merchant.get(path))
-    assert (done.status_code, done.headers["location"]) == (303, merchant.at(PATH))
+    assert (done.status_code, done.headers["location"]) == (303, merchant.address_of(PATH))
     assert (await merchant.shop.call("get_pool", pool_id=pool["id"]))["held"] == 0
     assert (await merchant.shop.entries())[0]["actor"] == "staff"
     assert "Nothing is on hold. Agents and programs can put stock on hold" in main_text(await merchant.get(PATH))
@@ -56,8 +55,8 @@ async def test_holds_of_another_shop_are_not_found(merchant: MerchantAtPlatform)
     assert "2 units" not in main_text(await merchant.get(PATH))
 
 
-async def test_many_holds_are_shown_a_page_at_a_time_in_german(place: Settings | Place) -> None:
-    async with open_merchant_at_platform(place, "de") as merchant:
+async def test_many_holds_are_shown_a_page_at_a_time_in_german(platform_source: PlatformSource) -> None:
+    async with open_merchant_at_platform(platform_source, "de") as merchant:
         pool = await merchant.shop.pool(50, name="Honig", unit="Gläser")
         for number in range(21):
             await merchant.shop.call("hold_quantity", pool_id=pool["id"], quantity=1 + (number == 0))

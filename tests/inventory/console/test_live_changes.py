@@ -41,7 +41,7 @@ async def test_the_stream_ends_with_the_session(owner: Owner, inventory: Invento
     async with read_stream(inventory.app, STREAM, cookie=cookie(owner)) as reader:
         await owner.send("/account", "/sign-out")
         last = await reader.next()
-        await reader.closed()
+        await reader.wait_until_closed()
 
     assert last["event"] == "signed_out"
 

@@ -2,9 +2,8 @@
 
 import re
 
-from holdfast.inventory.settings import Settings
 from tests.helpers.form_browser import main_text
-from tests.helpers.platform_shop import Place
+from tests.helpers.platform_shop import PlatformSource
 from tests.inventory.console.merchant_at_platform import MerchantAtPlatform, open_merchant_at_platform
 
 PATH = "/console/low-stock"
@@ -21,7 +20,7 @@ async def test_pools_at_their_limit_are_shown_with_how_long_they_last(merchant: 
     assert "<b>Honey</b> 10 jars can be sold low at 10 Days left: about 5 days 2 jars a day" in main_text(page)
     assert "Tea" not in main_text(page)
     assert "<b>Honey" not in page.text
-    assert f'href="{merchant.at(path)}"' in page.text
+    assert f'href="{merchant.address_of(path)}"' in page.text
 
 
 async def test_goods_are_added_to_a_pool_that_runs_low_with_what_happened_chosen(merchant: MerchantAtPlatform) -> None:
@@ -49,7 +48,7 @@ async def test_a_shop_without_pools_is_led_to_make_some(merchant: MerchantAtPlat
     page = await merchant.get(PATH)
 
     assert "You have no pools yet." in main_text(page)
-    assert f'href="{merchant.at("/console/suggestions")}"' in page.text
+    assert f'href="{merchant.address_of("/console/suggestions")}"' in page.text
 
 
 async def test_the_pool_closest_to_its_limit_is_named_if_no_pool_is_low(merchant: MerchantAtPlatform) -> None:
@@ -68,8 +67,10 @@ async def test_an_invalid_number_has_its_message_beside_the_field(merchant: Merc
     assert "Nothing is running low." not in main_text(page)
 
 
-async def test_many_low_pools_are_paged_and_those_of_other_shops_are_not_listed(place: Settings | Place) -> None:
-    async with open_merchant_at_platform(place, "de") as merchant:
+async def test_many_low_pools_are_paged_and_those_of_other_shops_are_not_listed(
+    platform_source: PlatformSource,
+) -> None:
+    async with open_merchant_at_platform(platform_source, "de") as merchant:
         await (await merchant.inventory.shop()).pool(0, name="Anders", low_stock_at=5)
         for number in range(51):
             await merchant.shop.pool(0, name=f"Honig {number}", low_stock_at=5)

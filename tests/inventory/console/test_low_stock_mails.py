@@ -21,7 +21,7 @@ async def owner(inventory: Inventory, shop: Shop) -> Owner:
     return await Owner(inventory).sign_in()
 
 
-async def written(inventory: Inventory) -> list[str]:
+async def low_stock_mails(inventory: Inventory) -> list[str]:
     """The mails about low stock that wait, as text; those that are not true any more are left out."""
 
     async def writer(batch: Any) -> list[bytes]:
@@ -32,7 +32,7 @@ async def written(inventory: Inventory) -> list[str]:
     return [envelope.content.decode() for envelope in rendered if isinstance(envelope, Envelope)]
 
 
-async def waiting(inventory: Inventory) -> int:
+async def count_waiting_mails(inventory: Inventory) -> int:
     [(count,)] = await inventory.sql("select count(*) from mails where kind = 'low_stock'")
     return count
 
@@ -42,11 +42,11 @@ async def test_a_pool_that_falls_to_its_limit_is_mailed_once(owner: Owner, shop:
     counts: list[int] = []
     for delta in (-30, -8, -1, -1, +20, -20):
         await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=delta)
-        counts.append(await waiting(owner.inventory))
+        counts.append(await count_waiting_mails(owner.inventory))
 
     assert counts == [0, 1, 1, 1, 1, 2]
     assert await owner.inventory.sql("select distinct recipient from mails where kind = 'low_stock'") == [(EMAIL,)]
-    [mail] = await written(owner.inventory)  # of one thread, one mail at a time
+    [mail] = await low_stock_mails(owner.inventory)  # of one thread, one mail at a time
     assert "Subject: Low stock: Honey jars, 10 units left" in mail
     assert f"This is about your shop {shop.domain}." in mail
     assert f"http://inventory.test/console/pools/{pool['id']}" in mail
@@ -60,7 +60,7 @@ async def test_a_merchant_is_mailed_in_the_language_of_the_last_sign_in(inventor
     pool = await shop.pool(50, name="Honig", low_stock_at=12)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-40)
 
-    [mail] = await written(inventory)
+    [mail] = await low_stock_mails(inventory)
 
     assert "Knapper Bestand: Honig" in mail
 
@@ -69,7 +69,7 @@ async def test_a_mail_about_one_unit_uses_the_singular(owner: Owner, shop: Shop)
     pool = await shop.pool(50, name="Jars", low_stock_at=1)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-49)
 
-    [mail] = await written(owner.inventory)
+    [mail] = await low_stock_mails(owner.inventory)
 
     assert "1 unit left that can be sold" in mail
 
@@ -88,7 +88,7 @@ async def test_a_mail_says_for_how_long_the_stock_lasts(
     pool = await shop.pool(quantity, low_stock_at=12)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-draw)
 
-    [mail] = await written(owner.inventory)
+    [mail] = await low_stock_mails(owner.inventory)
 
     text = mail.replace("=\r\n", "")
     assert sentence in text
@@ -101,7 +101,7 @@ async def test_a_mail_about_stock_of_which_none_was_taken_does_not_say_for_how_l
     pool = await shop.pool(20, low_stock_at=12)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=10, ttl_s=600)
 
-    [mail] = await written(owner.inventory)
+    [mail] = await low_stock_mails(owner.inventory)
 
     assert "10 units left that can be sold" in mail
     assert "this lasts" not in mail
@@ -111,10 +111,10 @@ async def test_a_hold_below_the_limit_sends_a_mail_and_a_dry_run_does_not(owner:
     pool = await shop.pool(20, low_stock_at=12)
 
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-9, dry_run=True)
-    tried = await waiting(owner.inventory)
+    tried = await count_waiting_mails(owner.inventory)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=8, ttl_s=600)
 
-    assert (tried, await waiting(owner.inventory)) == (0, 1)
+    assert (tried, await count_waiting_mails(owner.inventory)) == (0, 1)
 
 
 async def test_a_pool_that_recovers_before_the_mail_is_sent_is_not_mailed(owner: Owner, shop: Shop) -> None:
@@ -122,7 +122,7 @@ async def test_a_pool_that_recovers_before_the_mail_is_sent_is_not_mailed(owner:
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-10)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=30)
 
-    assert await written(owner.inventory) == []
+    assert await low_stock_mails(owner.inventory) == []
 
 
 async def test_a_paused_pool_or_one_without_a_limit_is_not_mailed(owner: Owner, shop: Shop) -> None:
@@ -133,7 +133,7 @@ async def test_a_paused_pool_or_one_without_a_limit_is_not_mailed(owner: Owner, 
     for pool in (without, paused, mailed):
         await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-10)
 
-    [mail] = await written(owner.inventory)
+    [mail] = await low_stock_mails(owner.inventory)
     assert "Subject: Low stock: Honey" in mail
 
 
@@ -144,12 +144,12 @@ async def test_a_merchant_turns_the_mails_off_and_on(owner: Owner, shop: Shop) -
     await owner.send("/console/settings", "/console/settings/mails", mails="off")
     assert "E-mail me when a pool runs low off" in main_text(await owner.get("/console/settings"))
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-10)
-    off = await waiting(owner.inventory)
+    off = await count_waiting_mails(owner.inventory)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=+10)
     await owner.send("/console/settings", "/console/settings/mails", mails="on")
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-10)
 
-    assert (off, await waiting(owner.inventory)) == (0, 1)
+    assert (off, await count_waiting_mails(owner.inventory)) == (0, 1)
 
 
 async def test_mails_about_low_stock_go_to_proved_addresses_of_the_shop_only(
@@ -172,7 +172,7 @@ async def test_names_in_a_german_mail_about_low_stock_are_isolated(owner: Owner,
     pool = await shop.pool(20, name="<script>\u202eHonig", low_stock_at=12)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-10)
 
-    [mail] = await written(owner.inventory)
+    [mail] = await low_stock_mails(owner.inventory)
 
     assert "Subject: Knapper Bestand:" in mail
     assert "diese E=E2=80=91Mails abschalten" in mail.partition("text/html")[2].replace("=\r\n", "")
@@ -183,13 +183,13 @@ async def test_names_in_a_german_mail_about_low_stock_are_isolated(owner: Owner,
 async def test_one_click_in_a_mail_program_stops_the_mails_about_low_stock(owner: Owner, shop: Shop) -> None:
     pool = await shop.pool(50, low_stock_at=12)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-40)
-    [mail] = await written(owner.inventory)
+    [mail] = await low_stock_mails(owner.inventory)
     assert "List-Unsubscribe-Post: List-Unsubscribe=One-Click" in mail
     [stop] = re.findall("List-Unsubscribe: <(http://inventory.test/mails/[^>]*)>", mail)
 
     assert (await owner.inventory.http.post(stop, data={"List-Unsubscribe": "One-Click"})).status_code == 200
-    stopped = await written(owner.inventory)
+    stopped = await low_stock_mails(owner.inventory)
     await owner.inventory.http.post(f"{stop}/again")
 
     assert stopped == []
-    assert len(await written(owner.inventory)) == 1
+    assert len(await low_stock_mails(owner.inventory)) == 1

@@ -2,10 +2,9 @@
 
 import pytest
 
-from holdfast.inventory.settings import Settings
 from tests.helpers.form_browser import main_text
 from tests.helpers.inventory_service import Shop
-from tests.helpers.platform_shop import Place
+from tests.helpers.platform_shop import PlatformSource
 from tests.inventory.console.merchant_at_platform import open_merchant_at_platform
 from tests.inventory.console.merchant_scene import Admin, hidden_field
 
@@ -18,7 +17,7 @@ async def test_a_merchant_makes_a_pool_with_its_first_quantity(admin: Admin, own
     made = await admin.send("/console/pools/new", **fields, allow_negative="on", reason="Opening")
 
     [pool] = (await own_shop.call("list_pools"))["pools"]
-    assert (made.status_code, made.headers["location"]) == (303, admin.at(f"/console/pools/{pool['id']}"))
+    assert (made.status_code, made.headers["location"]) == (303, admin.address_of(f"/console/pools/{pool['id']}"))
     assert (pool["name"], pool["unit"], pool["on_hand"], pool["buffer"]) == ("<b>Honey</b>", "g", 500, 5)
     assert (pool["low_stock_at"], pool["allow_negative"]) == (50, True)
     [entry] = await own_shop.entries()
@@ -29,7 +28,7 @@ async def test_a_form_of_a_new_pool_sent_twice_makes_one_pool(admin: Admin, own_
     form = await admin.get("/console/pools/new")
     fields = {"token": hidden_field(form, "token"), "once": hidden_field(form, "once"), "name": "Honey"}
 
-    answers = [await admin.http.post(admin.at("/console/pools/new"), data=fields) for _ in range(2)]
+    answers = [await admin.http.post(admin.address_of("/console/pools/new"), data=fields) for _ in range(2)]
 
     assert answers[0].headers["location"] == answers[1].headers["location"]
     assert len((await own_shop.call("list_pools"))["pools"]) == 1
@@ -87,9 +86,9 @@ async def test_a_merchant_changes_what_a_pool_is_like(admin: Admin, own_shop: Sh
 
 
 async def test_the_default_unit_is_shown_and_typed_in_german_and_stored_as_before(
-    place: Settings | Place,
+    platform_source: PlatformSource,
 ) -> None:
-    async with open_merchant_at_platform(place, "de") as merchant:
+    async with open_merchant_at_platform(platform_source, "de") as merchant:
         pool = await merchant.shop.pool(5, name="Honig")
         path = f"/console/pools/{pool['id']}/edit"
         form = await merchant.get(path)
@@ -116,7 +115,7 @@ async def test_changes_of_others_to_a_pool_are_shown_and_not_overwritten(admin: 
     assert "<dd><bdi>&lt;i&gt;Jam&lt;/i&gt;</bdi></dd>" in stale.text
     assert (await own_shop.call("get_pool", pool_id=pool["id"]))["name"] == "<i>Jam</i>"
     tokens = {name: hidden_field(stale, name) for name in ("token", "seen")}
-    again = await admin.http.post(admin.at(path), data={**FIELDS, **tokens})
+    again = await admin.http.post(admin.address_of(path), data={**FIELDS, **tokens})
     assert again.status_code == 303
     assert (await own_shop.call("get_pool", pool_id=pool["id"]))["name"] == "Honey"
 
@@ -128,7 +127,7 @@ async def test_a_form_of_a_pool_is_stored_although_units_were_sold_meanwhile(adm
     await own_shop.call("record_sale", pool_id=pool["id"], quantity=6)
     fields = {**FIELDS, **{name: hidden_field(form, name) for name in ("token", "seen")}}
 
-    answers = [await admin.http.post(admin.at(path), data=fields) for _ in range(2)]
+    answers = [await admin.http.post(admin.address_of(path), data=fields) for _ in range(2)]
 
     assert [answer.status_code for answer in answers] == [303, 303]
     after = await own_shop.call("get_pool", pool_id=pool["id"])
@@ -157,7 +156,7 @@ async def test_a_pool_of_another_shop_has_no_form(admin: Admin, own_shop: Shop) 
     form = await admin.get("/console/pools/new")
 
     sent = await admin.http.post(
-        admin.at(path),
+        admin.address_of(path),
         data={**FIELDS, "token": hidden_field(form, "token")},
     )
 

@@ -33,7 +33,7 @@ async def test_a_pool_shows_its_stock_its_variants_and_its_history(admin: Admin,
     assert "Corrections 1 6 units" in text
     assert "Can be sold: 7 How it is calculated Variant 1006 takes 6 units" in text
     assert "An agent took 6 units · then 44 on hand “ <i>broken</i> ”" in text
-    assert f'href="{admin.at(f"/console/pools/{id}")}"' in (await admin.get()).text
+    assert f'href="{admin.address_of(f"/console/pools/{id}")}"' in (await admin.get()).text
 
 
 async def test_the_full_bar_of_a_pool_is_what_its_first_day_began_with(admin: Admin, own_shop: Shop) -> None:

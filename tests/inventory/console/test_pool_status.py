@@ -12,13 +12,13 @@ async def status(shop: Shop, pool_id: int) -> str:
 async def test_a_pool_is_paused_and_resumed_after_a_question(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50, members=PACKS)
     page = f"/console/pools/{pool['id']}"
-    assert f'href="{admin.at(f"{page}/pause")}"' in (await admin.get(page)).text
+    assert f'href="{admin.address_of(f"{page}/pause")}"' in (await admin.get(page)).text
 
     question = await admin.get(f"{page}/pause")
     assert (await status(own_shop, pool["id"]), f"Pause “{pool['name']}”?" in main_text(question)) == ("active", True)
     paused = await admin.send(f"{page}/pause")
 
-    assert (paused.status_code, paused.headers["location"]) == (303, admin.at(page))
+    assert (paused.status_code, paused.headers["location"]) == (303, admin.address_of(page))
     assert await status(own_shop, pool["id"]) == "paused"
     assert "Paused: your shop does not show its packs." in main_text(await admin.get(page))
     await admin.send(f"{page}/resume")
@@ -37,9 +37,12 @@ async def test_a_pool_is_archived_and_restored_with_its_stock(admin: Admin, own_
 
     pool_page = await admin.get(page)
     assert "Archived: its stock cannot be changed until you restore it." in main_text(pool_page)
-    assert [f'href="{admin.at(f"{page}/{form}")}"' in pool_page.text for form in ("restore", "pause")] == [True, False]
+    assert [f'href="{admin.address_of(f"{page}/{form}")}"' in pool_page.text for form in ("restore", "pause")] == [
+        True,
+        False,
+    ]
     assert "Honey" not in main_text(await admin.get())
-    archived = await admin.http.get(admin.at("/console?status=archived"))
+    archived = await admin.http.get(admin.address_of("/console?status=archived"))
     assert "Honey" in main_text(archived)
     await admin.send(f"{page}/restore")
     after = await own_shop.call("get_pool", pool_id=pool["id"])
@@ -71,7 +74,7 @@ async def test_a_question_answered_twice_changes_the_pool_once(admin: Admin, own
     question = await admin.get(path)
     fields = {name: hidden_field(question, name) for name in ("token", "once")}
 
-    answers = [await admin.http.post(admin.at(path), data=fields) for _ in range(2)]
+    answers = [await admin.http.post(admin.address_of(path), data=fields) for _ in range(2)]
     later = await admin.send(path)
 
     assert [answer.status_code for answer in (*answers, later)] == [303, 303, 409]
@@ -87,5 +90,5 @@ async def test_a_pool_of_another_shop_cannot_be_paused_or_archived(admin: Admin,
     for step in ("pause", "resume", "archive", "restore"):
         path = f"/console/pools/{theirs['id']}/{step}"
         assert (await admin.get(path)).status_code == 404
-        assert (await admin.http.post(admin.at(path), data=fields)).status_code == 404
+        assert (await admin.http.post(admin.address_of(path), data=fields)).status_code == 404
     assert await status(other, theirs["id"]) == "active"

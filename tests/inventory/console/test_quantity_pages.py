@@ -21,7 +21,7 @@ async def test_a_correction_is_in_the_history_with_its_reason_and_who_made_it(
 
     done = await admin.send(f"/console/pools/{pool['id']}/adjust", way=way, delta="6", reason="<b>Fell</b>")
 
-    assert (done.status_code, done.headers["location"]) == (303, admin.at(f"/console/pools/{pool['id']}"))
+    assert (done.status_code, done.headers["location"]) == (303, admin.address_of(f"/console/pools/{pool['id']}"))
     [entry, _] = await own_shop.entries(pool_id=pool["id"])
     assert (entry["delta"], entry["kind"], entry["reason"], entry["actor"]) == (delta, kind, "<b>Fell</b>", "staff")
     assert "“<bdi>&lt;b&gt;Fell&lt;/b&gt;</bdi>”" in (await admin.get(f"/console/pools/{pool['id']}")).text
@@ -33,8 +33,8 @@ async def test_a_form_of_a_correction_sent_twice_changes_the_stock_once(admin: A
     form = await admin.get(path)
     fields = {"token": hidden_field(form, "token"), "once": hidden_field(form, "once"), "way": "take", "delta": "6"}
 
-    answers = [await admin.http.post(admin.at(path), data=fields) for _ in range(2)]
-    foreign = await admin.http.post(admin.at(path), data={**fields, "delta": "7"}, headers=FOREIGN)
+    answers = [await admin.http.post(admin.address_of(path), data=fields) for _ in range(2)]
+    foreign = await admin.http.post(admin.address_of(path), data={**fields, "delta": "7"}, headers=FOREIGN)
 
     assert [answer.status_code for answer in (*answers, foreign)] == [303, 303, 403]
     assert await own_shop.on_hand(pool["id"]) == 44
@@ -87,7 +87,7 @@ async def test_a_count_is_not_stored_when_something_was_sold_meanwhile(admin: Ad
     assert "Then 50 were on hand, now 44. Check your count, and send it again." in main_text(stale)
     assert await own_shop.on_hand(pool["id"]) == 44
     again = await admin.http.post(
-        admin.at(path),
+        admin.address_of(path),
         data={"quantity": "42", **{name: hidden_field(stale, name) for name in ("token", "once", "seen")}},
     )
     assert (again.status_code, await own_shop.on_hand(pool["id"])) == (303, 42)
@@ -127,7 +127,7 @@ async def test_a_pool_of_another_shop_cannot_be_found_or_changed(admin: Admin, o
 
     pages = [await admin.get(f"/console/pools/{theirs['id']}/{form}") for form in ("adjust", "count", "transfer")]
     sent = await admin.http.post(
-        admin.at(f"/console/pools/{theirs['id']}/adjust"), data={**token, "way": "take", "delta": "6"}
+        admin.address_of(f"/console/pools/{theirs['id']}/adjust"), data={**token, "way": "take", "delta": "6"}
     )
     moved = await admin.send(f"/console/pools/{ours['id']}/transfer", quantity="6", to_pool_id=str(theirs["id"]))
 

@@ -9,7 +9,7 @@ from tests.inventory.console.merchant_scene import Admin
 async def test_the_settings_lead_to_the_key_which_is_on_the_page_of_agents(admin: Admin, own_shop: Shop) -> None:
     page = await admin.get("/console/settings")
 
-    assert f'href="{admin.at("/console/agents").replace("&", "&amp;")}"' in page.text
+    assert f'href="{admin.address_of("/console/agents").replace("&", "&amp;")}"' in page.text
     assert own_shop.key not in page.text
     assert f'<code id="key">{own_shop.key}</code>' in (await admin.get("/console/agents")).text
 

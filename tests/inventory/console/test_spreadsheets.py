@@ -7,11 +7,10 @@ import httpx2
 import pytest
 
 from holdfast.inventory.console.pools.spreadsheets_page import MAX_FILE_BYTES
-from holdfast.inventory.settings import Settings
 from holdfast.inventory.spreadsheets.model import MAX_ROWS
 from tests.helpers.form_browser import main_text
 from tests.helpers.inventory_service import PACKS, SIX_PACK
-from tests.helpers.platform_shop import Place
+from tests.helpers.platform_shop import PlatformSource
 from tests.inventory.console.merchant_at_platform import (
     SPREADSHEETS_PATH,
     MerchantAtPlatform,
@@ -40,7 +39,9 @@ async def test_an_import_is_previewed_and_then_done(merchant: MerchantAtPlatform
     assert "<b>Lids" not in preview.text
     assert await merchant.shop.on_hand(jars) == 50
     form = {**hidden_fields(preview), "text": text, "sure": "yes"}
-    done = [await merchant.http.post(merchant.at(SPREADSHEETS_PATH), data=form, headers=SAME_SITE) for _ in range(2)]
+    done = [
+        await merchant.http.post(merchant.address_of(SPREADSHEETS_PATH), data=form, headers=SAME_SITE) for _ in range(2)
+    ]
     head = "Spreadsheets Imported 1 new row · 1 changed row"
     assert [main_text(page).startswith(head) for page in done] == [True, True]
     entries = await merchant.shop.entries(kinds=["import"])
@@ -64,9 +65,9 @@ async def test_the_columns_of_a_file_tell_what_it_lists(merchant: MerchantAtPlat
     ("language", "change"), [("en", "On hand: 50,000 → 44,000"), ("de", "Vorhanden: 50.000 → 44.000")]
 )
 async def test_the_preview_shows_the_numbers_that_are_written(
-    place: Settings | Place, language: str, change: str
+    platform_source: PlatformSource, language: str, change: str
 ) -> None:
-    async with open_merchant_at_platform(place, language) as merchant:
+    async with open_merchant_at_platform(platform_source, language) as merchant:
         await merchant.shop.pool(50_000, name="Jars")
 
         preview = await send(merchant, "name,quantity\nJars,-6000\n", mode="adjust")
@@ -92,11 +93,11 @@ async def test_a_downloaded_file_can_be_imported_unchanged(merchant: MerchantAtP
 
 @pytest.mark.parametrize(("language", "separator"), [("en", ","), ("de", ";")])
 async def test_files_have_the_separator_of_their_language_and_are_read_back_exactly(
-    place: Settings | Place, language: str, separator: str
+    platform_source: PlatformSource, language: str, separator: str
 ) -> None:
     """Before, German files had commas: one column in a German spreadsheet program."""
     unchanged = {"en": "1 row without a change", "de": "1 Zeile ohne Änderung"}[language]
-    async with open_merchant_at_platform(place, language) as merchant:
+    async with open_merchant_at_platform(platform_source, language) as merchant:
         await merchant.shop.pool(50, name="Gläser; groß, rund", members=[{**PACKS[1], "sku": "=6", "title": "a,=b;-c"}])
         for kind, columns in (("pools", 7), ("members", 6), ("history", 5)):
             file = await merchant.get(f"{SPREADSHEETS_PATH}/{kind}.csv")
@@ -183,8 +184,8 @@ async def test_a_file_that_is_too_large_or_no_text_is_refused_and_the_form_stays
     assert (await merchant.get(f"{SPREADSHEETS_PATH}/keys.csv")).status_code == 404
 
 
-async def test_an_import_or_export_reaches_no_pools_of_another_shop(place: Settings | Place) -> None:
-    async with open_merchant_at_platform(place, "de") as merchant:
+async def test_an_import_or_export_reaches_no_pools_of_another_shop(platform_source: PlatformSource) -> None:
+    async with open_merchant_at_platform(platform_source, "de") as merchant:
         other = await merchant.inventory.shop()
         theirs = await other.pool(7, name="Jars", members=PACKS)
 

@@ -3,11 +3,10 @@
 import html
 import re
 
-from holdfast.inventory.settings import Settings
 from holdfast_demo.shopify.shops import NewVariant
 from tests.helpers.form_browser import main_text
 from tests.helpers.inventory_service import Inventory, Shop
-from tests.helpers.platform_shop import DOMAIN, Place
+from tests.helpers.platform_shop import DOMAIN, PlatformSource
 from tests.inventory.console.merchant_at_platform import MerchantAtPlatform, open_merchant_at_platform
 from tests.inventory.console.merchant_scene import SAME_SITE
 from tests.inventory.console.signing_in import Owner, add_merchant
@@ -48,7 +47,7 @@ async def test_a_merchant_without_pools_makes_one_from_a_suggestion(merchant: Me
     assert (form["name"], form["quantity"]) == ("Honey jars", "50")
     assert '<details id="rename-1">' in page.text
     refused = await merchant.http.post(
-        merchant.at("/console/suggestions"), data={**form, "quantity": "many"}, headers=SAME_SITE
+        merchant.address_of("/console/suggestions"), data={**form, "quantity": "many"}, headers=SAME_SITE
     )
     assert refused.status_code == 422
     assert "Enter a number, such as 50." in main_text(refused)
@@ -57,14 +56,14 @@ async def test_a_merchant_without_pools_makes_one_from_a_suggestion(merchant: Me
     assert f"All packs count the same 50 units. So 8 {times} 6 and 4 {times} 12 are not added." in text
     assert "No number in your shop changes." in text
     changed = await merchant.http.post(
-        merchant.at("/console/suggestions"), data={**form, "quantity": "47"}, headers=SAME_SITE
+        merchant.address_of("/console/suggestions"), data={**form, "quantity": "47"}, headers=SAME_SITE
     )
     assert changed.status_code == 200
     assert "Single 50 47 6-pack 8 7 12-pack 4 3 You have typed 47." in main_text(changed)
     assert (await merchant.shop.call("list_pools"))["pools"] == []
     [form] = forms(changed.text)
 
-    made = await merchant.http.post(merchant.at("/console/suggestions"), data=form, headers=SAME_SITE)
+    made = await merchant.http.post(merchant.address_of("/console/suggestions"), data=form, headers=SAME_SITE)
 
     assert made.status_code == 303, made.text
     after = await merchant.http.get(made.headers["location"])
@@ -105,7 +104,7 @@ async def test_a_suggested_pool_begins_with_the_sum_that_was_shown(merchant: Mer
     assert "Single 60 104 4-pack 5 26 Dozen 2 8 Units in stock: 60 + 5" in main_text(page)
     [_, form] = forms(page.text)
 
-    await merchant.http.post(merchant.at("/console/suggestions"), data=form, headers=SAME_SITE)
+    await merchant.http.post(merchant.address_of("/console/suggestions"), data=form, headers=SAME_SITE)
 
     [pool] = (await merchant.shop.call("list_pools"))["pools"]
     assert (pool["name"], pool["on_hand"]) == ("Lavender soap", 104)
@@ -119,14 +118,14 @@ async def test_a_sale_since_the_page_was_shown_is_named_before_a_pool_is_made(me
     merchant.at_platform.count("Single", 49)
     await import_products(merchant)
 
-    outdated = await merchant.http.post(merchant.at("/console/suggestions"), data=form, headers=SAME_SITE)
+    outdated = await merchant.http.post(merchant.address_of("/console/suggestions"), data=form, headers=SAME_SITE)
 
     assert outdated.status_code == 200
     assert "Your shop has other numbers than a moment ago." in main_text(outdated)
     assert "All packs count the same 49 units." in main_text(outdated)
     assert (await merchant.shop.call("list_pools"))["pools"] == []
     [form] = forms(outdated.text)
-    await merchant.http.post(merchant.at("/console/suggestions"), data=form, headers=SAME_SITE)
+    await merchant.http.post(merchant.address_of("/console/suggestions"), data=form, headers=SAME_SITE)
     assert [pool["on_hand"] for pool in (await merchant.shop.call("list_pools"))["pools"]] == [49]
 
 
@@ -139,12 +138,12 @@ async def test_all_suggestions_are_accepted_by_one_click_below_what_changes(merc
     all_of_them = fields_of_all(page.text)
 
     outdated = {**all_of_them, "numbers": "0" * 64, "do": "all"}
-    refused = await merchant.http.post(merchant.at("/console/suggestions"), data=outdated, headers=SAME_SITE)
+    refused = await merchant.http.post(merchant.address_of("/console/suggestions"), data=outdated, headers=SAME_SITE)
     assert "Your shop has other numbers than a moment ago." in main_text(refused)
     assert (await merchant.shop.call("list_pools"))["pools"] == []
     for _ in range(2):  # the second click changes nothing
         await merchant.http.post(
-            merchant.at("/console/suggestions"), data={**all_of_them, "do": "all"}, headers=SAME_SITE
+            merchant.address_of("/console/suggestions"), data={**all_of_them, "do": "all"}, headers=SAME_SITE
         )
 
     pools = (await merchant.shop.call("list_pools"))["pools"]
@@ -159,7 +158,7 @@ async def test_a_click_to_accept_all_names_pools_with_equal_names(merchant: Merc
     fields = fields_of_all(page.text)
 
     done = await merchant.http.post(
-        merchant.at("/console/suggestions"), data={**fields, "do": "all"}, headers=SAME_SITE
+        merchant.address_of("/console/suggestions"), data={**fields, "do": "all"}, headers=SAME_SITE
     )
 
     assert "Other pools have these names: Honey jars. The rest are pools now." in main_text(done)
@@ -167,8 +166,10 @@ async def test_a_click_to_accept_all_names_pools_with_equal_names(merchant: Merc
     assert [(pool["name"], pool["on_hand"]) for pool in pools] == [("Honey jars", 3), ("Lavender soap", 104)]
 
 
-async def test_pictures_of_products_come_from_the_platform_and_from_nowhere_else(place: Settings | Place) -> None:
-    async with open_merchant_at_platform(place) as merchant:
+async def test_pictures_of_products_come_from_the_platform_and_from_nowhere_else(
+    platform_source: PlatformSource,
+) -> None:
+    async with open_merchant_at_platform(platform_source) as merchant:
         settings = merchant.inventory.settings
         files = settings.platform_address.partition("/{shop}")[0]
         page = await merchant.get("/console/suggestions")
@@ -193,7 +194,7 @@ async def test_a_name_that_a_pool_has_is_refused_and_nothing_is_made(merchant: M
     await merchant.shop.pool(3, name="Honey jars")
     [form] = forms((await merchant.get("/console/suggestions")).text)
 
-    refused = await merchant.http.post(merchant.at("/console/suggestions"), data=form, headers=SAME_SITE)
+    refused = await merchant.http.post(merchant.address_of("/console/suggestions"), data=form, headers=SAME_SITE)
 
     assert refused.status_code == 409
     assert "Another pool has this name." in main_text(refused)

@@ -2,14 +2,13 @@
 
 import pytest
 
-from holdfast.inventory.settings import Settings
 from holdfast.inventory.stock.model import MAX_QUANTITY
 from holdfast.inventory.sync.model import ANOTHER_APP, CHANGED_AT_PLATFORM
 from holdfast_demo.shopify.errors import Fault
 from tests.helpers.form_browser import main_text
 from tests.helpers.inventory_service import PACKS, Inventory, Shop
 from tests.helpers.locked_rows import hold_locks
-from tests.helpers.platform_shop import Place
+from tests.helpers.platform_shop import PlatformSource
 from tests.inventory.console.merchant_at_platform import MerchantAtPlatform, open_merchant_at_platform
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.sync.platform_rows import (
@@ -124,7 +123,7 @@ async def test_a_comparison_shows_what_is_different_and_then_handles_it(merchant
     assert "<b>Honey" not in preview.text
     assert await merchant_with_pool.shop.on_hand(merchant_with_pool.at_platform.pool_id) == 50
     done = await merchant_with_pool.confirm(preview, PATH, sure="yes")
-    assert (done.status_code, done.headers["location"]) == (303, merchant_with_pool.at(PATH))
+    assert (done.status_code, done.headers["location"]) == (303, merchant_with_pool.address_of(PATH))
     await merchant_with_pool.at_platform.sync_due()
     assert await merchant_with_pool.shop.on_hand(merchant_with_pool.at_platform.pool_id) == 74
     assert "There is nothing to do." in main_text(await merchant_with_pool.send(PATH, do="reconcile", **form))
@@ -204,7 +203,7 @@ async def test_a_number_that_was_changed_in_the_shop_can_be_kept_with_a_correcti
 
     cause = "Somebody changed the number in your shop."
     assert f"{cause} Set your shop to 8 Keep 10, and correct the pool" in main_text(page)
-    history = merchant_with_pool.at(f"/console/pools/{scene.pool_id}") + "#history"
+    history = merchant_with_pool.address_of(f"/console/pools/{scene.pool_id}") + "#history"
     assert f'href="{history}">Look at the last sales and counts' in page.text
     assert '<input type="hidden" name="delta" value="12">' in page.text
     assert "It was set to" not in page.text
@@ -212,7 +211,7 @@ async def test_a_number_that_was_changed_in_the_shop_can_be_kept_with_a_correcti
     assert "50 → 62 jars (12 more)." in main_text(preview)
     assert "Your shop will then show 62, 10 and 5." in main_text(preview)
     assert (untouched, await merchant_with_pool.shop.on_hand(scene.pool_id)) == (50, 62)
-    assert (done.status_code, done.headers["location"]) == (303, merchant_with_pool.at(PATH))
+    assert (done.status_code, done.headers["location"]) == (303, merchant_with_pool.address_of(PATH))
     await scene.end_push_pause()
     await scene.sync_due()
     assert scene.levels() == (62, 10, 5)
@@ -274,8 +273,8 @@ async def test_an_archived_pool_is_not_corrected(merchant_with_pool: MerchantAtP
     assert await merchant_with_pool.shop.on_hand(pool_id) == 50
 
 
-async def test_the_reason_of_a_level_that_waits_is_in_german_too(place: Settings | Place) -> None:
-    async with open_merchant_at_platform(place, "de") as merchant:
+async def test_the_reason_of_a_level_that_waits_is_in_german_too(platform_source: PlatformSource) -> None:
+    async with open_merchant_at_platform(platform_source, "de") as merchant:
         await follow(merchant)
         await park_level(merchant.inventory, 8, ANOTHER_APP)
         changed = f"{CHANGED_AT_PLATFORM}6 at the platform, where 4 are in the pool."
@@ -339,8 +338,8 @@ async def test_a_shop_without_a_platform_sees_that_it_has_none(inventory: Invent
     assert "Check a pool" not in page.text
 
 
-async def test_the_page_of_the_sync_is_in_german_too(place: Settings | Place) -> None:
-    async with open_merchant_at_platform(place, "de") as merchant:
+async def test_the_page_of_the_sync_is_in_german_too(platform_source: PlatformSource) -> None:
+    async with open_merchant_at_platform(platform_source, "de") as merchant:
         await follow(merchant)
 
         text = main_text(await merchant.get(PATH))

@@ -6,7 +6,7 @@ from tests.inventory.console.merchant_scene import Admin, hidden_field
 from tests.inventory.orders.stories import PlatformOrder, deliver_orders
 
 
-async def held(shop: Shop, pool_id: int) -> int:
+async def hold_one_unit(shop: Shop, pool_id: int) -> int:
     """The id of a new hold of one unit."""
     return (await shop.call("hold_quantity", pool_id=pool_id, quantity=1))["hold"]["id"]
 
@@ -16,7 +16,7 @@ async def test_a_merchant_undoes_an_entry_and_the_history_says_who(admin: Admin,
     await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-20)
     [entry, _] = await own_shop.entries(pool_id=pool["id"])
     path = f"/console/pools/{pool['id']}/entries/{entry['id']}/undo"
-    assert admin.at(path).replace("&", "&amp;") in (await admin.get(f"/console/pools/{pool['id']}")).text
+    assert admin.address_of(path).replace("&", "&amp;") in (await admin.get(f"/console/pools/{pool['id']}")).text
 
     question = await admin.get(path)
     assert "An agent took 20 units" in main_text(question)
@@ -24,7 +24,7 @@ async def test_a_merchant_undoes_an_entry_and_the_history_says_who(admin: Admin,
     assert await own_shop.on_hand(pool["id"]) == 30
     done = await admin.send(path, reason="It was a mistake")
 
-    assert (done.status_code, done.headers["location"]) == (303, admin.at(f"/console/pools/{pool['id']}"))
+    assert (done.status_code, done.headers["location"]) == (303, admin.address_of(f"/console/pools/{pool['id']}"))
     assert await own_shop.on_hand(pool["id"]) == 50
     text = main_text(await admin.get(f"/console/pools/{pool['id']}"))
     assert "“ It was a mistake ”" in text
@@ -56,7 +56,7 @@ async def test_a_form_to_undo_sent_twice_undoes_once(admin: Admin, own_shop: Sho
     question = await admin.get(path)
     fields = {"token": hidden_field(question, "token"), "once": hidden_field(question, "once"), "reason": ""}
 
-    answers = [await admin.http.post(admin.at(path), data=fields) for _ in range(2)]
+    answers = [await admin.http.post(admin.address_of(path), data=fields) for _ in range(2)]
 
     assert [answer.status_code for answer in answers] == [303, 303]
     assert await own_shop.on_hand(pool["id"]) == 0
@@ -72,12 +72,12 @@ async def test_an_entry_that_cannot_be_undone_says_why(admin: Admin, own_shop: S
     question = await admin.get(path.format(made["id"]))
     hold = await own_shop.call("hold_quantity", pool_id=pool["id"], quantity=30)
     await own_shop.call("record_sale", pool_id=pool["id"], quantity=30, hold_id=hold["hold"]["id"])
-    released = await own_shop.call("release_hold", hold_id=await held(own_shop, pool["id"]))
+    released = await own_shop.call("release_hold", hold_id=await hold_one_unit(own_shop, pool["id"]))
 
     release = await admin.get(path.format(released["entries"][0]["id"]))
     sold = await admin.get(path.format(hold["entries"][0]["id"]))
     too_late = await admin.http.post(
-        admin.at(path.format(made["id"])),
+        admin.address_of(path.format(made["id"])),
         data={"token": hidden_field(question, "token"), "once": hidden_field(question, "once")},
     )
 
@@ -92,7 +92,7 @@ async def test_a_merchant_undoes_a_hold_by_its_release(admin: Admin, own_shop: S
     pool = await own_shop.pool(50)
     hold = await own_shop.call("hold_quantity", pool_id=pool["id"], quantity=6, reference="cart 7")
     path = f"/console/pools/{pool['id']}/entries/{hold['entries'][0]['id']}/undo"
-    assert admin.at(path).replace("&", "&amp;") in (await admin.get(f"/console/pools/{pool['id']}")).text
+    assert admin.address_of(path).replace("&", "&amp;") in (await admin.get(f"/console/pools/{pool['id']}")).text
 
     question = main_text(await admin.get(path))
     done = await admin.send(path, reason="The cart is gone")
@@ -103,7 +103,7 @@ async def test_a_merchant_undoes_a_hold_by_its_release(admin: Admin, own_shop: S
     assert (await own_shop.call("list_holds"))["holds"] == []
     page = await admin.get(f"/console/pools/{pool['id']}")
     assert "Staff member 1 ended a hold of 6 units" in main_text(page)
-    assert admin.at(path).replace("&", "&amp;") not in page.text
+    assert admin.address_of(path).replace("&", "&amp;") not in page.text
 
 
 async def test_a_sale_by_an_order_has_no_undo(admin: Admin, own_shop: Shop) -> None:
@@ -113,5 +113,5 @@ async def test_a_sale_by_an_order_has_no_undo(admin: Admin, own_shop: Shop) -> N
     path = f"/console/pools/{pool['id']}/entries/{sold['id']}/undo"
 
     assert "An entry of this kind cannot be undone." in main_text(await admin.get(path))
-    refused = await own_shop.refused("revert_entry", entry_id=sold["id"])
+    refused = await own_shop.refusal("revert_entry", entry_id=sold["id"])
     assert (refused["code"], refused["message"]) == ("not_revertible", "A sale of an order cannot be reverted.")

@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.inventory.settings import Settings
 from tests.helpers.form_browser import main_text
 from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK
-from tests.helpers.platform_shop import Place
+from tests.helpers.platform_shop import PlatformSource
 from tests.inventory.console.merchant_at_platform import MerchantAtPlatform, open_merchant_at_platform
 
 ALL = {f"units:{SINGLE}": "1", f"units:{SIX_PACK}": "6", f"units:{TWELVE_PACK}": "12"}
@@ -37,7 +36,7 @@ async def test_linking_shows_the_numbers_first_and_then_does_it(merchant: Mercha
     assert "Honey jars · 12-pack not sold 4" in text
     assert await units(merchant, id) == {}
     done = await merchant.confirm(preview, path, sure="keep_pool")
-    assert (done.status_code, done.headers["location"]) == (303, merchant.at(path))
+    assert (done.status_code, done.headers["location"]) == (303, merchant.address_of(path))
     assert await units(merchant, id) == {SINGLE: 1, SIX_PACK: 6, TWELVE_PACK: 12}
     assert await merchant.shop.on_hand(id) == 50
     # A second click is the same click.
@@ -170,8 +169,8 @@ async def test_the_variants_of_a_pool_of_another_shop_are_not_found(merchant: Me
     assert len((await other.call("get_pool", pool_id=theirs))["members"]) == 3
 
 
-async def test_the_page_of_variants_is_in_german_too(place: Settings | Place) -> None:
-    async with open_merchant_at_platform(place, "de") as merchant:
+async def test_the_page_of_variants_is_in_german_too(platform_source: PlatformSource) -> None:
+    async with open_merchant_at_platform(platform_source, "de") as merchant:
         _, path = await pool(merchant, members=PACKS)
 
         preview = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="5")

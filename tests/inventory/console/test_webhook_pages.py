@@ -6,31 +6,30 @@ from collections.abc import AsyncGenerator
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from holdfast.inventory.settings import Settings
 from holdfast.inventory.webhooks.messages import MESSAGES
 from tests.helpers.form_browser import main_text
-from tests.helpers.platform_shop import Place
-from tests.helpers.webhook_receiver import Answer
+from tests.helpers.platform_shop import PlatformSource
+from tests.helpers.webhook_receiver import ReceiverAnswer
 from tests.inventory.console.merchant_at_platform import MerchantAtPlatform, open_merchant_at_platform
-from tests.inventory.webhooks.programs import Program, Programs, programs_of
+from tests.inventory.webhooks.programs import ShopProgram, ShopPrograms, programs_of
 
 SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]+")
 PAGE = "/console/webhooks"
 
 
 @pytest.fixture
-async def programs(merchant: MerchantAtPlatform) -> AsyncGenerator[Programs]:
+async def programs(merchant: MerchantAtPlatform) -> AsyncGenerator[ShopPrograms]:
     """Programs that receive webhooks."""
     async for programs in programs_of(merchant.inventory):
         yield programs
 
 
 @pytest.fixture
-async def program(merchant: MerchantAtPlatform, programs: Programs) -> Program:
+async def program(merchant: MerchantAtPlatform, programs: ShopPrograms) -> ShopProgram:
     return await programs.add(merchant.shop, "stock.changed", "stock.low")
 
 
-def path_of(program: Program) -> str:
+def path_of(program: ShopProgram) -> str:
     return f"{PAGE}/{program.endpoint['id']}"
 
 
@@ -82,12 +81,12 @@ async def test_a_form_that_is_refused_says_what_to_enter_and_keeps_what_was_type
 
 
 async def test_a_test_is_sent_and_stands_in_the_list_with_its_answer(
-    merchant: MerchantAtPlatform, program: Program
+    merchant: MerchantAtPlatform, program: ShopProgram
 ) -> None:
     sent = await merchant.send(path_of(program), do="test")
     [message] = await program.messages()
 
-    assert sent.headers["location"] == merchant.at(f"{path_of(program)}?done=test")
+    assert sent.headers["location"] == merchant.address_of(f"{path_of(program)}?done=test")
     assert message.type == "ping"
     assert "Delivered" in main_text(await merchant.get(path_of(program)))
     page = main_text(await merchant.get(f"{path_of(program)}/messages/{message.id}"))
@@ -95,10 +94,10 @@ async def test_a_test_is_sent_and_stands_in_the_list_with_its_answer(
 
 
 async def test_a_message_that_failed_is_shown_with_its_attempt_and_sent_again(
-    merchant: MerchantAtPlatform, program: Program
+    merchant: MerchantAtPlatform, program: ShopProgram
 ) -> None:
     statuses = [500, 204]
-    program.receiver.answer = lambda _: Answer(statuses.pop(0))
+    program.receiver.answer = lambda _: ReceiverAnswer(statuses.pop(0))
     await merchant.shop.pool(name="<i>Honey</i>")
     [message] = await program.messages()
     path = f"{path_of(program)}/messages/{message.id}"
@@ -114,7 +113,7 @@ async def test_a_message_that_failed_is_shown_with_its_attempt_and_sent_again(
     assert "stock.changed no. 1 <i>Honey</i> Today" in main_text(messages)
     assert "<i>Honey" not in messages.text
     assert "Nothing has been delivered since" in listed
-    assert again.headers["location"] == merchant.at(f"{path}?done=resend")
+    assert again.headers["location"] == merchant.address_of(f"{path}?done=resend")
     assert [received.id for received in program.receiver.received] == [message.id] * 2
     assert "Nothing has been delivered since" not in main_text(await merchant.get(PAGE))
 
@@ -136,7 +135,7 @@ async def test_an_address_is_changed_paused_activated_and_deleted(merchant: Merc
 
 
 async def test_a_new_secret_is_shown_once_and_signs_beside_the_one_before(
-    merchant: MerchantAtPlatform, program: Program
+    merchant: MerchantAtPlatform, program: ShopProgram
 ) -> None:
     made = await merchant.send(f"{path_of(program)}/secret")
     await merchant.send(path_of(program), do="test")
@@ -149,15 +148,17 @@ async def test_a_new_secret_is_shown_once_and_signs_beside_the_one_before(
     assert secret not in (await merchant.get(path_of(program))).text
 
 
-async def test_failed_messages_are_listed_and_all_sent_again(merchant: MerchantAtPlatform, program: Program) -> None:
-    program.receiver.answer = lambda _: Answer(500)
+async def test_failed_messages_are_listed_and_all_sent_again(
+    merchant: MerchantAtPlatform, program: ShopProgram
+) -> None:
+    program.receiver.answer = lambda _: ReceiverAnswer(500)
     for name in ("Honey", "Tea", "Soap"):
         await merchant.shop.pool(name=name)
     await program.messages()
     await merchant.inventory.sql("update webhook_deliveries set status = 'failed', due_at = null, ended_at = now()")
     failed = await merchant.get(f"{path_of(program)}?delivery=failed")
     assert len({*re.findall("messages/(msg_[0-9]+)", failed.text)}) == 3
-    program.receiver.answer = lambda _: Answer()
+    program.receiver.answer = lambda _: ReceiverAnswer()
 
     await merchant.send(f"{path_of(program)}?delivery=failed", path_of(program), do="resend")
     await merchant.inventory.sql("update webhook_deliveries set due_at = now() where due_at is not null")
@@ -174,7 +175,7 @@ async def test_the_manual_of_webhooks_has_every_type(merchant: MerchantAtPlatfor
     assert re.findall("<summary><code>(.*?)</code>", manual.text) == [type.name for type in MESSAGES]
 
 
-async def test_an_address_of_another_shop_is_not_found(merchant: MerchantAtPlatform, programs: Programs) -> None:
+async def test_an_address_of_another_shop_is_not_found(merchant: MerchantAtPlatform, programs: ShopPrograms) -> None:
     foreign = await programs.add(await merchant.inventory.shop("write_pools"), "stock.low")
     path = path_of(foreign)
     token = {"do": "pause", "url": "https://evil.example/", "which": "all"}
@@ -185,8 +186,8 @@ async def test_an_address_of_another_shop_is_not_found(merchant: MerchantAtPlatf
     assert await merchant.inventory.sql("select status from webhook_endpoints") == [("active",)]
 
 
-async def test_the_pages_are_in_german_too(place: Settings | Place) -> None:
-    async with open_merchant_at_platform(place, "de") as merchant:
+async def test_the_pages_are_in_german_too(platform_source: PlatformSource) -> None:
+    async with open_merchant_at_platform(platform_source, "de") as merchant:
         await merchant.send(f"{PAGE}/new", url="https://shop.example/", which="all")
 
         assert "Senden Sie einen Test, um zu sehen" in main_text(await merchant.get(f"{PAGE}/1"))

@@ -4,11 +4,10 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from holdfast.inventory.settings import Settings
-from tests.helpers.platform_shop import Place, PlatformScene, beside_the_platform
+from tests.helpers.platform_shop import PlatformScene, PlatformSource, open_platform_scene
 
 
 @pytest.fixture
-async def scene(place: Settings | Place) -> AsyncGenerator[PlatformScene]:
-    async with beside_the_platform(place) as scene:
+async def scene(platform_source: PlatformSource) -> AsyncGenerator[PlatformScene]:
+    async with open_platform_scene(platform_source) as scene:
         yield scene

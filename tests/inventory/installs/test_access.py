@@ -24,15 +24,15 @@ from tests.helpers.locked_rows import wait_for_lock_waiters
 from tests.helpers.platform_shop import CLIENT, DOMAIN, SECRET, PlatformScene
 
 
-class Named(Struct):
+class AccessedShop(Struct):
     name: str
 
 
-class ShopData(Struct):
-    shop: Named
+class AccessedShopData(Struct):
+    shop: AccessedShop
 
 
-NAME = Query("shop_name", "query { shop { name } }", ShopData, cost=1)
+NAME = Query("shop_name", "query { shop { name } }", AccessedShopData, cost=1)
 
 
 class Endpoint(TokenEndpoint):
@@ -84,7 +84,7 @@ async def get(scene: PlatformScene) -> ShopAccess:
     return await shop_access(scene.steps, (await scene.shop()).id)
 
 
-async def together(scene: PlatformScene, times: int) -> Sequence[ShopAccess]:
+async def get_at_once(scene: PlatformScene, times: int) -> Sequence[ShopAccess]:
     return await asyncio.gather(*(get(scene) for _ in range(times)))
 
 
@@ -102,7 +102,7 @@ async def test_a_token_is_used_until_a_minute_before_its_end(scene: PlatformScen
 async def test_many_calls_that_need_a_fresh_token_fetch_it_once(scene: PlatformScene, endpoint: Endpoint) -> None:
     await ends_in(scene, 0)
 
-    accesses = await together(scene, 20)
+    accesses = await get_at_once(scene, 20)
 
     assert {access.generation for access in accesses} == {2}
     assert len(endpoint.refresh_tokens) == 1
@@ -163,7 +163,7 @@ async def test_a_refresh_that_takes_longer_than_a_lease_is_made_once(
     await ends_in(scene, 0)
     endpoint.answers.clear()
     began = time.monotonic()
-    refreshing = asyncio.create_task(together(scene, 5))
+    refreshing = asyncio.create_task(get_at_once(scene, 5))
     await eventually(lambda: time.monotonic() > began + 2)
     endpoint.answers.set()
     accesses = await refreshing

@@ -11,7 +11,7 @@ from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.merchants import operations as merchants
 from tests.helpers.events_service import eventually
 from tests.helpers.exchange import read_stream
-from tests.helpers.inventory_service import SINGLE, Shop, running
+from tests.helpers.inventory_service import SINGLE, Shop, running_inventory
 from tests.helpers.platform_shop import DOMAIN, PlatformScene, key_in
 from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.installs.uninstalling import move_uninstall_back, uninstall_app
@@ -29,8 +29,8 @@ async def shop(scene: PlatformScene) -> Shop:
 @pytest.fixture
 async def other_process(scene: PlatformScene, shop: Shop) -> AsyncIterator[Shop]:
     """The shop at another process, which has shown its numbers too."""
-    async with running(scene.inventory.settings) as second:
-        other_shop = shop.through(second)
+    async with running_inventory(scene.inventory.settings) as second:
+        other_shop = shop.at_service(second)
         assert await numbers(other_shop) == 50
         yield other_shop
 
@@ -77,7 +77,7 @@ async def test_streams_of_a_shop_that_has_uninstalled_the_app_end_and_cannot_be_
 
         await uninstall_app(scene, shop)
 
-        await reader.closed()
+        await reader.wait_until_closed()
     assert is_unknown(await shop.http.get(url))
 
 
@@ -90,7 +90,7 @@ async def test_streams_end_within_seconds_also_where_the_announcement_was_lost(
 
         await scene.inventory.sql("update installs set uninstalled_at = now()")
 
-        await reader.closed()
+        await reader.wait_until_closed()
 
     async def unknown() -> bool:
         return is_unknown(await shop.storefront())
@@ -161,7 +161,7 @@ async def test_the_key_of_a_shop_that_uninstalled_is_refused_everywhere_and_its_
 
         await uninstall_app(scene, shop)
 
-        await agent.closed()
+        await agent.wait_until_closed()
 
     async def refused() -> bool:
         return (await other_process.ask("list_pools", {})).status_code == 401

@@ -9,12 +9,12 @@ from holdfast.inventory.service import HANDLERS
 from holdfast.inventory.settings import Settings
 from holdfast_demo.shopify.orders import SaleLine
 from tests.helpers.events_service import eventually
-from tests.helpers.platform_shop import DOMAIN, PlatformScene, beside_the_platform, key_in
+from tests.helpers.platform_shop import DOMAIN, PlatformScene, key_in, open_platform_scene
 from tests.helpers.platform_webhooks import handle
-from tests.helpers.serving import listener, running_already, serving
+from tests.helpers.serving import bind_port, running_already, serve_app
 
 
-async def arrived(scene: PlatformScene, topic: str) -> bytes | None:
+async def wait_for_webhook(scene: PlatformScene, topic: str) -> bytes | None:
     """What the platform said last of a topic, as it is stored; waits until it has arrived."""
     last = "select payload from webhooks where topic = %(topic)s order by id desc limit 1"
 
@@ -29,15 +29,15 @@ async def arrived(scene: PlatformScene, topic: str) -> bytes | None:
 async def test_an_app_is_installed_used_uninstalled_and_its_data_deleted_over_real_connections(
     settings: Settings,
 ) -> None:
-    here = listener()
-    base_url = here.url
-    async with beside_the_platform(settings, base_url) as scene, serving(running_already(scene.inventory.app), here):
+    port = bind_port()
+    base_url = port.url
+    async with open_platform_scene(settings, base_url) as scene, serve_app(running_already(scene.inventory.app), port):
         shop = await scene.shop(key_in((await scene.install(base_url)).text))
         await orders.subscribe(scene.steps_of(shop), ShopTask(shop.id), HANDLERS.keys())
 
         variant = scene.platform.variants(DOMAIN)[0]
         order = scene.platform.sell(DOMAIN, SaleLine(variant.id, 2))
-        payload = await arrived(scene, "orders/create")
+        payload = await wait_for_webhook(scene, "orders/create")
         assert payload
         body = json.loads(payload)
         assert body["id"] == order.id
@@ -47,7 +47,7 @@ async def test_an_app_is_installed_used_uninstalled_and_its_data_deleted_over_re
 
         scene.platform.comply(DOMAIN, "customers/redact")
         scene.platform.uninstall(DOMAIN)
-        await arrived(scene, "app/uninstalled")
+        await wait_for_webhook(scene, "app/uninstalled")
         await handle(scene.inventory)
         ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
         assert (await shop.post(ping)).status_code == 401
@@ -55,7 +55,7 @@ async def test_an_app_is_installed_used_uninstalled_and_its_data_deleted_over_re
 
         await scene.inventory.sql("update installs set uninstalled_at = uninstalled_at - interval '48 hours'")
         scene.platform.comply(DOMAIN, "shop/redact")
-        await arrived(scene, "shop/redact")
+        await wait_for_webhook(scene, "shop/redact")
         await handle(scene.inventory)
         await uninstalling.delete(scene.steps, ShopTask(shop.id))
         assert await scene.inventory.sql("select from shops") == []

@@ -1,11 +1,11 @@
 """How often one address may try to install, or to open a session."""
 
 from holdfast.inventory.settings import Settings
-from tests.helpers.platform_shop import DOMAIN, beside_the_platform
+from tests.helpers.platform_shop import DOMAIN, open_platform_scene
 
 
 async def test_an_address_that_installs_too_often_is_answered_with_429_and_the_time_to_wait(settings: Settings) -> None:
-    async with beside_the_platform(settings.model_copy(update={"installs_per_minute": 2})) as scene:
+    async with open_platform_scene(settings.model_copy(update={"installs_per_minute": 2})) as scene:
         answers = [await scene.begin() for _ in range(3)]
         session = await scene.inventory.http.post("/auth/session")
 

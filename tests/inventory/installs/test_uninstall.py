@@ -15,11 +15,11 @@ from tests.helpers.platform_shop import DOMAIN, KEY_PATTERN, PlatformScene, key_
 from tests.helpers.platform_webhooks import deliver, handle, install_app
 from tests.helpers.webhook_receiver import fan_all_out, receivers_of
 from tests.inventory.installs.uninstalling import move_uninstall_back, tell_of_uninstall, uninstall_app
-from tests.inventory.samples import furnish_shop
-from tests.inventory.webhooks.programs import Programs
+from tests.inventory.samples import prepare_shop
+from tests.inventory.webhooks.programs import ShopPrograms
 
 
-def ago(**time: float) -> str:
+def moment_before(**time: float) -> str:
     return (datetime.now(UTC) - timedelta(**time)).isoformat()
 
 
@@ -63,7 +63,7 @@ async def test_programs_of_a_shop_are_told_nothing_more_when_the_app_is_uninstal
     scene: PlatformScene, shop: Shop
 ) -> None:
     async with receivers_of(scene.inventory.database) as receivers:
-        program = await Programs(scene.inventory, receivers).add(shop)
+        program = await ShopPrograms(scene.inventory, receivers).add(shop)
         await shop.call("adjust_pool_quantity", pool_id=1, delta=-1)
 
         await uninstall_app(scene, shop)
@@ -89,7 +89,7 @@ async def test_a_shop_that_installs_the_app_again_finds_its_pools_and_gets_a_new
 async def test_an_uninstall_of_an_earlier_install_that_comes_late_ends_nothing(
     scene: PlatformScene, shop: Shop
 ) -> None:
-    await tell_of_uninstall(scene, shop, triggered_at=ago(days=7))
+    await tell_of_uninstall(scene, shop, triggered_at=moment_before(days=7))
 
     assert await shop.on_hand(1) == 50
     assert (await shop_access(scene.steps, shop.id)).token
@@ -164,7 +164,7 @@ async def test_a_request_to_delete_that_comes_early_is_done_when_it_is_due(scene
 
 async def test_a_waiting_request_to_delete_does_not_delete_a_later_install(scene: PlatformScene, shop: Shop) -> None:
     await uninstall_app(scene, shop)
-    await deliver(shop, "shop/redact", {"shop_domain": DOMAIN}, triggered_at=ago(minutes=1))
+    await deliver(shop, "shop/redact", {"shop_domain": DOMAIN}, triggered_at=moment_before(minutes=1))
     await handle(scene.inventory)
     await scene.install()
     await scene.inventory.sql("update webhooks set due_at = now() where due_at is not null")
@@ -178,7 +178,7 @@ async def test_an_uninstall_received_twice_is_done_once(scene: PlatformScene, sh
     await uninstall_app(scene, shop)
     await uninstall_app(scene, shop)
 
-    assert not KEY_PATTERN.search(str(await scene.inventory.everything()))
+    assert not KEY_PATTERN.search(str(await scene.inventory.all_rows()))
     assert (await scene.row("uninstalled_at is not null")) == (True,)
 
 
@@ -186,7 +186,7 @@ async def test_all_data_of_a_shop_is_deleted_when_the_platform_says_so_and_none_
     scene: PlatformScene,
 ) -> None:
     inventory = scene.inventory
-    shop, other = await furnish_shop(inventory), await inventory.shop()
+    shop, other = await prepare_shop(inventory), await inventory.shop()
     await install_app(inventory, shop)
     await shop.call("adjust_pool_quantity", pool_id=1, delta=-1, idempotency_key="k")
     await shop.call("revert_entry", entry_id=4)
@@ -263,12 +263,12 @@ async def test_a_shop_that_the_platform_forgot_to_delete_is_deleted_after_30_day
 async def test_requests_about_customers_are_answered_and_change_nothing(
     scene: PlatformScene, shop: Shop, topic: str
 ) -> None:
-    before = await scene.inventory.everything()
+    before = await scene.inventory.all_rows()
 
     answer = await deliver(shop, topic, {"shop_domain": DOMAIN, "customer": {"id": 1, "email": "ada@example.com"}})
 
     assert answer.status_code == 200
-    assert await scene.inventory.everything() == before
+    assert await scene.inventory.all_rows() == before
 
 
 async def tables(inventory: Inventory) -> list[tuple[str, str]]:

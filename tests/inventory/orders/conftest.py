@@ -4,21 +4,20 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from holdfast.inventory.settings import Settings
 from tests.helpers.inventory_service import Inventory, Shop
-from tests.helpers.platform_shop import Place
+from tests.helpers.platform_shop import PlatformSource
 from tests.helpers.platform_webhooks import install_app
-from tests.inventory.orders.order_scene import OrderScene, open_scene
+from tests.inventory.orders.order_scene import OrderScene, open_order_scene
 
 
 @pytest.fixture
-async def golden(inventory: Inventory) -> Shop:
+async def golden_shop(inventory: Inventory) -> Shop:
     shop = await install_app(inventory)
     await shop.golden()
     return shop
 
 
 @pytest.fixture
-async def scene(place: Settings | Place) -> AsyncIterator[OrderScene]:
-    async with open_scene(place) as scene:
+async def scene(platform_source: PlatformSource) -> AsyncIterator[OrderScene]:
+    async with open_order_scene(platform_source) as scene:
         yield scene

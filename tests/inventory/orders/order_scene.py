@@ -5,7 +5,6 @@ from collections.abc import AsyncGenerator
 
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.orders.catching_up import catch_up
-from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops.model import SCOPES
 from holdfast.kit.running import steps
 from holdfast_demo.shopify.application import ShopifyDouble
@@ -13,7 +12,7 @@ from holdfast_demo.shopify.model import Order
 from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.platform_state import WebhookMessage
 from tests.helpers.inventory_service import Inventory, Shop
-from tests.helpers.platform_shop import DOMAIN, Place, beside_the_platform
+from tests.helpers.platform_shop import DOMAIN, PlatformSource, open_platform_scene
 from tests.helpers.platform_webhooks import deliver, handle
 
 TOPICS = ("orders/create", "orders/updated", "orders/cancelled", "orders/edited", "orders/delete", "refunds/create")
@@ -74,10 +73,10 @@ class OrderScene:
 
 
 @contextlib.asynccontextmanager
-async def open_scene(place: Settings | Place) -> AsyncGenerator[OrderScene]:
+async def open_order_scene(platform_source: PlatformSource) -> AsyncGenerator[OrderScene]:
     """A scene, for as long as the block lasts."""
-    async with beside_the_platform(place) as stage:
-        shop = await stage.installed(*SCOPES)
+    async with open_platform_scene(platform_source) as stage:
+        shop = await stage.install_shop(*SCOPES)
         owner = stage.platform.shop(DOMAIN)
         owner.points = 100_000
         stage.platform.state.store.put(DOMAIN, owner)

@@ -17,7 +17,7 @@ from holdfast_demo.shopify.platform_state import WebhookMessage
 from tests.helpers.databases import scratch_database
 from tests.helpers.inventory_service import unlimited
 from tests.helpers.platform_shop import DOMAIN
-from tests.inventory.orders.order_scene import UNITS, OrderScene, open_scene
+from tests.inventory.orders.order_scene import UNITS, OrderScene, open_order_scene
 
 WHOLE = ("orders/create", "orders/updated", "orders/cancelled")
 SOAK = bool(os.environ.get("HOLDFAST_SOAK"))
@@ -97,7 +97,7 @@ def order_at(scene: OrderScene, orders: list[int], place: int) -> Order | None:
     return by_id[orders[place % len(orders)]] if orders else None
 
 
-def delivered(messages: list[WebhookMessage], disorder: Disorder) -> list[WebhookMessage]:
+def disordered_messages(messages: list[WebhookMessage], disorder: Disorder) -> list[WebhookMessage]:
     """The messages as they arrive. The last that brings the whole order always does."""
     random = Random(disorder.seed)
     last = {order_of(message): message for message in messages if message.topic in WHOLE}
@@ -135,7 +135,7 @@ def tell(
     with scratch_database(inventory_template, "orders") as url, asyncio.Runner() as runner:
         stack = contextlib.AsyncExitStack()
         settings = unlimited(url, tmp_path_factory.mktemp("data"))
-        scene: OrderScene = runner.run(stack.enter_async_context(open_scene(settings)))
+        scene: OrderScene = runner.run(stack.enter_async_context(open_order_scene(settings)))
 
         async def story(history: list[Step], disorder: Disorder) -> None:
             orders = [scene.sell((0, 5), (1, 2)).id]
@@ -143,7 +143,7 @@ def tell(
                 act(scene, orders, step)
                 scene.platform.clock.advance(0 if disorder.haste else 1)
             messages, scene.messages = scene.messages, []
-            await scene.deliver(*delivered(messages, disorder), at_once=disorder.seed % 2 == 1)
+            await scene.deliver(*disordered_messages(messages, disorder), at_once=disorder.seed % 2 == 1)
 
             assert await scene.left() == 50 - sum(
                 units_of_order(scene, order) for order in scene.platform.orders(DOMAIN)

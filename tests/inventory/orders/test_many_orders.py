@@ -8,47 +8,47 @@ from tests.inventory.orders.order_scene import OrderScene
 from tests.inventory.orders.stories import PlatformOrder, delivery_errors
 
 
-async def test_orders_that_wait_are_counted_in_few_transactions(inventory: Inventory, golden: Shop) -> None:
+async def test_orders_that_wait_are_counted_in_few_transactions(inventory: Inventory, golden_shop: Shop) -> None:
     other = await install_app(inventory)
     orders = [PlatformOrder((SINGLE, 1), (SIX_PACK, 1)) for _ in range(30)]
     for order in orders:
         for topic in ("orders/create", "orders/updated"):
-            await deliver(golden, topic, order.payload())
+            await deliver(golden_shop, topic, order.payload())
         await deliver(other, "orders/create", order.payload())
 
     assert await handle(inventory) == 90
 
-    assert await golden.on_hand(1) == 50 - 30 * 7
+    assert await golden_shop.on_hand(1) == 50 - 30 * 7
     assert await inventory.sql("select count(*), count(distinct created_at) <= 4 from ledger") == [(31, True)]
     assert await inventory.differences() == []
     assert await delivery_errors(inventory) == []
 
 
-async def test_an_order_that_cannot_be_counted_holds_back_no_other(inventory: Inventory, golden: Shop) -> None:
+async def test_an_order_that_cannot_be_counted_holds_back_no_other(inventory: Inventory, golden_shop: Shop) -> None:
     for order in (
         PlatformOrder((SIX_PACK, 1)),
         PlatformOrder((SIX_PACK, 1), updated_at="yesterday"),
         PlatformOrder((SIX_PACK, 1)),
     ):
-        await deliver(golden, "orders/create", order.payload())
+        await deliver(golden_shop, "orders/create", order.payload())
 
     await handle(inventory)
 
-    assert await golden.on_hand(1) == 50 - 12
+    assert await golden_shop.on_hand(1) == 50 - 12
     [error] = await delivery_errors(inventory)
     assert "It cannot be read" in error
 
 
-async def test_an_order_that_a_pool_cannot_count_holds_back_no_other(inventory: Inventory, golden: Shop) -> None:
+async def test_an_order_that_a_pool_cannot_count_holds_back_no_other(inventory: Inventory, golden_shop: Shop) -> None:
     gid = "gid://shopify/ProductVariant/9"
-    await golden.call("link_variants", pool_id=1, members=[{"variant_gid": gid, "units_per_sale": 10**9}])
+    await golden_shop.call("link_variants", pool_id=1, members=[{"variant_gid": gid, "units_per_sale": 10**9}])
     large = PlatformOrder((gid, 10**9))
     for order in (PlatformOrder((SIX_PACK, 1)), large, PlatformOrder((SIX_PACK, 1))):
-        await deliver(golden, "orders/create", order.payload())
+        await deliver(golden_shop, "orders/create", order.payload())
 
     await handle(inventory)
 
-    assert await golden.on_hand(1) == 50 - 12
+    assert await golden_shop.on_hand(1) == 50 - 12
     [error] = await delivery_errors(inventory)
     assert f"{large.gid} cannot be counted: pool 1 can hold" in error
 

@@ -19,7 +19,7 @@ from holdfast.inventory.shopify.platform_tokens import GrantedTokens
 from holdfast.kit.background.leases import LEASE_SECONDS
 from holdfast.kit.background.row_work import run
 from holdfast.kit.contract.problems import Problem
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import eventually
 from tests.helpers.inventory_service import Inventory
 from tests.helpers.platform_webhooks import DeliveryScene, install_app
@@ -72,7 +72,7 @@ async def test_a_delivery_that_fails_is_tried_again_after_pauses_that_grow(scene
         assert (handled, due) == (False, True)
         pauses.append(pause)
         errors.append(error)
-        await scene.again()
+        await scene.deliver_again()
 
     assert [0.5 < pauses[0] <= 1, 1.5 < pauses[1] <= 2, 190 < pauses[2] <= 200] == [True] * 3
     assert errors == ["ValueError: no such line", "The platform is away.", "Busy."]
@@ -84,7 +84,7 @@ async def test_a_delivery_that_always_fails_is_parked_and_can_be_tried_again(sce
     scene.faults = [PlatformUnreachable("The platform is away.") for _ in range(MAX_ATTEMPTS)]
     await scene.receive("w1")
     for _ in range(MAX_ATTEMPTS + 2):
-        await scene.again()
+        await scene.deliver_again()
 
     assert len(scene.handled) == MAX_ATTEMPTS
     assert (await scene.row())[:2] == (False, False)
@@ -156,13 +156,13 @@ async def test_a_delivery_whose_process_died_is_due_again_after_the_lease(scene:
 
     scene.meanwhile = hang
     await scene.receive("w1")
-    async with at_work(handle_all(scene.handling)):
+    async with run_in_background(handle_all(scene.handling)):
         await eventually(lambda: scene.handled)
     scene.meanwhile = lambda _: None
 
     assert await handle_all(scene.handling) == 0
     assert 0 < (await scene.row())[2] <= LEASE_SECONDS
-    await scene.again()
+    await scene.deliver_again()
     assert (await scene.row())[0] is True
 
 
@@ -212,7 +212,7 @@ async def test_a_delivery_leased_by_another_process_meanwhile_is_not_settled(sce
 
 
 async def test_deliveries_are_handled_as_they_come_while_the_service_runs(scene: DeliveryScene) -> None:
-    async with at_work(run(scene.inventory.database, scene.handling)):
+    async with run_in_background(run(scene.inventory.database, scene.handling)):
         await scene.receive(*(f"w{number}" for number in range(30)))
 
         await eventually(lambda: len(scene.handled) == 30)
@@ -237,7 +237,7 @@ async def test_a_shop_whose_deliveries_hang_does_not_delay_those_of_others(scene
     await scene.receive(*(f"slow {number}" for number in range(20)))
     await other.receive(*(f"other {number}" for number in range(5)))
     work = WebhookWork(scene.inventory.database, {"orders/updated": hang_for_one})
-    async with at_work(run(scene.inventory.database, work)):
+    async with run_in_background(run(scene.inventory.database, work)):
         await eventually(lambda: sum(delivery.shop_id != slow for delivery in scene.handled) == 5)
         assert sum(delivery.shop_id == slow for delivery in scene.handled) <= 3
 

@@ -77,12 +77,14 @@ def delivery(payload: bytes) -> Delivery:
     return Delivery(1, "", "w", None, None, payload, datetime.now(UTC))
 
 
-def decisive(payload: Any) -> Any:
+def without_texts(payload: Any) -> Any:
     """What a payload says without texts that are shown."""
     if isinstance(payload, list):
-        return [decisive(item) for item in cast(list[Any], payload)]
+        return [without_texts(item) for item in cast(list[Any], payload)]
     if isinstance(payload, dict):
-        return {name: decisive(value) for name, value in cast(dict[str, Any], payload).items() if name not in SHOWN}
+        return {
+            name: without_texts(value) for name, value in cast(dict[str, Any], payload).items() if name not in SHOWN
+        }
     return payload
 
 
@@ -99,7 +101,7 @@ def test_odd_texts_in_a_webhook_do_not_change_the_fields_that_decide(topic: str,
     stored = stored_payload(topic, json.dumps(with_odd(data, body)).encode())
     odd_one = read_payload(delivery(stored), kind)
 
-    assert decisive(msgspec.to_builtins(odd_one)) == decisive(msgspec.to_builtins(plain))
+    assert without_texts(msgspec.to_builtins(odd_one)) == without_texts(msgspec.to_builtins(plain))
     for text in _texts(msgspec.to_builtins(odd_one)):
         assert "\0" not in text
         assert text == text.encode().decode()

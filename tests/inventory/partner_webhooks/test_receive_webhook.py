@@ -65,7 +65,7 @@ async def taking_orders(inventory: Inventory, shop: Shop) -> Shop:
     return Shop(http, shop.settings, shop.id, shop.domain, shop.key)
 
 
-async def stored(inventory: Inventory, shop: Shop) -> list[tuple[Any, ...]]:
+async def stored_webhooks(inventory: Inventory, shop: Shop) -> list[tuple[Any, ...]]:
     return await inventory.sql(
         "select topic, webhook_id, event_id, payload from webhooks where shop_id = %(id)s order by id", id=shop.id
     )
@@ -77,7 +77,7 @@ async def test_a_delivery_is_stored_before_it_is_answered(inventory: Inventory, 
     answer = await deliver(shop, "app/uninstalled", body, webhook_id="w1", event_id="e1")
 
     assert (answer.status_code, answer.content) == (200, b"")
-    [(topic, webhook_id, event_id, payload)] = await stored(inventory, shop)
+    [(topic, webhook_id, event_id, payload)] = await stored_webhooks(inventory, shop)
     assert (topic, webhook_id, event_id) == ("app/uninstalled", "w1", "e1")
     assert payload == b'{"id":1,"myshopify_domain":"%s"}' % shop.domain.encode()
 
@@ -85,7 +85,7 @@ async def test_a_delivery_is_stored_before_it_is_answered(inventory: Inventory, 
 async def test_a_stored_order_has_no_data_of_customers(inventory: Inventory, taking_orders: Shop) -> None:
     assert (await deliver(taking_orders, "orders/updated", ORDER)).status_code == 200
 
-    [(_, _, _, payload)] = await stored(inventory, taking_orders)
+    [(_, _, _, payload)] = await stored_webhooks(inventory, taking_orders)
     for secret in (b"Jon", b"jon@", b"555", b"19.00", b"Leave"):
         assert secret not in payload
     for needed in (b"820982911946154508", b'"variant_id":1006', b'"current_quantity":2', b'"line_item_id":1', b"#1001"):
@@ -97,14 +97,14 @@ async def test_a_webhook_with_a_wrong_signature_is_refused(inventory: Inventory,
     answer = await deliver(shop, "app/uninstalled", {}, hmac_sha256=claimed)
 
     assert (answer.status_code, answer.json()["error"]) == (401, "invalid_signature")
-    assert await stored(inventory, shop) == []
+    assert await stored_webhooks(inventory, shop) == []
 
 
 async def test_a_body_that_was_changed_on_the_way_is_refused(inventory: Inventory, shop: Shop) -> None:
     answer = await deliver(shop, "app/uninstalled", {}, secret=b"another secret")
 
     assert answer.status_code == 401
-    assert await stored(inventory, shop) == []
+    assert await stored_webhooks(inventory, shop) == []
 
 
 async def test_a_delivery_that_comes_again_is_stored_once(inventory: Inventory, shop: Shop) -> None:
@@ -118,7 +118,7 @@ async def test_a_delivery_that_comes_again_is_stored_once(inventory: Inventory, 
     again = await deliver(shop, "app/uninstalled", {"id": 1}, webhook_id="same")
 
     assert {answer.status_code for answer in (*answers, again)} == {200}
-    assert len(await stored(inventory, shop)) == 1
+    assert len(await stored_webhooks(inventory, shop)) == 1
 
 
 async def test_two_shops_may_have_deliveries_with_the_same_id(inventory: Inventory, shop: Shop) -> None:
@@ -126,7 +126,7 @@ async def test_two_shops_may_have_deliveries_with_the_same_id(inventory: Invento
     for installed_shop in (shop, other):
         await deliver(installed_shop, "app/uninstalled", {}, webhook_id="same")
 
-    assert [len(await stored(inventory, installed_shop)) for installed_shop in (shop, other)] == [1, 1]
+    assert [len(await stored_webhooks(inventory, installed_shop)) for installed_shop in (shop, other)] == [1, 1]
 
 
 @pytest.mark.parametrize("whose", ["unknown", "without the app", "uninstalled"])
@@ -141,7 +141,7 @@ async def test_a_shop_that_does_not_have_the_app_is_answered_and_nothing_is_stor
 
     answer = await deliver(taking_orders, "orders/updated", ORDER, shop_domain=domain)
 
-    assert (answer.status_code, await stored(inventory, shop)) == (200, [])
+    assert (answer.status_code, await stored_webhooks(inventory, shop)) == (200, [])
 
 
 async def test_a_shop_that_uninstalled_the_app_can_still_be_deleted(inventory: Inventory, shop: Shop) -> None:
@@ -149,7 +149,7 @@ async def test_a_shop_that_uninstalled_the_app_can_still_be_deleted(inventory: I
 
     await deliver(shop, "shop/redact", {"shop_domain": shop.domain, "shop_id": 1})
 
-    assert [topic for topic, *_ in await stored(inventory, shop)] == ["shop/redact"]
+    assert [topic for topic, *_ in await stored_webhooks(inventory, shop)] == ["shop/redact"]
 
 
 @pytest.mark.parametrize("topic", ["customers/data_request", "customers/redact", "themes/publish", "", "x" * 300])
@@ -158,7 +158,7 @@ async def test_an_unused_topic_is_answered_with_200_and_not_stored(
 ) -> None:
     answer = await deliver(shop, topic, {"customer": {"id": 1, "email": "jon@example.com"}})
 
-    assert (answer.status_code, await stored(inventory, shop)) == (200, [])
+    assert (answer.status_code, await stored_webhooks(inventory, shop)) == (200, [])
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ async def test_a_delivery_that_cannot_be_read_is_refused_so_that_it_comes_again(
     answer = await deliver(shop, "app/uninstalled", body, **headers)
 
     assert (answer.status_code, answer.json()["error"]) == (400, "bad_request")
-    assert await stored(inventory, shop) == []
+    assert await stored_webhooks(inventory, shop) == []
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"\xff", b'\n{"id": 1}', b' {"id": 1}', b'"{"', b"a={}"], ids=str)
@@ -193,7 +193,7 @@ async def test_a_signed_body_that_does_not_begin_as_an_object_is_refused(
     answer = await deliver(shop, "app/uninstalled", body)
 
     assert (answer.status_code, answer.json()["error"]) == (401, "invalid_signature")
-    assert await stored(inventory, shop) == []
+    assert await stored_webhooks(inventory, shop) == []
 
 
 @pytest.mark.parametrize("triggered_at", ["", "yesterday", "2026-11-22T12:00:00", "0"])
@@ -215,7 +215,7 @@ async def test_a_body_of_five_million_bytes_is_stored_and_one_beyond_the_limit_i
     refused = await deliver(taking_orders, "products/update", b"x" * (MAX_BODY_BYTES + 1))
 
     assert (accepted.status_code, refused.status_code) == (200, 413)
-    [(_, _, _, payload)] = await stored(inventory, taking_orders)
+    [(_, _, _, payload)] = await stored_webhooks(inventory, taking_orders)
     assert len(payload) < 100_000
 
 

@@ -48,11 +48,11 @@ async def test_an_archived_pool_can_release_its_variants(shop: Shop) -> None:
 async def test_a_pool_with_a_hold_cannot_be_archived(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.golden()
     hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6))["hold"]
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
-    refused = await shop.refused("archive_pool", pool_id=pool["id"])
+    refused = await shop.refusal("archive_pool", pool_id=pool["id"])
     assert refused["code"] == "pool_has_holds"
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
     await shop.call("release_hold", hold_id=hold["id"])
 
     assert (await shop.call("archive_pool", pool_id=pool["id"]))["pool"]["status"] == "archived"
@@ -77,12 +77,12 @@ async def test_an_archived_pool_cannot_be_changed_until_it_is_restored(
     await shop.golden()
     await shop.pool(9)
     await shop.call("archive_pool", pool_id=1)
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
-    refused = await shop.refused(tool, **arguments)
+    refused = await shop.refusal(tool, **arguments)
 
     assert (refused["code"], "restore_pool" in refused["hint"]) == ("pool_not_active", True)
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 @pytest.mark.parametrize("paused", [False, True])
@@ -91,7 +91,7 @@ async def test_a_pool_that_is_not_archived_cannot_be_restored(shop: Shop, paused
     if paused:
         await shop.call("pause_pool", pool_id=pool["id"])
 
-    assert (await shop.refused("restore_pool", pool_id=pool["id"]))["code"] == "pool_not_active"
+    assert (await shop.refusal("restore_pool", pool_id=pool["id"]))["code"] == "pool_not_active"
 
 
 async def test_a_pool_whose_name_was_taken_meanwhile_cannot_be_restored(shop: Shop) -> None:
@@ -99,7 +99,7 @@ async def test_a_pool_whose_name_was_taken_meanwhile_cannot_be_restored(shop: Sh
     await shop.call("archive_pool", pool_id=pool["id"])
     successor = await shop.pool(5, name="HONEY jars")
 
-    refused = await shop.refused("restore_pool", pool_id=pool["id"])
+    refused = await shop.refusal("restore_pool", pool_id=pool["id"])
     assert (refused["code"], "update_pool" in refused["hint"]) == ("name_taken", True)
     await shop.call("update_pool", pool_id=successor["id"], name="Honey jars, new")
 

@@ -67,19 +67,19 @@ async def test_the_variants_of_a_new_pool_are_in_the_storefront_at_once(shop: Sh
 @pytest.mark.parametrize("name", ["Honey jars", "HONEY JARS", "honey jars"])
 async def test_a_name_that_differs_in_case_only_is_taken(shop: Shop, inventory: Inventory, name: str) -> None:
     await shop.golden()
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
-    refused = await shop.refused("create_pool", name=name)
+    refused = await shop.refusal("create_pool", name=name)
 
     assert refused["code"] == "name_taken"
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 @pytest.mark.parametrize(("first", "second"), [("Äpfel", "äpfel"), ("ÉCLAIRS", "Éclairs"), ("ΜΕΛΙ", "μελι")])
 async def test_names_of_pools_are_compared_without_case_in_every_alphabet(shop: Shop, first: str, second: str) -> None:
     await shop.call("create_pool", name=first)
 
-    assert (await shop.refused("create_pool", name=second))["code"] == "name_taken"
+    assert (await shop.refusal("create_pool", name=second))["code"] == "name_taken"
 
 
 async def test_the_name_of_an_archived_pool_is_free_again(shop: Shop) -> None:
@@ -129,12 +129,12 @@ async def test_concurrent_pools_with_one_name_create_only_one(shop: Shop) -> Non
 async def test_an_invalid_field_of_a_new_pool_is_named_and_creates_no_pool(
     shop: Shop, inventory: Inventory, fields: dict[str, Any], blamed: str
 ) -> None:
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
-    refused = await shop.refused("create_pool", **fields)
+    refused = await shop.refusal("create_pool", **fields)
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", [blamed])
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_a_first_quantity_needs_the_scope_to_write_quantities(inventory: Inventory) -> None:
@@ -152,4 +152,4 @@ async def test_a_name_of_a_pool_is_stored_without_the_spaces_around_it(shop: Sho
     """Two pools whose names look the same could not be told apart, nor could a spreadsheet."""
     await shop.call("create_pool", name="Honey jars")
 
-    assert (await shop.refused("create_pool", name=" Honey jars "))["code"] in {"name_taken", "validation_failed"}
+    assert (await shop.refusal("create_pool", name=" Honey jars "))["code"] in {"name_taken", "validation_failed"}

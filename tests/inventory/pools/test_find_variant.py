@@ -16,15 +16,15 @@ pytestmark = pytest.mark.usefixtures("inventory")  # Its pools have the ids 1, 2
 
 
 @pytest.fixture
-async def stocked(shop: Shop) -> Shop:
+async def stocked_shop(shop: Shop) -> Shop:
     """Honey in pool 1, and boxes in pool 2 for the six-pack."""
     await shop.pool(50, name="Jars", members=MEMBERS)
     await shop.pool(3, name="Boxes", members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
     return shop
 
 
-async def test_a_found_variant_lists_the_pools_it_draws_on(stocked: Shop) -> None:
-    (variant,) = (await stocked.call("find_variant", gid=SIX_PACK))["variants"]
+async def test_a_found_variant_lists_the_pools_it_draws_on(stocked_shop: Shop) -> None:
+    (variant,) = (await stocked_shop.call("find_variant", gid=SIX_PACK))["variants"]
 
     assert variant == {
         "gid": SIX_PACK,
@@ -54,35 +54,37 @@ async def test_a_found_variant_lists_the_pools_it_draws_on(stocked: Shop) -> Non
     ],
     ids=str,
 )
-async def test_the_best_match_of_a_variant_comes_first(stocked: Shop, known: dict[str, Any], gids: list[str]) -> None:
-    assert [variant["gid"] for variant in (await stocked.call("find_variant", **known))["variants"]] == gids
+async def test_the_best_match_of_a_variant_comes_first(
+    stocked_shop: Shop, known: dict[str, Any], gids: list[str]
+) -> None:
+    assert [variant["gid"] for variant in (await stocked_shop.call("find_variant", **known))["variants"]] == gids
 
 
-async def test_an_unlinked_variant_is_still_found(stocked: Shop) -> None:
-    await stocked.call("unlink_variants", pool_id=1, variant_gids=[SINGLE])
+async def test_an_unlinked_variant_is_still_found(stocked_shop: Shop) -> None:
+    await stocked_shop.call("unlink_variants", pool_id=1, variant_gids=[SINGLE])
 
-    (variant,) = (await stocked.call("find_variant", sku="HONEY-1"))["variants"]
+    (variant,) = (await stocked_shop.call("find_variant", sku="HONEY-1"))["variants"]
 
     assert (variant["effective"], variant["pools"]) == (None, [])
 
 
 @pytest.mark.parametrize("known", [{}, {"gid": SINGLE, "sku": "HONEY-1"}, {"sku": None, "text": None}], ids=str)
-async def test_a_search_of_variants_takes_exactly_one_criterion(stocked: Shop, known: dict[str, Any]) -> None:
-    refused = await stocked.refused("find_variant", **known)
+async def test_a_search_of_variants_takes_exactly_one_criterion(stocked_shop: Shop, known: dict[str, Any]) -> None:
+    refused = await stocked_shop.refusal("find_variant", **known)
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["gid"])
 
 
-async def test_a_search_of_variants_has_at_most_fifty_results(stocked: Shop) -> None:
+async def test_a_search_of_variants_has_at_most_fifty_results(stocked_shop: Shop) -> None:
     members = [
         {"variant_gid": f"gid://shopify/ProductVariant/{n}", "units_per_sale": 1, "title": "Wax"} for n in range(60)
     ]
-    await stocked.call("link_variants", pool_id=2, members=members)
+    await stocked_shop.call("link_variants", pool_id=2, members=members)
 
-    assert len((await stocked.call("find_variant", text="wax"))["variants"]) == 50
+    assert len((await stocked_shop.call("find_variant", text="wax"))["variants"]) == 50
 
 
-async def test_variants_of_another_shop_are_not_found(stocked: Shop, inventory: Inventory) -> None:
+async def test_variants_of_another_shop_are_not_found(stocked_shop: Shop, inventory: Inventory) -> None:
     other = await inventory.shop()
 
     for known in ({"gid": SINGLE}, {"sku": "HONEY-1"}, {"text": "honey"}):

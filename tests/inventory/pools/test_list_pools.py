@@ -11,7 +11,7 @@ pytestmark = pytest.mark.usefixtures("inventory")  # Its pools have the ids 1, 2
 
 
 @pytest.fixture
-async def full(shop: Shop) -> Shop:
+async def shop_with_pools(shop: Shop) -> Shop:
     """Pools 1 to 5: plenty, low, paused, archived, and one without a threshold."""
     await shop.pool(50, name="Honey jars", members=PACKS, low_stock_at=12)
     await shop.pool(10, name="Honey sticks", low_stock_at=10, unit="sticks", buffer=3)
@@ -27,14 +27,14 @@ async def names(shop: Shop, **filters: Any) -> list[str]:
     return [pool["name"] for pool in (await shop.call("list_pools", **filters))["pools"]]
 
 
-async def test_every_pool_that_is_not_archived_is_listed_by_default(full: Shop) -> None:
-    assert await names(full) == ["Honey jars", "Honey sticks", "Ävocados", "Lids"]
+async def test_every_pool_that_is_not_archived_is_listed_by_default(shop_with_pools: Shop) -> None:
+    assert await names(shop_with_pools) == ["Honey jars", "Honey sticks", "Ävocados", "Lids"]
 
 
-async def test_a_pool_is_shown_with_what_it_holds(full: Shop) -> None:
-    await full.call("hold_quantity", pool_id=1, quantity=6)
+async def test_a_pool_is_shown_with_what_it_holds(shop_with_pools: Shop) -> None:
+    await shop_with_pools.call("hold_quantity", pool_id=1, quantity=6)
 
-    pool = (await full.call("list_pools"))["pools"][0]
+    pool = (await shop_with_pools.call("list_pools"))["pools"][0]
 
     assert pool.pop("inserted_at").endswith("Z")
     assert pool == {
@@ -51,7 +51,7 @@ async def test_a_pool_is_shown_with_what_it_holds(full: Shop) -> None:
         "policy": "adopt",
         "status": "active",
         "member_count": 3,
-        "version": (await full.call("get_pool", pool_id=1))["version"],
+        "version": (await shop_with_pools.call("get_pool", pool_id=1))["version"],
     }
 
 
@@ -72,13 +72,15 @@ async def test_a_pool_is_shown_with_what_it_holds(full: Shop) -> None:
         ({"limit": 1}, ["Honey jars"]),
     ],
 )
-async def test_filters_limit_the_list_of_pools(full: Shop, filters: dict[str, Any], expected: list[str]) -> None:
-    assert await names(full, **filters) == expected
+async def test_filters_limit_the_list_of_pools(
+    shop_with_pools: Shop, filters: dict[str, Any], expected: list[str]
+) -> None:
+    assert await names(shop_with_pools, **filters) == expected
 
 
 @pytest.mark.parametrize("query", ["ÄVOCADOS", "ävocados", "Ävo"])
-async def test_a_name_is_found_in_either_case_of_any_letter(full: Shop, query: str) -> None:
-    assert await names(full, query=query) == ["Ävocados"]
+async def test_a_name_is_found_in_either_case_of_any_letter(shop_with_pools: Shop, query: str) -> None:
+    assert await names(shop_with_pools, query=query) == ["Ävocados"]
 
 
 async def test_a_page_has_20_pools_unless_an_agent_asks_for_more(shop: Shop) -> None:
@@ -90,28 +92,28 @@ async def test_a_page_has_20_pools_unless_an_agent_asks_for_more(shop: Shop) -> 
     assert len(await names(shop, limit=30)) == 30
 
 
-async def test_pages_of_pools_follow_each_other_without_gap_or_repetition(full: Shop) -> None:
+async def test_pages_of_pools_follow_each_other_without_gap_or_repetition(shop_with_pools: Shop) -> None:
     seen: list[int] = []
     page: dict[str, Any] = {"next_cursor": ""}
     while page["next_cursor"] is not None:
-        page = await full.call("list_pools", limit=2, cursor=page["next_cursor"])
+        page = await shop_with_pools.call("list_pools", limit=2, cursor=page["next_cursor"])
         seen += [pool["id"] for pool in page["pools"]]
 
     assert seen == [1, 2, 3, 5]
 
 
-async def test_a_pool_that_goes_away_between_pages_shifts_none(full: Shop) -> None:
-    first = await full.call("list_pools", limit=2)
-    await full.call("archive_pool", pool_id=1)
+async def test_a_pool_that_goes_away_between_pages_shifts_none(shop_with_pools: Shop) -> None:
+    first = await shop_with_pools.call("list_pools", limit=2)
+    await shop_with_pools.call("archive_pool", pool_id=1)
 
-    second = await full.call("list_pools", limit=2, cursor=first["next_cursor"])
+    second = await shop_with_pools.call("list_pools", limit=2, cursor=first["next_cursor"])
 
     assert [pool["id"] for pool in second["pools"]] == [3, 5]
 
 
 @pytest.mark.parametrize("limit", [0, 201, -1, "5", 1.5, True])
-async def test_a_limit_of_pools_below_1_or_above_200_is_refused(full: Shop, limit: Any) -> None:
-    refused = await full.refused("list_pools", limit=limit)
+async def test_a_limit_of_pools_below_1_or_above_200_is_refused(shop_with_pools: Shop, limit: Any) -> None:
+    refused = await shop_with_pools.refusal("list_pools", limit=limit)
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["limit"])
 
@@ -120,9 +122,9 @@ async def test_a_new_shop_has_no_pools(shop: Shop) -> None:
     assert await shop.call("list_pools") == {"pools": [], "next_cursor": None}
 
 
-async def test_pools_of_another_shop_are_not_listed(full: Shop, inventory: Inventory) -> None:
+async def test_pools_of_another_shop_are_not_listed(shop_with_pools: Shop, inventory: Inventory) -> None:
     other = await inventory.shop()
-    page = await full.call("list_pools", limit=1)
+    page = await shop_with_pools.call("list_pools", limit=1)
 
     assert await names(other) == []
     assert await names(other, cursor=page["next_cursor"]) == []

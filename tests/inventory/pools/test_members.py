@@ -9,7 +9,7 @@ from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK
 LINK = {"variant_gid": SIX_PACK, "units_per_sale": 6}
 
 
-def effective(change: dict[str, Any]) -> dict[str, Any]:
+def effective_changes(change: dict[str, Any]) -> dict[str, Any]:
     return {variant["variant_gid"]: (variant["before"], variant["after"]) for variant in change["affected"]}
 
 
@@ -18,7 +18,7 @@ async def test_a_linked_variant_is_sold_from_the_pool(shop: Shop) -> None:
 
     change = await shop.call("link_variants", pool_id=pool["id"], members=PACKS)
 
-    assert effective(change) == {SINGLE: (None, 50), SIX_PACK: (None, 8), TWELVE_PACK: (None, 4)}
+    assert effective_changes(change) == {SINGLE: (None, 50), SIX_PACK: (None, 8), TWELVE_PACK: (None, 4)}
     assert change["pool"]["member_count"] == 3
     assert (await shop.storefront()).json()["variants"] == {SINGLE: 50, SIX_PACK: 8, TWELVE_PACK: 4}
 
@@ -31,7 +31,7 @@ async def test_a_variant_linked_again_changes_its_units_and_keeps_title_and_sku(
         "link_variants", pool_id=pool["id"], members=[{"variant_gid": SIX_PACK, "units_per_sale": 5}]
     )
 
-    assert effective(change) == {SIX_PACK: (8, 10)}
+    assert effective_changes(change) == {SIX_PACK: (8, 10)}
     assert change["pool"]["members"] == [{**named, "units_per_sale": 5, "effective": 10}]
 
 
@@ -41,7 +41,7 @@ async def test_a_variant_on_several_pools_is_a_kit(shop: Shop) -> None:
 
     change = await shop.call("link_variants", pool_id=boxes["id"], members=[{**LINK, "units_per_sale": 1}])
 
-    assert effective(change) == {SIX_PACK: (8, 3)}
+    assert effective_changes(change) == {SIX_PACK: (8, 3)}
     assert (await shop.storefront()).json()["variants"] == {SINGLE: 50, SIX_PACK: 3, TWELVE_PACK: 4}
 
 
@@ -51,7 +51,7 @@ async def test_changed_units_of_a_variant_apply_to_later_sales_only(shop: Shop) 
 
     change = await shop.call("update_member", pool_id=pool["id"], variant_gid=SIX_PACK, units_per_sale=7)
 
-    assert effective(change) == {SIX_PACK: (8, 7)}
+    assert effective_changes(change) == {SIX_PACK: (8, 7)}
     assert (await shop.storefront()).json()["variants"][SIX_PACK] == 7
     assert await shop.entries() == entries
 
@@ -62,7 +62,7 @@ async def test_an_unlinked_variant_is_not_in_the_storefront(shop: Shop) -> None:
 
     change = await shop.call("unlink_variants", pool_id=pool["id"], variant_gids=[SIX_PACK, SINGLE])
 
-    assert effective(change) == {SIX_PACK: (8, None), SINGLE: (50, None)}
+    assert effective_changes(change) == {SIX_PACK: (8, None), SINGLE: (50, None)}
     assert [member["variant_gid"] for member in change["pool"]["members"]] == [TWELVE_PACK]
     assert (await shop.storefront()).json()["variants"] == {TWELVE_PACK: 4}
 
@@ -74,7 +74,7 @@ async def test_a_kit_that_loses_a_pool_is_sold_from_the_others(shop: Shop) -> No
 
     change = await shop.call("unlink_variants", pool_id=boxes["id"], variant_gids=[SIX_PACK])
 
-    assert effective(change) == {SIX_PACK: (3, 8)}
+    assert effective_changes(change) == {SIX_PACK: (3, 8)}
     assert (await shop.storefront()).json()["variants"][SIX_PACK] == 8
 
 
@@ -90,13 +90,13 @@ async def test_a_variant_that_draws_on_another_pool_only_is_not_found(
 ) -> None:
     pool = await shop.pool(50, members=[LINK])
     await shop.pool(50, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
-    refused = await shop.refused(tool, pool_id=pool["id"], **arguments)
+    refused = await shop.refusal(tool, pool_id=pool["id"], **arguments)
 
     assert (refused["code"], SINGLE in refused["message"]) == ("not_found", True)
     assert SIX_PACK not in refused["message"]
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 @pytest.mark.parametrize(
@@ -119,12 +119,12 @@ async def test_an_invalid_change_of_members_is_named_and_changes_nothing(
     shop: Shop, inventory: Inventory, tool: str, arguments: dict[str, Any], blamed: str
 ) -> None:
     pool = await shop.golden()
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
-    refused = await shop.refused(tool, pool_id=pool["id"], **arguments)
+    refused = await shop.refusal(tool, pool_id=pool["id"], **arguments)
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", [blamed])
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_a_call_links_250_variants(shop: Shop) -> None:

@@ -43,7 +43,7 @@ async def test_an_archived_pool_cannot_be_paused_or_resumed(shop: Shop) -> None:
     await shop.call("archive_pool", pool_id=pool["id"])
 
     for tool in ("pause_pool", "resume_pool"):
-        refused = await shop.refused(tool, pool_id=pool["id"])
+        refused = await shop.refusal(tool, pool_id=pool["id"])
         assert (refused["code"], "restore_pool" in refused["hint"]) == ("pool_not_active", True)
 
 

@@ -21,13 +21,13 @@ def inventory(module_inventory: Inventory) -> Inventory:
 
 
 @pytest.fixture(scope="module")
-async def full(inventory: Inventory) -> Shop:
+async def full_shop(inventory: Inventory) -> Shop:
     """Thousands of honey jars, and few others behind them in the order of each list."""
     return await fill(inventory)
 
 
 @pytest.fixture(scope="module")
-async def other(inventory: Inventory) -> Shop:
+async def other_full_shop(inventory: Inventory) -> Shop:
     """Another shop with the same."""
     return await fill(inventory)
 
@@ -91,32 +91,34 @@ async def search_all(shop: Shop, text: str, limit: int = 50) -> list[list[str]]:
         ("'; drop table pools; --", ()),
     ],
 )
-async def test_a_rare_text_is_found_among_thousands_of_rows(full: Shop, text: str, titles: tuple[str, ...]) -> None:
-    assert [sorted(titles_of_search) for titles_of_search in await search_all(full, text)] == [sorted(titles)] * 3
+async def test_a_rare_text_is_found_among_thousands_of_rows(
+    full_shop: Shop, text: str, titles: tuple[str, ...]
+) -> None:
+    assert [sorted(titles_of_search) for titles_of_search in await search_all(full_shop, text)] == [sorted(titles)] * 3
 
 
-async def test_a_common_text_fills_a_page_in_the_order_of_the_list(full: Shop) -> None:
+async def test_a_common_text_fills_a_page_in_the_order_of_the_list(full_shop: Shop) -> None:
     first = [f"Honey jar {n:05}" for n in range(1, 51)]
 
     for text in ("honey", "HONEY JAR 0", "ne", "j"):
-        pools, catalog, variants = await search_all(full, text)
+        pools, catalog, variants = await search_all(full_shop, text)
         assert (pools, catalog) == (first, first)
         assert len(variants) == 50
 
 
-async def test_a_text_in_rows_at_the_limit_of_the_scan_is_listed_in_order(full: Shop) -> None:
+async def test_a_text_in_rows_at_the_limit_of_the_scan_is_listed_in_order(full_shop: Shop) -> None:
     titles = [f"Honey jar {n:05}" for n in range(2990, 3000)]
 
-    pools, catalog, variants = await search_all(full, "jar 0299")
+    pools, catalog, variants = await search_all(full_shop, "jar 0299")
 
     assert (pools, catalog, sorted(variants)) == (titles, titles, titles)
 
 
-async def test_pages_of_a_search_follow_each_other(full: Shop) -> None:
+async def test_pages_of_a_search_follow_each_other(full_shop: Shop) -> None:
     seen: list[str] = []
     page: Mapping[str, Any] = {"next_cursor": ""}
     while page["next_cursor"] is not None:
-        page = await full.call("list_pools", query="zebra", limit=2, cursor=page["next_cursor"])
+        page = await full_shop.call("list_pools", query="zebra", limit=2, cursor=page["next_cursor"])
         seen += [pool["name"] for pool in page["pools"]]
 
     assert seen == list(LATE)
@@ -131,9 +133,9 @@ async def test_a_renamed_pool_is_found_by_its_new_name_only(inventory: Inventory
     assert [pool["id"] for pool in (await shop.call("list_pools", query="yak"))["pools"]] == [pool["id"]]
 
 
-async def test_a_search_finds_rows_of_its_own_shop_only(full: Shop, other: Shop) -> None:
-    own_ids = {pool["id"] for pool in (await full.call("list_pools", query="zebra"))["pools"]}
-    others = {pool["id"] for pool in (await other.call("list_pools", query="zebra"))["pools"]}
+async def test_a_search_finds_rows_of_its_own_shop_only(full_shop: Shop, other_full_shop: Shop) -> None:
+    own_ids = {pool["id"] for pool in (await full_shop.call("list_pools", query="zebra"))["pools"]}
+    others = {pool["id"] for pool in (await other_full_shop.call("list_pools", query="zebra"))["pools"]}
 
     assert (len(own_ids), len(others), own_ids & others) == (len(LATE), len(LATE), set())
 
@@ -141,7 +143,7 @@ async def test_a_search_finds_rows_of_its_own_shop_only(full: Shop, other: Shop)
 @pytest.mark.parametrize("text", ["zebra", "ze", "詰"])
 @pytest.mark.parametrize("table", ["pools", "variants", "catalog_variants"])
 async def test_the_search_functions_find_rows_of_the_shop_that_is_set(
-    full: Shop, other: Shop, inventory: Inventory, table: str, text: str
+    full_shop: Shop, other_full_shop: Shop, inventory: Inventory, table: str, text: str
 ) -> None:
     async def shops(setting: str) -> set[int]:
         async with inventory.database.across_tenants().transaction() as tx:
@@ -152,8 +154,8 @@ async def test_the_search_functions_find_rows_of_the_shop_that_is_set(
             rows = await tx.tuples(f"select shop_id from {table}_containing(%(text)s)", {"text": text})  # pyright: ignore[reportArgumentType]
         return {shop for (shop,) in rows}
 
-    assert await shops(str(full.id)) == {full.id}
-    assert await shops(str(other.id)) == {other.id}
+    assert await shops(str(full_shop.id)) == {full_shop.id}
+    assert await shops(str(other_full_shop.id)) == {other_full_shop.id}
     assert await shops("") == set()
 
 

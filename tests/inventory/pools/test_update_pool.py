@@ -58,7 +58,7 @@ async def test_a_buffer_above_what_is_there_offers_nothing(shop: Shop) -> None:
 async def test_an_update_without_changes_is_refused(shop: Shop) -> None:
     pool = await shop.pool(50)
 
-    assert (await shop.refused("update_pool", pool_id=pool["id"]))["code"] == "validation_failed"
+    assert (await shop.refusal("update_pool", pool_id=pool["id"]))["code"] == "validation_failed"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ async def test_an_update_without_changes_is_refused(shop: Shop) -> None:
 async def test_an_invalid_field_of_an_update_is_named(shop: Shop, fields: dict[str, Any]) -> None:
     pool = await shop.pool(50)
 
-    refused = await shop.refused("update_pool", pool_id=pool["id"], **fields)
+    refused = await shop.refusal("update_pool", pool_id=pool["id"], **fields)
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", list(fields))
 
@@ -78,21 +78,21 @@ async def test_a_name_of_another_pool_is_refused_as_taken(shop: Shop) -> None:
     pool = await shop.pool(50)
     await shop.pool(9, name="Honey")
 
-    assert (await shop.refused("update_pool", pool_id=pool["id"], name="honey"))["code"] == "name_taken"
+    assert (await shop.refusal("update_pool", pool_id=pool["id"], name="honey"))["code"] == "name_taken"
 
 
 async def test_an_archived_pool_cannot_be_updated(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
     await shop.call("archive_pool", pool_id=pool["id"])
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
-    assert (await shop.refused("update_pool", pool_id=pool["id"], buffer=1))["code"] == "pool_not_active"
-    assert await inventory.everything() == before
+    assert (await shop.refusal("update_pool", pool_id=pool["id"], buffer=1))["code"] == "pool_not_active"
+    assert await inventory.all_rows() == before
 
 
 async def test_a_pool_of_another_shop_cannot_be_updated(shop: Shop, inventory: Inventory) -> None:
     other = await inventory.shop()
     theirs = await other.pool(50, name="Theirs")
 
-    assert (await shop.refused("update_pool", pool_id=theirs["id"], name="Mine"))["code"] == "not_found"
+    assert (await shop.refusal("update_pool", pool_id=theirs["id"], name="Mine"))["code"] == "not_found"
     assert (await other.call("get_pool", pool_id=theirs["id"]))["name"] == "Theirs"

@@ -68,7 +68,7 @@ def model(levels: dict[int, int], past: list[tuple[float, dict[int, int]]], numb
     return ModelResult(oversold, more, pooled)
 
 
-def replayed(suggested: ReplayedPool, past: list[PastOrder]) -> ModelResult:
+def replay_past(suggested: ReplayedPool, past: list[PastOrder]) -> ModelResult:
     result = replay(suggested, past, SINCE, UNTIL)
     sold_out = {pack.units_per_sale: pack.more for pack in result.packs if pack.sold_out_at}
     assert all(pack.more == 0 for pack in result.packs if pack.sold_out_at is None)
@@ -84,7 +84,7 @@ def test_a_replay_of_any_past_gives_the_result_of_the_plain_model(
     past = sorted(past, key=lambda order: order[0])
     placed = orders(*past)
 
-    result = replayed(pool(levels), placed)
+    result = replay_past(pool(levels), placed)
 
     assert result == model(levels, past, [order.name for order in placed])
 

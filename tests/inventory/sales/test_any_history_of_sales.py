@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.databases import scratch_database
-from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop, ToolRefusal, running, unlimited
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop, ToolRefusal, running_inventory, unlimited
 
 JARS, BOXES = "Jars", "Boxes"
 DRAWS = {SINGLE: {JARS: 1}, SIX_PACK: {JARS: 6, BOXES: 1}, JARS: {JARS: 1}, BOXES: {BOXES: 1}}
@@ -75,7 +75,7 @@ steps = st.lists(
 )
 
 
-async def answered(call: Awaitable[Any]) -> tuple[str | None, Any]:
+async def answer_or_code(call: Awaitable[Any]) -> tuple[str | None, Any]:
     """The code that a call is refused with, or None and its answer."""
     try:
         return None, await call
@@ -88,21 +88,21 @@ async def play(pools: Pools, model: Model, step: Step) -> None:
     match step:
         case ("hold", what, quantity):
             expected = model.hold(what, quantity)
-            code, change = await answered(shop.call("hold_quantity", **pools.named(what), quantity=quantity))
+            code, change = await answer_or_code(shop.call("hold_quantity", **pools.named(what), quantity=quantity))
             assert code == (expected if isinstance(expected, str) else None)
             if isinstance(expected, dict):
                 model.holds[change["hold"]["id"]] = expected
         case ("sell", what, quantity, chosen, times):
             hold = known[chosen % len(known)] if known and chosen is not None else None
             sale = {**pools.named(what), "quantity": quantity, **({"hold_id": hold} if hold else {})}
-            answers = await asyncio.gather(*(answered(shop.call("record_sale", **sale)) for _ in range(times)))
+            answers = await asyncio.gather(*(answer_or_code(shop.call("record_sale", **sale)) for _ in range(times)))
             # The calls are equal, so their order does not matter.
             expected = [model.sell(what, quantity, hold) for _ in range(times)]
             assert sorted(str(code) for code, _ in answers) == sorted(map(str, expected))
         case ("release", chosen):
             if known:
                 hold = known[chosen % len(known)]
-                code, _ = await answered(shop.call("release_hold", hold_id=hold))
+                code, _ = await answer_or_code(shop.call("release_hold", hold_id=hold))
                 assert code == (None if model.holds[hold] else "hold_ended")
                 model.holds[hold] = None
 
@@ -113,7 +113,7 @@ def tell(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> I
     with scratch_database(inventory_template, "sales") as url, asyncio.Runner() as runner:
         stack = contextlib.AsyncExitStack()
         inventory: Inventory = runner.run(
-            stack.enter_async_context(running(unlimited(url, tmp_path_factory.mktemp("data"))))
+            stack.enter_async_context(running_inventory(unlimited(url, tmp_path_factory.mktemp("data"))))
         )
 
         async def story(history: list[Step]) -> None:

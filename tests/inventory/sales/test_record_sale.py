@@ -15,7 +15,7 @@ async def kit(shop: Shop) -> tuple[int, int]:
     return jars["id"], boxes["id"]
 
 
-async def held(shop: Shop, **arguments: Any) -> int:
+async def hold_units(shop: Shop, **arguments: Any) -> int:
     """The id of a new hold."""
     return (await shop.call("hold_quantity", **arguments))["hold"]["id"]
 
@@ -57,17 +57,17 @@ async def test_a_kit_is_sold_from_every_pool_it_draws_on(shop: Shop) -> None:
 
 async def test_a_kit_is_not_sold_if_one_of_its_pools_has_too_little(shop: Shop, inventory: Inventory) -> None:
     _, boxes = await kit(shop)
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
-    refused = await shop.refused("record_sale", variant_gid=SIX_PACK, quantity=4)
+    refused = await shop.refusal("record_sale", variant_gid=SIX_PACK, quantity=4)
 
     assert (refused["code"], refused["pool_id"], refused["available"]) == ("not_enough_stock", boxes, 3)
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_a_hold_becomes_its_sale_in_one_step(shop: Shop, inventory: Inventory) -> None:
     jars, boxes = await kit(shop)
-    hold = await held(shop, variant_gid=SIX_PACK, quantity=2, reference="cart 7")
+    hold = await hold_units(shop, variant_gid=SIX_PACK, quantity=2, reference="cart 7")
 
     change = await shop.call("record_sale", variant_gid=SIX_PACK, quantity=2, hold_id=hold)
 
@@ -84,33 +84,33 @@ async def test_a_hold_becomes_its_sale_in_one_step(shop: Shop, inventory: Invent
 
 async def test_a_sale_of_less_than_its_hold_makes_the_rest_available(shop: Shop) -> None:
     pool = await shop.golden()
-    hold = await held(shop, pool_id=pool["id"], quantity=20)
+    hold = await hold_units(shop, pool_id=pool["id"], quantity=20)
 
     await shop.call("record_sale", variant_gid=SIX_PACK, quantity=2, hold_id=hold)
 
     assert await balances(shop, pool["id"]) == [(38, 0)]
-    assert (await shop.refused("release_hold", hold_id=hold))["message"] == f"Hold {hold} was sold."
+    assert (await shop.refusal("release_hold", hold_id=hold))["message"] == f"Hold {hold} was sold."
 
 
 async def test_a_sale_of_more_than_its_hold_needs_available_units(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50, buffer=10)
-    mine = await held(shop, pool_id=pool["id"], quantity=5)
-    await held(shop, pool_id=pool["id"], quantity=30)
-    before = await inventory.everything()
+    mine = await hold_units(shop, pool_id=pool["id"], quantity=5)
+    await hold_units(shop, pool_id=pool["id"], quantity=30)
+    before = await inventory.all_rows()
 
-    refused = await shop.refused("record_sale", pool_id=pool["id"], quantity=11, hold_id=mine)
+    refused = await shop.refusal("record_sale", pool_id=pool["id"], quantity=11, hold_id=mine)
 
     assert (refused["code"], refused["available"], refused["requested"]) == ("not_enough_stock", 10, 11)
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
     await shop.call("record_sale", pool_id=pool["id"], quantity=10, hold_id=mine)
     assert await balances(shop, pool["id"]) == [(40, 30)]
 
 
 async def test_units_held_for_others_or_in_the_buffer_are_not_sold(shop: Shop) -> None:
     pool = await shop.pool(50, buffer=10)
-    await held(shop, pool_id=pool["id"], quantity=30)
+    await hold_units(shop, pool_id=pool["id"], quantity=30)
 
-    refused = await shop.refused("record_sale", pool_id=pool["id"], quantity=11)
+    refused = await shop.refusal("record_sale", pool_id=pool["id"], quantity=11)
 
     assert (refused["code"], refused["available"]) == ("not_enough_stock", 10)
 
@@ -126,7 +126,7 @@ async def test_a_pool_that_may_go_below_zero_is_sold_below_zero(shop: Shop) -> N
 async def test_a_hold_is_sold_though_the_shop_keeps_more_back_meanwhile(shop: Shop) -> None:
     """What was promised stays promised: a buffer that grows takes nothing from it."""
     pool = await shop.pool(10)
-    hold = await held(shop, pool_id=pool["id"], quantity=6)
+    hold = await hold_units(shop, pool_id=pool["id"], quantity=6)
     await shop.call("update_pool", pool_id=pool["id"], buffer=10)
 
     await shop.call("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
@@ -137,7 +137,7 @@ async def test_a_hold_is_sold_though_the_shop_keeps_more_back_meanwhile(shop: Sh
 async def test_a_hold_of_which_less_is_there_is_sold_as_far_as_it_is_there(shop: Shop, inventory: Inventory) -> None:
     """The platform reported a sale that took what was held."""
     pool = await shop.pool(10)
-    hold = await held(shop, pool_id=pool["id"], quantity=6)
+    hold = await hold_units(shop, pool_id=pool["id"], quantity=6)
     await inventory.sql(
         """
         insert into ledger (shop_id, id, pool_id, seq, kind, delta, held_delta, balance_after, held_after, below_zero,
@@ -150,7 +150,7 @@ async def test_a_hold_of_which_less_is_there_is_sold_as_far_as_it_is_there(shop:
     )
     await inventory.sql("update shared_inventories set entries = 3, version = version + 1")
 
-    refused = await shop.refused("record_sale", pool_id=pool["id"], quantity=5, hold_id=hold)
+    refused = await shop.refusal("record_sale", pool_id=pool["id"], quantity=5, hold_id=hold)
     assert (refused["code"], refused["available"]) == ("not_enough_stock", 4)
     await shop.call("record_sale", pool_id=pool["id"], quantity=4, hold_id=hold)
 
@@ -159,19 +159,19 @@ async def test_a_hold_of_which_less_is_there_is_sold_as_far_as_it_is_there(shop:
 
 async def test_a_hold_that_was_sold_is_not_sold_again(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
-    hold = await held(shop, pool_id=pool["id"], quantity=6)
+    hold = await hold_units(shop, pool_id=pool["id"], quantity=6)
     await shop.call("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
-    refused = await shop.refused("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
+    refused = await shop.refusal("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
 
     assert (refused["code"], refused["message"]) == ("hold_ended", f"Hold {hold} was sold.")
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_concurrent_sales_of_one_hold_are_done_once(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
-    hold = await held(shop, pool_id=pool["id"], quantity=6)
+    hold = await hold_units(shop, pool_id=pool["id"], quantity=6)
     sale = {"pool_id": pool["id"], "quantity": 6, "hold_id": hold}
 
     answers = await asyncio.gather(*(shop.call("record_sale", **sale) for _ in range(8)), return_exceptions=True)
@@ -194,19 +194,19 @@ async def test_concurrent_sales_of_ten_times_ten_units_of_fifty_sell_five(shop: 
 
 async def test_a_hold_past_its_expiry_is_not_sold_even_before_it_is_ended(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
-    hold = await held(shop, pool_id=pool["id"], quantity=6)
+    hold = await hold_units(shop, pool_id=pool["id"], quantity=6)
     await inventory.sql("update holds set expires_at = now()")
 
-    refused = await shop.refused("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
+    refused = await shop.refusal("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
 
     assert (refused["code"], refused["message"]) == ("hold_ended", f"Hold {hold} has expired.")
 
 
 async def test_a_hold_of_another_pool_does_not_become_the_sale(shop: Shop) -> None:
     jars, lids = await shop.pool(50), await shop.pool(50)
-    hold = await held(shop, pool_id=jars["id"], quantity=6)
+    hold = await hold_units(shop, pool_id=jars["id"], quantity=6)
 
-    refused = await shop.refused("record_sale", pool_id=lids["id"], quantity=6, hold_id=hold)
+    refused = await shop.refusal("record_sale", pool_id=lids["id"], quantity=6, hold_id=hold)
 
     assert refused["errors"] == {"hold_id": [f"keeps stock of pool {jars['id']}, which this sale does not take from"]}
 
@@ -214,10 +214,10 @@ async def test_a_hold_of_another_pool_does_not_become_the_sale(shop: Shop) -> No
 async def test_a_hold_of_another_shop_cannot_be_sold(shop: Shop, inventory: Inventory) -> None:
     other = await inventory.shop()
     theirs = await other.pool(50)
-    hold = await held(other, pool_id=theirs["id"], quantity=6)
+    hold = await hold_units(other, pool_id=theirs["id"], quantity=6)
     mine = await shop.pool(50)
 
-    refused = await shop.refused("record_sale", pool_id=mine["id"], quantity=6, hold_id=hold)
+    refused = await shop.refusal("record_sale", pool_id=mine["id"], quantity=6, hold_id=hold)
 
     assert refused["code"] == "not_found"
     assert await balances(other, theirs["id"]) == [(50, 6)]
@@ -227,13 +227,13 @@ async def test_a_hold_of_another_shop_cannot_be_sold(shop: Shop, inventory: Inve
 async def test_a_sale_names_a_pool_or_a_variant_but_not_both(shop: Shop, target: dict[str, Any]) -> None:
     await shop.golden()
 
-    refused = await shop.refused("record_sale", quantity=1, **target)
+    refused = await shop.refusal("record_sale", quantity=1, **target)
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["variant_gid"])
 
 
 async def test_a_variant_that_draws_on_no_pool_is_not_sold(shop: Shop) -> None:
-    refused = await shop.refused("record_sale", variant_gid=SINGLE, quantity=1)
+    refused = await shop.refusal("record_sale", variant_gid=SINGLE, quantity=1)
 
     assert (refused["code"], "link_variants" in refused["hint"]) == ("not_found", True)
 
@@ -242,7 +242,7 @@ async def test_an_archived_pool_sells_no_units(shop: Shop) -> None:
     pool = await shop.golden()
     await shop.call("archive_pool", pool_id=pool["id"])
 
-    assert (await shop.refused("record_sale", variant_gid=SIX_PACK, quantity=1))["code"] == "pool_not_active"
+    assert (await shop.refusal("record_sale", variant_gid=SIX_PACK, quantity=1))["code"] == "pool_not_active"
 
 
 async def test_a_sale_of_a_kit_expects_the_highest_version_of_its_pools(shop: Shop) -> None:
@@ -250,7 +250,7 @@ async def test_a_sale_of_a_kit_expects_the_highest_version_of_its_pools(shop: Sh
     await shop.call("adjust_pool_quantity", pool_id=jars, delta=1)
     before, present = [(await shop.call("get_pool", pool_id=id))["version"] for id in (boxes, jars)]
 
-    refused = await shop.refused("record_sale", variant_gid=SIX_PACK, quantity=1, expected_version=before)
+    refused = await shop.refusal("record_sale", variant_gid=SIX_PACK, quantity=1, expected_version=before)
 
     assert (refused["code"], refused["current"]["pool_id"], refused["current"]["version"]) == ("stale", jars, present)
     await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1, expected_version=present)
@@ -258,7 +258,7 @@ async def test_a_sale_of_a_kit_expects_the_highest_version_of_its_pools(shop: Sh
 
 async def test_a_sale_that_is_repeated_with_its_key_sells_once(shop: Shop) -> None:
     pool = await shop.pool(50)
-    hold = await held(shop, pool_id=pool["id"], quantity=6)
+    hold = await hold_units(shop, pool_id=pool["id"], quantity=6)
     sale = {"pool_id": pool["id"], "quantity": 6, "hold_id": hold, "idempotency_key": "order 7"}
 
     first, second = await shop.call("record_sale", **sale), await shop.call("record_sale", **sale)

@@ -108,18 +108,18 @@ async def test_a_kit_is_not_sold_while_one_of_its_pools_is_paused(shop: Shop) ->
 async def test_a_variant_that_draws_on_nothing_is_named(shop: Shop) -> None:
     await shop.pool(50, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
 
-    refused = await shop.refused("simulate_sale", lines=lines(single=1, six=1))
+    refused = await shop.refusal("simulate_sale", lines=lines(single=1, six=1))
 
     assert (refused["code"], SIX_PACK in refused["message"]) == ("not_found", True)
 
 
 async def test_a_simulated_sale_changes_nothing(shop: Shop, inventory: Inventory) -> None:
     await shop.golden()
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     await shop.call("simulate_sale", lines=lines(single=1, six=100))
 
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_a_simulated_sale_of_any_size_is_a_shortfall(shop: Shop) -> None:
@@ -135,6 +135,6 @@ async def test_a_simulated_sale_of_any_size_is_a_shortfall(shop: Shop) -> None:
 async def test_a_quantity_that_cannot_be_sold_is_refused(shop: Shop, quantity: Any) -> None:
     await shop.golden()
 
-    refused = await shop.refused("simulate_sale", lines=[{"variant_gid": SINGLE, "quantity": quantity}])
+    refused = await shop.refusal("simulate_sale", lines=[{"variant_gid": SINGLE, "quantity": quantity}])
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["lines"])

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from holdfast.inventory.shopify.platform_client import Platform
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import bind_port, serve_app
 
 SHOP = "shop-name.myshopify.com"
 
@@ -53,9 +53,9 @@ async def platform(script: Script, *, seconds: float = 10) -> AsyncGenerator[tup
         body = answer.body if isinstance(answer.body, bytes) else msgspec.json.encode(answer.body)
         await Response(body, answer.status, answer.headers, "application/json")(scope, receive, send)
 
-    here = listener()
-    client = Platform(f"{here.url}/{{shop}}", "2026-10", seconds=seconds)
-    async with serving(stand_in, here, lifespan="off"):
+    port = bind_port()
+    client = Platform(f"{port.url}/{{shop}}", "2026-10", seconds=seconds)
+    async with serve_app(stand_in, port, lifespan="off"):
         try:
             yield client, requests
         finally:

@@ -57,12 +57,12 @@ def session_message(user: str) -> bytes:
     return b".".join(base64.urlsafe_b64encode(msgspec.json.encode(part)).rstrip(b"=") for part in parts)
 
 
-def signed(message: bytes) -> str:
+def hex_signature(message: bytes) -> str:
     return hmac.digest(SECRET, message, "sha256").hex()
 
 
 def is_webhook(message: bytes) -> bool:
-    claimed = base64.b64encode(bytes.fromhex(signed(message)))
+    claimed = base64.b64encode(bytes.fromhex(hex_signature(message)))
     return signatures.is_webhook_signed(message, claimed, [SECRET])
 
 
@@ -72,7 +72,7 @@ def is_proxy_request(message: bytes) -> bool:
     if parts is None:
         return False  # no other parameters are accepted
     names = ("logged_in_customer_id", "path_prefix", "shop", "timestamp")
-    pairs = [*zip(names, parts.groups(), strict=True), ("signature", signed(message).encode())]
+    pairs = [*zip(names, parts.groups(), strict=True), ("signature", hex_signature(message).encode())]
     return _is_accepted(lambda: signatures.verify_proxy_query(urlencode(pairs).encode(), [SECRET], NOW))
 
 
@@ -83,12 +83,12 @@ def is_query(message: bytes) -> bool:
         (quote(name.replace(b"%3D", b"=")), quote(value.replace(b"%26", b"&").replace(b"%25", b"%")))
         for name, value in pairs
     ]
-    query = "&".join(f"{name}={value}" for name, value in [*cut, ("hmac", signed(message))])
+    query = "&".join(f"{name}={value}" for name, value in [*cut, ("hmac", hex_signature(message))])
     return _is_accepted(lambda: signatures.verify_query(query.encode(), [SECRET], NOW))
 
 
 def is_session_token(message: bytes) -> bool:
-    signature = base64.urlsafe_b64encode(bytes.fromhex(signed(message))).rstrip(b"=")
+    signature = base64.urlsafe_b64encode(bytes.fromhex(hex_signature(message))).rstrip(b"=")
     token = (message + b"." + signature).decode("latin-1")
     return _is_accepted(lambda: platform_tokens.verify_session_token(token, CLIENT, [SECRET], NOW))
 

@@ -9,7 +9,7 @@ from holdfast.inventory.shopify.admin import PointBucket
 PLAN = {"maximum": 2_000.0, "rate": 100.0}
 
 
-def learned(available: float) -> PointBucket:
+def bucket_with_points(available: float) -> PointBucket:
     """A bucket that was told at the time 0 how many points there are."""
     bucket = PointBucket(0)
     bucket.take(10, 0)
@@ -18,21 +18,21 @@ def learned(available: float) -> PointBucket:
 
 
 def test_calls_wait_as_soon_as_there_are_no_points_and_one_after_the_other() -> None:
-    bucket = learned(150)
+    bucket = bucket_with_points(150)
 
     assert [bucket.take(100, 0) for _ in range(3)] == [0, 0.5, 1.5]
 
 
 def test_points_come_back_at_the_rate_of_the_plan_and_up_to_its_maximum() -> None:
-    bucket = learned(0)
+    bucket = bucket_with_points(0)
     assert bucket.take(100, 1) == 0
 
-    bucket = learned(0)
+    bucket = bucket_with_points(0)
     assert bucket.take(2_100, 10**6) == 1
 
 
 def test_an_answer_does_not_count_the_points_of_calls_in_progress() -> None:
-    bucket = learned(1_000)
+    bucket = bucket_with_points(1_000)
     for _ in range(2):
         assert bucket.take(400, 0) == 0
 
@@ -42,7 +42,7 @@ def test_an_answer_does_not_count_the_points_of_calls_in_progress() -> None:
 
 
 def test_a_call_that_is_not_made_gives_its_points_back() -> None:
-    bucket = learned(100)
+    bucket = bucket_with_points(100)
     bucket.take(500, 0)
     bucket.give_back(500)
 
@@ -71,7 +71,7 @@ def test_no_call_comes_too_early_for_a_platform_that_counts_exactly(calls: list[
 
 
 def test_a_background_call_leaves_points_for_the_next_level() -> None:
-    bucket = learned(2_000)
+    bucket = bucket_with_points(2_000)
 
     assert bucket.take(722, 0, is_background=True) == 0
     assert bucket.take(722, 0, is_background=True) == pytest.approx(4.44)

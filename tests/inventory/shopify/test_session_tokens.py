@@ -38,7 +38,7 @@ def claims(at: int = NOW, /, **changes: Any) -> dict[str, Any]:
     }
 
 
-def refused(token: str, secrets: Sequence[bytes] = (SECRET, OLD), now: float = NOW) -> str | None:
+def refusal_of(token: str, secrets: Sequence[bytes] = (SECRET, OLD), now: float = NOW) -> str | None:
     """Why a token is refused; None if it is believed."""
     try:
         verify_session_token(token, "client", secrets, now)
@@ -62,8 +62,8 @@ def test_a_token_names_the_shop_the_user_and_the_session() -> None:
 
 def test_a_session_token_of_another_library_is_accepted_with_the_present_and_the_old_secret() -> None:
     for secret in (SECRET, OLD):
-        assert refused(jwt.encode(claims(), secret, "HS256")) is None
-    assert refused(jwt.encode(claims(), OLD, "HS256"), [SECRET]) is not None
+        assert refusal_of(jwt.encode(claims(), secret, "HS256")) is None
+    assert refusal_of(jwt.encode(claims(), OLD, "HS256"), [SECRET]) is not None
 
 
 @pytest.mark.parametrize(
@@ -76,19 +76,19 @@ def test_a_session_token_of_another_library_is_accepted_with_the_present_and_the
     ],
 )
 def test_the_clocks_may_differ_by_10_seconds(at: int, reason: str | None) -> None:
-    assert refused(sign_session_token(claims(), SECRET), now=at) == reason
+    assert refusal_of(sign_session_token(claims(), SECRET), now=at) == reason
 
 
 @pytest.mark.parametrize("algorithm", ["none", "HS384", "HS512", "hs256", "RS256", ""])
 def test_a_session_token_with_another_algorithm_is_refused(algorithm: str) -> None:
     header, content, signature = sign_session_token(claims(), SECRET, {"alg": algorithm, "typ": "JWT"}).split(".")
 
-    assert refused(f"{header}.{content}.{signature}") == "The token is not signed by HS256 alone."
-    assert refused(f"{header}.{content}.") == "This is not a session token."
+    assert refusal_of(f"{header}.{content}.{signature}") == "The token is not signed by HS256 alone."
+    assert refusal_of(f"{header}.{content}.") == "This is not a session token."
 
 
 def test_a_session_token_with_a_critical_header_is_refused() -> None:
-    assert refused(sign_session_token(claims(), SECRET, {"alg": "HS256", "crit": ["exp"]})) is not None
+    assert refusal_of(sign_session_token(claims(), SECRET, {"alg": "HS256", "crit": ["exp"]})) is not None
 
 
 @pytest.mark.parametrize(
@@ -109,13 +109,13 @@ def test_a_session_token_with_a_critical_header_is_refused() -> None:
     ],
 )
 def test_a_session_token_with_wrong_claims_is_refused_even_if_it_is_signed(changes: dict[str, Any]) -> None:
-    assert refused(sign_session_token(claims(**changes), SECRET)) is not None
+    assert refusal_of(sign_session_token(claims(**changes), SECRET)) is not None
 
 
 @pytest.mark.parametrize("name", ["iss", "dest", "aud", "sub", "exp", "nbf"])
 def test_every_claim_of_a_session_token_is_required(name: str) -> None:
     assert (
-        refused(sign_session_token({claim: value for claim, value in claims().items() if claim != name}, SECRET))
+        refusal_of(sign_session_token({claim: value for claim, value in claims().items() if claim != name}, SECRET))
         is not None
     )
 
@@ -130,20 +130,20 @@ def test_the_oracle_is_wrong_about_a_token_that_names_two_shops() -> None:
     token = sign_session_token(claims(int(time.time()), iss="https://another-shop.myshopify.com/admin"), SECRET)
 
     assert oracle_believes(token)
-    assert refused(token, now=time.time()) == "The token does not name one shop."
+    assert refusal_of(token, now=time.time()) == "The token does not name one shop."
 
 
 @given(st.text(), st.sampled_from([SECRET, OLD]))
 def test_a_session_token_signed_here_is_accepted_here_and_by_the_oracle(user: str, secret: bytes) -> None:
     token = sign_session_token(claims(int(time.time()), sub=user), secret)
 
-    assert refused(token, now=time.time()) is None
+    assert refusal_of(token, now=time.time()) is None
     assert oracle_believes(token)
 
 
 @given(st.text() | st.from_regex(r"[A-Za-z0-9_-]{2,20}\.[A-Za-z0-9_-]{2,20}\.[A-Za-z0-9_-]{43}", fullmatch=True))
 def test_texts_of_any_kind_are_refused_as_session_tokens(token: str) -> None:
-    assert refused(token) is not None
+    assert refusal_of(token) is not None
 
 
 @pytest.mark.parametrize("part", [0, 1])
@@ -151,7 +151,7 @@ def test_a_token_that_is_nested_too_deeply_to_be_read_is_refused(part: int) -> N
     parts = sign_session_token(claims(), SECRET).split(".")
     parts[part] = base64.urlsafe_b64encode(b'{"x":' + b"[" * 2_000).rstrip(b"=").decode()
 
-    assert refused(".".join(parts)) == "This is not a session token."
+    assert refusal_of(".".join(parts)) == "This is not a session token."
 
 
 @given(place=st.integers(0, 10**6), character=st.characters(max_codepoint=0x2FF))
@@ -160,4 +160,4 @@ def test_a_session_token_with_a_changed_character_is_refused(place: int, charact
     signed = token.rpartition(".")[0]
     place %= len(signed)
 
-    assert (refused(token[:place] + character + token[place + 1 :]) is None) is (token[place] == character)
+    assert (refusal_of(token[:place] + character + token[place + 1 :]) is None) is (token[place] == character)

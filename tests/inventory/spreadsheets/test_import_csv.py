@@ -12,9 +12,9 @@ async def load(shop: Shop, text: str, kind: str = "pools", **options: Any) -> di
     return await shop.call("import_csv", **{"kind": kind, "text": text, "dry_run": False, **options})
 
 
-async def refused(shop: Shop, text: str, kind: str = "pools", **options: Any) -> list[tuple[int, str]]:
+async def refused_lines(shop: Shop, text: str, kind: str = "pools", **options: Any) -> list[tuple[int, str]]:
     """The lines for which an import is refused, and why."""
-    answer = await shop.refused("import_csv", **{"kind": kind, "text": text, "dry_run": False, **options})
+    answer = await shop.refusal("import_csv", **{"kind": kind, "text": text, "dry_run": False, **options})
     assert (answer["code"], list(answer["errors"])) == ("validation_failed", ["text"])
     lines = [re.fullmatch(r"line (\d+): (.+)", message) for message in answer["errors"]["text"]]
     return [(int(line[1]), line[2]) for line in lines if line]
@@ -89,16 +89,16 @@ async def test_variants_are_named_by_their_skus(shop: Shop) -> None:
 async def test_a_sku_of_no_variant_or_of_several_is_refused(shop: Shop, inventory: Inventory) -> None:
     await shop.pool(50, name="Jars", members=[{**member, "sku": "HONEY"} for member in PACKS[:2]])
     await (await inventory.shop()).pool(9, members=[{**PACKS[0], "sku": "THEIRS"}])
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
-    errors = await refused(shop, "pool,sku,units_per_sale\nJars,HONEY,1\nJars,THEIRS,1\nJars,,1\n", "members")
+    errors = await refused_lines(shop, "pool,sku,units_per_sale\nJars,HONEY,1\nJars,THEIRS,1\nJars,,1\n", "members")
 
     assert errors == [
         (2, "sku: several variants have the SKU HONEY: name one by its variant_gid"),
         (3, "sku: no variant has the SKU THEIRS"),
         (4, "variant_gid: name a variant by its variant_gid, or by its sku"),
     ]
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_one_variant_in_two_pools_is_a_kit(shop: Shop) -> None:
@@ -112,18 +112,18 @@ async def test_one_variant_in_two_pools_is_a_kit(shop: Shop) -> None:
 
 async def test_an_import_is_a_dry_run_unless_the_call_says_otherwise(shop: Shop, inventory: Inventory) -> None:
     await shop.pool(50, name="Jars")
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     tried = await shop.call("import_csv", kind="pools", text="name,quantity\nJars,44\nLids,9\n")
 
     assert (tried["dry_run"], tried["applied"], tried["version"]) == (True, False, None)
     assert (tried["created"], tried["updated"]) == (1, 1)
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_one_bad_row_prevents_the_import_and_every_bad_row_is_named(shop: Shop, inventory: Inventory) -> None:
     await shop.pool(50, name="Jars")
-    before = await inventory.everything()
+    before = await inventory.all_rows()
     text = (
         "name,unit,quantity,buffer,low_stock_at\n"
         "Jars,units,44,0,0\n"
@@ -136,36 +136,36 @@ async def test_one_bad_row_prevents_the_import_and_every_bad_row_is_named(shop: 
         "Short,units\n"
     )
 
-    errors = await refused(shop, text)
+    errors = await refused_lines(shop, text)
 
-    assert await refused(shop, text, dry_run=True) == errors
+    assert await refused_lines(shop, text, dry_run=True) == errors
     assert [line for line, _ in errors] == [3, 4, 5, 6, 7, 8, 9]
     fields = [message.partition(":")[0] for _, message in errors]
     assert fields[1:6] == ["quantity", "buffer", "quantity", "name", "quantity"]
     assert "name" in fields[0]
     assert "2 cells under 5 columns" in fields[6]
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 @pytest.mark.parametrize(
     "cell", ["1e400", "NaN", "inf", "1e30", "1_000", "\u0663", "1" * 5_000, "0x10", "5 units", '"1,5"', "1.5", "TRUE"]
 )
 async def test_a_cell_that_is_no_number_of_ours_is_refused(shop: Shop, cell: str) -> None:
-    errors = await refused(shop, f"name,quantity\nJars,{cell}\n")
+    errors = await refused_lines(shop, f"name,quantity\nJars,{cell}\n")
 
     assert [(line, message.partition(":")[0]) for line, message in errors] == [(2, "quantity")]
 
 
 async def test_a_sheet_without_a_column_for_names_is_refused(shop: Shop) -> None:
     for kind, text in (("pools", "unit,quantity\ng,5\n"), ("members", f"pool,variant_gid\nJars,{SINGLE}\n")):
-        answer = await shop.refused("import_csv", kind=kind, text=text, dry_run=False)
+        answer = await shop.refusal("import_csv", kind=kind, text=text, dry_run=False)
         assert (answer["code"], list(answer["errors"])) == ("validation_failed", ["text"])
 
 
 async def test_a_variant_of_an_unknown_pool_is_refused(shop: Shop, inventory: Inventory) -> None:
     await shop.pool(50, name="Jars")
     await (await inventory.shop()).pool(50, name="Theirs")
-    before = await inventory.everything()
+    before = await inventory.all_rows()
     text = (
         "pool,variant_gid,units_per_sale\n"
         f"Jars,{SINGLE},1\n"
@@ -175,7 +175,7 @@ async def test_a_variant_of_an_unknown_pool_is_refused(shop: Shop, inventory: In
         f"Jars,{SIX_PACK},0\n"
     )
 
-    errors = await refused(shop, text, "members")
+    errors = await refused_lines(shop, text, "members")
 
     assert [(line, message.partition(":")[0]) for line, message in errors] == [
         (3, "pool"),
@@ -183,18 +183,18 @@ async def test_a_variant_of_an_unknown_pool_is_refused(shop: Shop, inventory: In
         (5, "variant_gid"),
         (6, "units_per_sale"),
     ]
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_a_quantity_below_the_held_one_prevents_the_import(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50, name="Jars")
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=10)
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
-    answer = await shop.refused("import_csv", kind="pools", text="name,quantity\nLids,5\nJars,9\n", dry_run=False)
+    answer = await shop.refusal("import_csv", kind="pools", text="name,quantity\nLids,5\nJars,9\n", dry_run=False)
 
     assert (answer["code"], answer["pool_id"], answer["available"]) == ("not_enough_stock", pool["id"], 40)
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 @pytest.mark.parametrize(
@@ -242,20 +242,20 @@ async def test_sheets_are_read_as_programs_write_them(shop: Shop, text: str) -> 
 async def test_a_cell_without_a_column_is_refused(shop: Shop, text: str) -> None:
     await shop.pool(50, name="Jars")
 
-    assert await refused(shop, text) == [(2, "has 3 cells under 2 columns")]
+    assert await refused_lines(shop, text) == [(2, "has 3 cells under 2 columns")]
 
 
 async def test_line_numbers_include_the_line_that_names_the_separator(shop: Shop) -> None:
-    assert await refused(shop, "sep=;\nname;quantity\nJars;many\n") == [
+    assert await refused_lines(shop, "sep=;\nname;quantity\nJars;many\n") == [
         (3, 'quantity: must be an integer or null, not "many"')
     ]
-    answer = await shop.refused("import_csv", kind="pools", text="sep=;\nname;on_hand\nJars;1\n")
+    answer = await shop.refusal("import_csv", kind="pools", text="sep=;\nname;on_hand\nJars;1\n")
     assert answer["errors"]["text"][0].startswith("line 2 must name columns")
 
 
 async def test_line_numbers_are_those_of_an_editor(shop: Shop) -> None:
     """A cell may have several lines; a row is named by its last."""
-    errors = await refused(shop, 'name,unit\n"two\nlines",g\nbad row\n')
+    errors = await refused_lines(shop, 'name,unit\n"two\nlines",g\nbad row\n')
 
     assert errors[-1][0] == 4
 
@@ -279,12 +279,12 @@ async def test_line_numbers_are_those_of_an_editor(shop: Shop) -> None:
     ids=lambda text: text[:20],
 )
 async def test_a_malformed_sheet_is_refused_as_a_whole(shop: Shop, inventory: Inventory, text: str) -> None:
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
-    answer = await shop.refused("import_csv", kind="pools", text=text, dry_run=False)
+    answer = await shop.refusal("import_csv", kind="pools", text=text, dry_run=False)
 
     assert (answer["code"], list(answer["errors"])) == ("validation_failed", ["text"])
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_two_thousand_rows_are_taken_and_two_hundred_are_reported(shop: Shop) -> None:
@@ -317,28 +317,28 @@ async def test_storefronts_show_an_import_at_once(shop: Shop) -> None:
 
 async def test_a_sheet_without_rows_is_refused(shop: Shop, inventory: Inventory) -> None:
     await shop.golden()
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
-    answer = await shop.refused("import_csv", kind="pools", text="name,quantity\n", dry_run=False)
+    answer = await shop.refusal("import_csv", kind="pools", text="name,quantity\n", dry_run=False)
 
     assert (answer["code"], list(answer["errors"])) == ("validation_failed", ["text"])
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_a_sheet_without_changes_is_accepted_and_stores_nothing(shop: Shop, inventory: Inventory) -> None:
     await shop.golden()
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     done = await load(shop, "name,quantity\nHoney jars,50\n")
 
     assert (done["applied"], done["unchanged"], done["version"]) == (False, 1, None)
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_a_refused_import_names_two_hundred_bad_rows_and_counts_the_rest(shop: Shop) -> None:
     text = "name,quantity\n" + "".join(f"Pool no. {n},many\n" for n in range(300))
 
-    answer = await shop.refused("import_csv", kind="pools", text=text, dry_run=False)
+    answer = await shop.refusal("import_csv", kind="pools", text=text, dry_run=False)
 
     assert answer["message"] == "Nothing was imported: 300 rows are not acceptable."
     assert len(answer["errors"]["text"]) == 201

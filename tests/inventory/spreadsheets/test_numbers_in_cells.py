@@ -43,7 +43,7 @@ SHORTENED = ["1E+03", "1e3", "1,23E+12", "1.5E-1", "-1E+03", "1E03"]
 @pytest.mark.parametrize("cell", [*TWO_READINGS, *ONE_READING])
 async def test_a_number_that_is_not_digits_alone_is_refused_with_what_it_can_mean(shop: Shop, cell: str) -> None:
     """Before, `1.000` was taken for 1, and `5.0` for 5."""
-    answer = await shop.refused("import_csv", kind="pools", text=f"name;quantity\nJars;{cell}\n", mode="adjust")
+    answer = await shop.refusal("import_csv", kind="pools", text=f"name;quantity\nJars;{cell}\n", mode="adjust")
 
     assert answer["errors"] == {"text": [f"line 2: {({**TWO_READINGS, **ONE_READING})[cell]}"]}
 
@@ -51,7 +51,7 @@ async def test_a_number_that_is_not_digits_alone_is_refused_with_what_it_can_mea
 @pytest.mark.parametrize("cell", SHORTENED)
 async def test_a_number_that_a_program_has_shortened_is_refused(shop: Shop, cell: str) -> None:
     """Digits may be lost: 1004 is written as 1E+03 too."""
-    answer = await shop.refused("import_csv", kind="pools", text=f"name;quantity\nJars;{cell}\n", mode="adjust")
+    answer = await shop.refusal("import_csv", kind="pools", text=f"name;quantity\nJars;{cell}\n", mode="adjust")
 
     [error] = answer["errors"]["text"]
     assert error == (
@@ -66,7 +66,7 @@ NO_NUMBERS = ["null", "none", "true", "-", "--5", "5-", "(5)", "1.", ".5", "1_00
 @pytest.mark.parametrize("cell", NO_NUMBERS)
 async def test_a_cell_that_is_no_whole_number_is_refused(shop: Shop, cell: str) -> None:
     """Before, `null` was taken for an empty cell."""
-    answer = await shop.refused("import_csv", kind="pools", text=f"name;quantity\nJars;{cell}\n", mode="adjust")
+    answer = await shop.refusal("import_csv", kind="pools", text=f"name;quantity\nJars;{cell}\n", mode="adjust")
 
     assert answer["errors"]["text"][0].startswith("line 2: quantity: must be an integer or null, not ")
 
@@ -76,14 +76,14 @@ async def test_every_number_column_of_pools_refuses_ambiguous_numbers(
     shop: Shop, inventory: Inventory, column: str
 ) -> None:
     await shop.pool(50, name="Jars")
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     for cell in ("1.000", "1E+03", "5.0"):
         text = f"name;{column}\nJars;{cell}\n"
-        answer = await shop.refused("import_csv", kind="pools", text=text, dry_run=False)
+        answer = await shop.refusal("import_csv", kind="pools", text=text, dry_run=False)
         assert answer["errors"]["text"][0].startswith(f"line 2: {column}: ")
 
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 @pytest.mark.parametrize("column", ["units_per_sale", "pool_id"])
@@ -92,15 +92,15 @@ async def test_every_number_column_of_members_refuses_ambiguous_numbers(
 ) -> None:
     """Before, `1.000` units a sale were 1, and 50,000 of something became available."""
     await shop.pool(50_000, name="Honey", unit="g")
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     for cell in ("1.000", "1E+03", "5.0"):
         values = {"pool": "Honey", "variant_gid": SINGLE, "units_per_sale": "1000", column: cell}
         text = f"{';'.join(values)}\n{';'.join(values.values())}\n"
-        answer = await shop.refused("import_csv", kind="members", text=text, dry_run=False)
+        answer = await shop.refusal("import_csv", kind="members", text=text, dry_run=False)
         assert answer["errors"]["text"][0].startswith(f"line 2: {column}: ")
 
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 class OneNumber(Struct):

@@ -38,11 +38,11 @@ NAMES = [
 ]
 
 
-async def exported(shop: Shop, kind: str) -> str:
+async def export_csv(shop: Shop, kind: str) -> str:
     return (await shop.call("export_csv", kind=kind))["csv"]
 
 
-def lasting(text: str) -> list[dict[str, str]]:
+def rows_without_ids(text: str) -> list[dict[str, str]]:
     """The rows of a sheet without their versions and ids of pools, which belong to a shop."""
     rows = csv.DictReader(io.StringIO(text, newline=""))
     return [{name: cell for name, cell in row.items() if name not in {"version", "pool_id"}} for row in rows]
@@ -51,14 +51,14 @@ def lasting(text: str) -> list[dict[str, str]]:
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_pool_is_imported_under_its_own_name_and_not_as_another(shop: Shop, name: str) -> None:
     pool = await shop.pool(50, name=name, unit="g", buffer=3, members=[{**PACKS[0], "sku": name, "title": name}])
-    before = {kind: await exported(shop, kind) for kind in ("pools", "members")}
+    before = {kind: await export_csv(shop, kind) for kind in ("pools", "members")}
 
     for kind, text in before.items():
         done = await shop.call("import_csv", kind=kind, text=text, dry_run=False)
         assert (done["created"], done["updated"] + done["unchanged"]) == (0, 1), done
 
     for kind, text in before.items():
-        assert lasting(await exported(shop, kind)) == lasting(text)
+        assert rows_without_ids(await export_csv(shop, kind)) == rows_without_ids(text)
     [only] = (await shop.call("list_pools"))["pools"]
     assert (only["id"], only["name"], only["on_hand"]) == (pool["id"], name, 50)
     [variant] = (await shop.call("find_variant", gid=SINGLE))["variants"]
@@ -68,13 +68,13 @@ async def test_a_pool_is_imported_under_its_own_name_and_not_as_another(shop: Sh
 @pytest.mark.parametrize("kind", ["pools", "members"])
 async def test_an_unchanged_exported_sheet_changes_nothing(shop: Shop, inventory: Inventory, kind: str) -> None:
     await shop.golden()
-    text = await exported(shop, kind)
-    before = await inventory.everything()
+    text = await export_csv(shop, kind)
+    before = await inventory.all_rows()
 
     result = await shop.call("import_csv", kind=kind, text=text, dry_run=False)
 
     assert {row["outcome"] for row in result["rows"]} == {"unchanged"}
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_the_exported_sheets_of_one_shop_can_furnish_another(shop: Shop, inventory: Inventory) -> None:
@@ -84,17 +84,17 @@ async def test_the_exported_sheets_of_one_shop_can_furnish_another(shop: Shop, i
     await shop.pool(3, name="Boxes", members=PACKS)
 
     for kind in ("pools", "members"):
-        await other.call("import_csv", kind=kind, text=await exported(shop, kind), dry_run=False)
+        await other.call("import_csv", kind=kind, text=await export_csv(shop, kind), dry_run=False)
 
     for kind in ("pools", "members"):
-        assert lasting(await exported(other, kind)) == lasting(await exported(shop, kind))
+        assert rows_without_ids(await export_csv(other, kind)) == rows_without_ids(await export_csv(shop, kind))
     assert (await other.storefront()).json()["variants"] == (await shop.storefront()).json()["variants"]
 
 
 async def test_a_row_with_the_id_of_its_pool_renames_it(shop: Shop) -> None:
     pool = await shop.pool(50, name="Jars", members=[PACKS[0]])
-    members = await exported(shop, "members")
-    text = (await exported(shop, "pools")).replace("Jars,units,50", "Honey,units,44")
+    members = await export_csv(shop, "members")
+    text = (await export_csv(shop, "pools")).replace("Jars,units,50", "Honey,units,44")
 
     done = await shop.call("import_csv", kind="pools", text=text, dry_run=False)
 
@@ -109,48 +109,48 @@ async def test_a_row_with_the_id_of_its_pool_renames_it(shop: Shop) -> None:
 
 async def test_an_id_and_a_name_of_two_pools_are_refused(shop: Shop, inventory: Inventory) -> None:
     jars, lids = await shop.pool(50, name="Jars"), await shop.pool(9, name="Lids")
-    before = await inventory.everything()
+    before = await inventory.all_rows()
     conflict = f"line 2: pool_id: pool {jars['id']} is Jars, and Lids is another pool"
 
     for kind, text in (
         ("pools", f"name,pool_id\nLids,{jars['id']}\n"),
         ("members", f"pool,variant_gid,units_per_sale,pool_id\nLids,{SINGLE},1,{jars['id']}\n"),
     ):
-        refusal = await shop.refused("import_csv", kind=kind, text=text, dry_run=False)
+        refusal = await shop.refusal("import_csv", kind=kind, text=text, dry_run=False)
         assert refusal["errors"] == {"text": [conflict]}
     # Two rows of one pool are refused too: one by its id, one by its name.
     twice = f"name,pool_id\nLids,{lids['id']}\nBoxes,{jars['id']}\nBoxes,\nJars,\n"
-    refusal = await shop.refused("import_csv", kind="pools", text=twice, dry_run=False)
+    refusal = await shop.refusal("import_csv", kind="pools", text=twice, dry_run=False)
     assert [message[:7] for message in refusal["errors"]["text"]] == ["line 4:", "line 5:"]
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_an_unchanged_deficit_is_imported_as_it_was(shop: Shop, inventory: Inventory) -> None:
     """A quantity below zero cannot be set, but it can stay."""
     pool = await shop.pool(0, name="Jars", allow_negative=True)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-5)
-    text = await exported(shop, "pools")
-    before = await inventory.everything()
+    text = await export_csv(shop, "pools")
+    before = await inventory.all_rows()
 
     same = await shop.call("import_csv", kind="pools", text=text, dry_run=False)
-    other = await shop.refused("import_csv", kind="pools", text=text.replace("-5", "-4"), dry_run=False)
+    other = await shop.refusal("import_csv", kind="pools", text=text.replace("-5", "-4"), dry_run=False)
 
     assert (same["unchanged"], len(same["rows"])) == (1, 1)
     assert other["errors"] == {"text": ["line 2: quantity: must be at least 0, not -4"]}
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_an_old_sheet_does_not_undo_later_changes(shop: Shop, inventory: Inventory) -> None:
     """Every row carries the version it was read at; nobody's change is overwritten unseen."""
     pools = [await shop.pool(50, name=name) for name in ("Jars", "Lids")]
-    text = (await exported(shop, "pools")).replace(",50,", ",40,")
+    text = (await export_csv(shop, "pools")).replace(",50,", ",40,")
     await shop.call("adjust_pool_quantity", pool_id=pools[1]["id"], delta=-6)
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
-    refusal = await shop.refused("import_csv", kind="pools", text=text, dry_run=False)
+    refusal = await shop.refusal("import_csv", kind="pools", text=text, dry_run=False)
 
     assert [message.split(":")[:2] for message in refusal["errors"]["text"]] == [["line 3", " version"]]
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 class Counted(Struct):

@@ -7,15 +7,15 @@ import pytest
 from tests.helpers.databases import State, shared_or_own, state_of
 from tests.helpers.inventory_service import Inventory, Shop
 
-Furnish = Callable[[Shop], Awaitable[Shop]]
-"""Gives a shop its pools, entries and holds. A module that uses `scene` has a fixture `furnish` of this type."""
+Prepare = Callable[[Shop], Awaitable[Shop]]
+"""Gives a shop its pools, entries and holds. A module that uses `scene` has a fixture `prepare` of this type."""
 
 
 @pytest.fixture(scope="module")
-async def first_scene(furnish: Furnish, module_inventory: Inventory, inventory_template: str) -> tuple[Shop, State]:
+async def first_scene(prepare: Prepare, module_inventory: Inventory, inventory_template: str) -> tuple[Shop, State]:
     """A shop with these pools, and what the database then holds."""
     await module_inventory.empty(inventory_template)
-    shop = await furnish(await module_inventory.shop())
+    shop = await prepare(await module_inventory.shop())
     return shop, state_of(module_inventory.database.url)
 
 
@@ -28,9 +28,9 @@ async def restored_scene(first_scene: tuple[Shop, State], emptied_inventory: Inv
 
 
 @pytest.fixture
-async def own_scene(furnish: Furnish, shop: Shop) -> Shop:
+async def own_scene(prepare: Prepare, shop: Shop) -> Shop:
     """Such a shop of the test's own."""
-    return await furnish(shop)
+    return await prepare(shop)
 
 
 @pytest.fixture

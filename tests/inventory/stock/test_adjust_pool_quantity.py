@@ -44,7 +44,7 @@ async def test_an_adjustment_lists_every_affected_variant(shop: Shop) -> None:
 async def test_an_adjustment_of_more_than_is_there_is_refused_with_the_available_quantity(shop: Shop) -> None:
     pool = await shop.pool(50)
 
-    refused = await shop.refused("adjust_pool_quantity", pool_id=pool["id"], delta=-51)
+    refused = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=-51)
 
     assert (refused["code"], refused["available"], refused["requested"]) == ("not_enough_stock", 50, 51)
     assert refused["retryable"] is False
@@ -56,7 +56,7 @@ async def test_held_units_cannot_be_taken_by_others(shop: Shop) -> None:
     pool = await shop.pool(50)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=20)
 
-    refused = await shop.refused("adjust_pool_quantity", pool_id=pool["id"], delta=-31)
+    refused = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=-31)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-30)
 
     assert (refused["code"], refused["available"]) == ("not_enough_stock", 30)
@@ -78,7 +78,7 @@ async def test_a_pool_in_deficit_can_be_filled_up_again_step_by_step(shop: Shop)
     await shop.call("update_pool", pool_id=pool["id"], allow_negative=False)
 
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=4)
-    refused = await shop.refused("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
+    refused = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
 
     assert (refused["code"], refused["available"]) == ("not_enough_stock", 0)
     assert await shop.on_hand(pool["id"]) == -6
@@ -93,7 +93,7 @@ async def test_an_adjustment_by_zero_or_of_contradicting_fields_is_refused(
 ) -> None:
     pool = await shop.pool(50)
 
-    refused = await shop.refused("adjust_pool_quantity", pool_id=pool["id"], **arguments)
+    refused = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], **arguments)
 
     assert refused["code"] == "validation_failed"
     assert list(refused["errors"]) == [field]
@@ -106,7 +106,7 @@ async def test_a_pool_can_hold_a_quadrillion_and_no_more(shop: Shop) -> None:
         await shop.call("bulk_adjust", items=items)
     assert await shop.on_hand(pool["id"]) == 10**15
 
-    refused = await shop.refused("adjust_pool_quantity", pool_id=pool["id"], delta=1)
+    refused = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=1)
 
     assert refused["code"] == "validation_failed"
     assert await shop.on_hand(pool["id"]) == 10**15

@@ -13,7 +13,7 @@ from holdfast.accounts.agents.limits import SetLimit
 from holdfast.inventory.shops.operations import SHOP_LIMITS
 from holdfast.kit.contract.caller import system
 from tests.helpers.databases import scratch_database
-from tests.helpers.inventory_service import Inventory, ToolRefusal, run_sql, running, unlimited
+from tests.helpers.inventory_service import Inventory, ToolRefusal, run_sql, running_inventory, unlimited
 
 POOLS = st.integers(0, 2)
 UNITS = st.integers(1, 9)
@@ -54,7 +54,7 @@ def arguments(call: Call, ids: Sequence[int]) -> dict[str, Any]:
 async def try_phases(services: Sequence[Inventory], phases: Sequence[Phase]) -> None:
     """Ask for all of this, and see after each phase that the limit was not broken, and counts what the ledger has."""
     shop = await services[0].shop()
-    shops = [shop.through(service) for service in services]
+    shops = [shop.at_service(service) for service in services]
     ids = [(await shop.pool(1_000))["id"] for _ in range(3)]
     database = services[0].database
     [(key_id,)] = await run_sql(database, "select id from api_keys where shop_id = %(id)s", id=shop.id)
@@ -89,7 +89,7 @@ def run(
         where = unlimited(url, tmp_path_factory.mktemp("limits"))
 
         async def begin() -> list[Inventory]:
-            return [await stack.enter_async_context(running(where)) for _ in range(2)]
+            return [await stack.enter_async_context(running_inventory(where)) for _ in range(2)]
 
         services = runner.run(begin())
         yield lambda phases: runner.run(try_phases(services, phases))

@@ -20,21 +20,21 @@ async def test_a_bulk_adjustment_changes_all_pools_in_one_version(shop: Shop) ->
 
 async def test_one_line_that_does_not_fit_prevents_the_whole_adjustment(shop: Shop, inventory: Inventory) -> None:
     one, two = await shop.pool(10), await shop.pool(20)
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
-    refused = await shop.refused(
+    refused = await shop.refusal(
         "bulk_adjust", items=[{"pool_id": one["id"], "delta": -3}, {"pool_id": two["id"], "delta": -21}]
     )
 
     assert (refused["code"], refused["pool_id"]) == ("not_enough_stock", two["id"])
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_lines_of_one_pool_that_fit_one_by_one_but_not_together_are_refused(shop: Shop) -> None:
     pool = await shop.pool(10)
     items = [{"pool_id": pool["id"], "delta": -6}, {"pool_id": pool["id"], "delta": -6}]
 
-    refused = await shop.refused("bulk_adjust", items=items)
+    refused = await shop.refusal("bulk_adjust", items=items)
 
     assert (refused["code"], refused["available"], refused["requested"]) == ("not_enough_stock", 10, 12)
     assert await shop.on_hand(pool["id"]) == 10
@@ -70,7 +70,7 @@ async def test_one_unknown_pool_prevents_the_whole_adjustment(shop: Shop, invent
     pool = await shop.pool(10)
     theirs = await (await inventory.shop()).pool(10)
 
-    refused = await shop.refused(
+    refused = await shop.refusal(
         "bulk_adjust", items=[{"pool_id": pool["id"], "delta": 1}, {"pool_id": theirs["id"], "delta": 1}]
     )
 
@@ -81,7 +81,7 @@ async def test_one_unknown_pool_prevents_the_whole_adjustment(shop: Shop, invent
 async def test_one_stale_line_prevents_the_whole_adjustment(shop: Shop) -> None:
     one, two = await shop.pool(10), await shop.pool(20)
 
-    refused = await shop.refused(
+    refused = await shop.refusal(
         "bulk_adjust",
         items=[
             {"pool_id": one["id"], "delta": 1, "expected_quantity": 10},
@@ -99,14 +99,14 @@ async def test_a_bulk_adjustment_takes_at_most_250_lines(shop: Shop) -> None:
     items = [{"pool_id": pool["id"], "delta": 1}] * 250
 
     await shop.call("bulk_adjust", items=items)
-    refused = await shop.refused("bulk_adjust", items=[*items, *items[:1]])
+    refused = await shop.refusal("bulk_adjust", items=[*items, *items[:1]])
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["items"])
     assert await shop.on_hand(pool["id"]) == 250
 
 
 async def test_a_bulk_adjustment_without_lines_is_refused(shop: Shop) -> None:
-    refused = await shop.refused("bulk_adjust", items=[])
+    refused = await shop.refusal("bulk_adjust", items=[])
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["items"])
 
@@ -114,6 +114,6 @@ async def test_a_bulk_adjustment_without_lines_is_refused(shop: Shop) -> None:
 async def test_a_line_without_effect_is_refused(shop: Shop) -> None:
     pool = await shop.pool(10)
 
-    refused = await shop.refused("bulk_adjust", items=[{"pool_id": pool["id"], "delta": 0}])
+    refused = await shop.refusal("bulk_adjust", items=[{"pool_id": pool["id"], "delta": 0}])
 
     assert refused["code"] == "validation_failed"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from holdfast.inventory.settings import Settings
-from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop, ToolRefusal, running
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop, ToolRefusal, running_inventory
 
 STOCK: list[tuple[str, dict[str, Any]]] = [
     ("set_pool_quantity", {"pool_id": 1, "quantity": 44}),
@@ -47,17 +47,17 @@ async def test_a_change_is_made_only_with_the_present_version(
 ) -> None:
     id = arguments.get("pool_id") or arguments["from_pool_id"]
     present = await version(scene, id)
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     for other in (present - 1, present + 1, 0):
-        refused = await scene.refused(tool, **arguments, expected_version=other)
+        refused = await scene.refusal(tool, **arguments, expected_version=other)
         assert refused["code"] == "stale"
         assert refused["current"] == {
             "pool_id": id,
             "version": present,
             "quantity": await scene.on_hand(id),
         }
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
     done = await scene.call(tool, **arguments, expected_version=present)
 
     assert done["version"] == await version(scene, id) > present
@@ -67,7 +67,7 @@ async def test_a_change_is_made_only_with_the_present_version(
 async def test_a_change_is_made_only_with_the_present_quantity(
     scene: Shop, tool: str, arguments: dict[str, Any]
 ) -> None:
-    refused = await scene.refused(tool, **arguments, expected_quantity=49)
+    refused = await scene.refusal(tool, **arguments, expected_quantity=49)
     assert (refused["code"], refused["current"]["quantity"]) == ("stale", 50)
 
     await scene.call(tool, **arguments, expected_quantity=50)
@@ -76,7 +76,7 @@ async def test_a_change_is_made_only_with_the_present_quantity(
 
 
 async def test_a_stale_change_succeeds_with_the_version_named_in_the_error(scene: Shop) -> None:
-    refused = await scene.refused("set_pool_quantity", pool_id=1, quantity=44, expected_version=0)
+    refused = await scene.refusal("set_pool_quantity", pool_id=1, quantity=44, expected_version=0)
 
     present = refused["current"]
     await scene.call(
@@ -110,8 +110,8 @@ async def test_changes_in_two_processes_that_expect_the_same_version_succeed_onc
     scene: Shop, settings: Settings
 ) -> None:
     seen = await version(scene, 1)
-    async with running(settings) as second:
-        shops = [scene, scene.through(second)] * 10
+    async with running_inventory(settings) as second:
+        shops = [scene, scene.at_service(second)] * 10
         answers = await asyncio.gather(
             *(shop.call("adjust_pool_quantity", pool_id=1, delta=-1, expected_version=seen) for shop in shops),
             return_exceptions=True,
@@ -128,7 +128,7 @@ async def test_any_change_of_the_pool_makes_its_version_old(scene: Shop) -> None
     for tool, arguments in [*STOCK, *CONFIGURATION[:3]]:
         seen = await version(scene, 1)
         await scene.call(tool, **arguments)
-        refused = await scene.refused("set_pool_quantity", pool_id=1, quantity=1, expected_version=seen)
+        refused = await scene.refusal("set_pool_quantity", pool_id=1, quantity=1, expected_version=seen)
         assert refused["code"] == "stale", tool
 
 

@@ -7,7 +7,7 @@ from holdfast.inventory.shops.operations import end_key, regenerate_key
 from tests.helpers.inventory_service import PACKS, SIX_PACK, Inventory, Shop, ToolRefusal, run_sql, set_daily_limit
 
 
-async def used(inventory: Inventory, shop: Shop) -> int:
+async def used_calls(inventory: Inventory, shop: Shop) -> int:
     [(count,)] = await run_sql(inventory.database, "select used from agent_limits where tenant_id = %(id)s", id=shop.id)
     return count
 
@@ -27,7 +27,7 @@ async def test_units_are_moved_up_to_the_limit_and_the_refusal_says_when_more_ca
     await set_daily_limit(inventory, shop)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-8)
 
-    refused = await shop.refused("adjust_pool_quantity", pool_id=pool["id"], delta=-3)
+    refused = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=-3)
 
     assert (refused["code"], refused["daily_limit"], refused["used"], refused["requested"]) == (
         "daily_limit_reached",
@@ -39,7 +39,7 @@ async def test_units_are_moved_up_to_the_limit_and_the_refusal_says_when_more_ca
     assert 0 < refused["retry_after"] <= 86_400
     assert await shop.on_hand(pool["id"]) == 42
     assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=2) == "done"
-    assert await used(inventory, shop) == 10
+    assert await used_calls(inventory, shop) == 10
 
 
 async def test_every_tool_that_moves_stock_counts_the_units_that_it_moves(inventory: Inventory) -> None:
@@ -50,11 +50,11 @@ async def test_every_tool_that_moves_stock_counts_the_units_that_it_moves(invent
     ids = {"pool_id": pool["id"]}
 
     async def moved(tool: str, **arguments: Any) -> int:
-        before = await used(inventory, shop)
+        before = await used_calls(inventory, shop)
         change = await shop.call(tool, **arguments)
         holds.extend([change["hold"]["id"]] if change.get("hold") else [])
         entries.extend(entry["id"] for entry in change.get("entries", ()))
-        return await used(inventory, shop) - before
+        return await used_calls(inventory, shop) - before
 
     holds: list[int] = []
     entries: list[int] = []
@@ -98,7 +98,7 @@ async def test_every_tool_that_moves_stock_is_refused_beyond_the_limit(inventory
     codes = {tool: await attempt(shop, tool, **arguments) for tool, arguments in calls.items()}
 
     assert codes == dict.fromkeys(codes, "daily_limit_reached")
-    assert await used(inventory, shop) == 0
+    assert await used_calls(inventory, shop) == 0
 
 
 async def test_a_daily_limit_is_never_exceeded_by_concurrent_calls(inventory: Inventory) -> None:
@@ -121,8 +121,8 @@ async def test_a_refused_or_dry_run_call_does_not_count_towards_the_daily_limit(
 
     assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-6) == "not_enough_stock"
     assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-3, dry_run=True) == "done"
-    assert await used(inventory, shop) == 0
-    refused = await shop.refused("adjust_pool_quantity", pool_id=pool["id"], delta=11, dry_run=True)
+    assert await used_calls(inventory, shop) == 0
+    refused = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=11, dry_run=True)
     assert refused["code"] == "daily_limit_reached"
 
 
@@ -134,7 +134,7 @@ async def test_a_repeated_call_is_counted_once(inventory: Inventory) -> None:
     for _ in range(3):
         await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6, idempotency_key="once")
 
-    assert await used(inventory, shop) == 6
+    assert await used_calls(inventory, shop) == 6
 
 
 async def test_a_new_key_has_the_limit_of_the_old_one_and_its_count(inventory: Inventory) -> None:
@@ -180,7 +180,7 @@ async def test_the_daily_limit_counts_for_one_shop(inventory: Inventory) -> None
 
     assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-1) == "daily_limit_reached"
     assert await attempt(other, "adjust_pool_quantity", pool_id=others["id"], delta=-5) == "done"
-    assert (await used(inventory, shop), await used(inventory, other)) == (0, 5)
+    assert (await used_calls(inventory, shop), await used_calls(inventory, other)) == (0, 5)
 
 
 async def test_a_removed_limit_allows_any_number_of_units(inventory: Inventory) -> None:

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TOOLS, Inventory, Shop
-from tests.inventory.stock.conftest import Furnish
+from tests.inventory.stock.conftest import Prepare
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("create_pool", {"name": "Lids", "quantity": 9, "buffer": 2, "members": PACKS[:2]}),
@@ -57,17 +57,17 @@ OF_AN_IMPORT = {"applied"}
 pytestmark = pytest.mark.usefixtures("inventory")  # Its pools have the ids 1, 2 and so on.
 
 
-def lasting(answer: Any, left_out: set[str] = OF_THE_MOMENT) -> Any:
+def without_moments(answer: Any, left_out: set[str] = OF_THE_MOMENT) -> Any:
     """An answer without what differs from call to call."""
     if isinstance(answer, dict):
         fields = cast(dict[str, Any], answer)
-        return {name: lasting(value, left_out) for name, value in fields.items() if name not in left_out}
+        return {name: without_moments(value, left_out) for name, value in fields.items() if name not in left_out}
     if isinstance(answer, list):
-        return [lasting(item, left_out) for item in cast(list[Any], answer)]
+        return [without_moments(item, left_out) for item in cast(list[Any], answer)]
     return answer
 
 
-async def furnished(shop: Shop) -> Shop:
+async def prepare_shop(shop: Shop) -> Shop:
     """Pool 1, jars with their packs; 2, boxes with a hold; 3, paused; 4, archived. Entries 1 to 4; hold 4."""
     await shop.pool(50, name="Jars", members=PACKS)
     await shop.pool(20, name="Boxes")
@@ -81,14 +81,14 @@ async def furnished(shop: Shop) -> Shop:
 
 
 @pytest.fixture(scope="module")
-def furnish() -> Furnish:
-    return furnished
+def prepare() -> Prepare:
+    return prepare_shop
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared_scene(shared_inventory: Inventory) -> Shop:
     """For tests that change nothing."""
-    return await furnished(await shared_inventory.shop())
+    return await prepare_shop(await shared_inventory.shop())
 
 
 def test_every_tool_that_writes_is_tested_as_a_dry_run() -> None:
@@ -111,12 +111,12 @@ async def test_a_dry_run_changes_nothing_and_notifies_no_reader(
     shared_scene: Shop, shared_inventory: Inventory, tool: str, arguments: dict[str, Any]
 ) -> None:
     storefront = await shared_scene.storefront()
-    before = await shared_inventory.everything()
+    before = await shared_inventory.all_rows()
 
     tried = await shared_scene.call(tool, **arguments, dry_run=True)
 
     assert tried["dry_run"] is True
-    assert await shared_inventory.everything() == before
+    assert await shared_inventory.all_rows() == before
     assert (await shared_scene.storefront()).json()["variants"] == storefront.json()["variants"]
     assert {entry["id"] for entry in tried.get("entries", [])} <= {None}
 
@@ -131,7 +131,7 @@ async def test_the_call_itself_answers_what_its_dry_run_answered(
     done = await scene.call(tool, **arguments, dry_run=False)
 
     assert done["dry_run"] is False
-    assert lasting(tried, left_out) == lasting(done, left_out)
+    assert without_moments(tried, left_out) == without_moments(done, left_out)
 
 
 @in_one_loop
@@ -139,14 +139,14 @@ async def test_the_call_itself_answers_what_its_dry_run_answered(
 async def test_a_dry_run_is_refused_as_the_call_itself_is(
     shared_scene: Shop, shared_inventory: Inventory, tool: str, arguments: dict[str, Any], code: str
 ) -> None:
-    before = await shared_inventory.everything()
+    before = await shared_inventory.all_rows()
 
-    tried = await shared_scene.refused(tool, **arguments, dry_run=True)
-    refused = await shared_scene.refused(tool, **arguments, dry_run=False)
+    tried = await shared_scene.refusal(tool, **arguments, dry_run=True)
+    refused = await shared_scene.refusal(tool, **arguments, dry_run=False)
 
     assert tried == refused
     assert refused["code"] == code
-    assert await shared_inventory.everything() == before
+    assert await shared_inventory.all_rows() == before
 
 
 def versions(answer: Any) -> list[Any]:

@@ -9,12 +9,12 @@ import pytest
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.stock import expiry
 from holdfast.inventory.stock.stock_changes import HOLDS_CHANNEL
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import eventually
-from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop, running
+from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop, running_inventory
 
 
-async def held(shop: Shop, pool_id: int) -> int:
+async def held_quantity(shop: Shop, pool_id: int) -> int:
     return (await shop.call("get_pool", pool_id=pool_id))["held"]
 
 
@@ -33,7 +33,7 @@ async def test_a_hold_whose_time_has_come_gives_back_what_it_kept(shop: Shop, in
     entry = (await shop.entries())[0]
     assert (entry["kind"], entry["held_delta"], entry["held_after"]) == ("release", -6, 0)
     assert (entry["actor"], entry["source"], entry["source_ref"]) == ("system", "hold expiry", "cart 7")
-    assert await held(shop, pool["id"]) == 0
+    assert await held_quantity(shop, pool["id"]) == 0
 
 
 async def test_a_hold_whose_time_has_not_come_stays(shop: Shop, inventory: Inventory) -> None:
@@ -45,7 +45,7 @@ async def test_a_hold_whose_time_has_not_come_stays(shop: Shop, inventory: Inven
     assert await expiry.expire(inventory.database) == 1
     assert await expiry.expire(inventory.database) == 0
 
-    assert await held(shop, pool["id"]) == 5
+    assert await held_quantity(shop, pool["id"]) == 5
 
 
 async def test_a_released_hold_does_not_expire(shop: Shop, inventory: Inventory) -> None:
@@ -64,7 +64,7 @@ async def test_an_expired_hold_cannot_be_released(shop: Shop, inventory: Invento
     await come(inventory, hold["id"])
     await expiry.expire(inventory.database)
 
-    assert (await shop.refused("release_hold", hold_id=hold["id"]))["code"] == "hold_ended"
+    assert (await shop.refusal("release_hold", hold_id=hold["id"]))["code"] == "hold_ended"
 
 
 async def test_a_kit_is_given_back_to_every_pool(shop: Shop, inventory: Inventory) -> None:
@@ -75,7 +75,7 @@ async def test_a_kit_is_given_back_to_every_pool(shop: Shop, inventory: Inventor
 
     await expiry.expire(inventory.database)
 
-    assert [await held(shop, pool["id"]) for pool in (jars, boxes)] == [0, 0]
+    assert [await held_quantity(shop, pool["id"]) for pool in (jars, boxes)] == [0, 0]
     assert await inventory.differences() == []
 
 
@@ -89,7 +89,7 @@ async def test_holds_of_several_shops_and_of_one_pool_expire_together(shop: Shop
 
     assert await expiry.expire(inventory.database) == 4
 
-    assert (await held(shop, mine["id"]), await held(other, theirs["id"])) == (0, 0)
+    assert (await held_quantity(shop, mine["id"]), await held_quantity(other, theirs["id"])) == (0, 0)
     assert await inventory.differences() == []
 
 
@@ -101,13 +101,13 @@ async def test_concurrent_processes_give_an_expired_hold_back_once(
         await shop.call("hold_quantity", pool_id=pool["id"], quantity=2)
     await inventory.sql("update holds set expires_at = now()")
 
-    async with running(settings) as second:
+    async with running_inventory(settings) as second:
         ended = await asyncio.gather(
             *(expiry.expire(process.database) for process in (inventory, second, inventory, second))
         )
 
     assert sum(ended) == 20
-    assert await held(shop, pool["id"]) == 0
+    assert await held_quantity(shop, pool["id"]) == 0
     assert await inventory.differences() == []
 
 
@@ -123,18 +123,18 @@ async def test_a_shop_whose_books_are_damaged_keeps_no_other_shop_waiting(invent
     with contextlib.suppress(psycopg.Error):
         await expiry.expire(inventory.database)
 
-    assert [await held(shop, pool["id"]) for shop, pool in zip(shops, pools, strict=True)] == [0, 6, 0]
+    assert [await held_quantity(shop, pool["id"]) for shop, pool in zip(shops, pools, strict=True)] == [0, 6, 0]
 
 
-def watching(inventory: Inventory) -> contextlib.AbstractAsyncContextManager[None]:
+def running_expiry(inventory: Inventory) -> contextlib.AbstractAsyncContextManager[None]:
     """The loop that ends holds, as a process runs it."""
-    return at_work(expiry.LOOP.run(inventory.database))
+    return run_in_background(expiry.LOOP.run(inventory.database))
 
 
 async def test_a_hold_is_ended_as_soon_as_its_time_comes(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
 
-    async with watching(inventory):
+    async with running_expiry(inventory):
         await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=1)
         assert (await shop.storefront()).json()["variants"] == {SINGLE: 44}
 
@@ -148,12 +148,12 @@ async def test_a_hold_is_ended_as_soon_as_its_time_comes(shop: Shop, inventory: 
 async def test_a_shorter_hold_does_not_wait_for_a_longer_one(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
 
-    async with watching(inventory):
+    async with running_expiry(inventory):
         await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=600)
         await shop.call("hold_quantity", pool_id=pool["id"], quantity=5, ttl_s=1)
 
         async def only_the_longer_is_left() -> bool:
-            return await held(shop, pool["id"]) == 6
+            return await held_quantity(shop, pool["id"]) == 6
 
         await eventually(only_the_longer_is_left, expiry.POLL_SECONDS - 1)
 

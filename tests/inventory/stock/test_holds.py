@@ -49,12 +49,12 @@ async def test_released_units_are_available_again(shop: Shop) -> None:
 async def test_more_units_than_available_cannot_be_held(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50, buffer=10)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=30)
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
-    refused = await shop.refused("hold_quantity", pool_id=pool["id"], quantity=11)
+    refused = await shop.refusal("hold_quantity", pool_id=pool["id"], quantity=11)
 
     assert (refused["code"], refused["available"], refused["requested"]) == ("not_enough_stock", 10, 11)
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_concurrent_holds_of_ten_times_ten_units_of_fifty_hold_five(shop: Shop) -> None:
@@ -74,12 +74,12 @@ async def test_a_hold_can_be_released_once(shop: Shop, inventory: Inventory) -> 
     pool = await shop.pool(50)
     hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6))["hold"]
     await shop.call("release_hold", hold_id=hold["id"])
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
-    refused = await shop.refused("release_hold", hold_id=hold["id"])
+    refused = await shop.refusal("release_hold", hold_id=hold["id"])
 
     assert refused["code"] == "hold_ended"
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_concurrent_releases_of_one_hold_are_done_once(shop: Shop) -> None:
@@ -100,7 +100,7 @@ async def test_a_hold_of_another_shop_cannot_be_released(shop: Shop, inventory: 
     await other.call("hold_quantity", pool_id=1, quantity=6)
     hold = (await other.call("hold_quantity", pool_id=1, quantity=6))["hold"]
 
-    assert (await shop.refused("release_hold", hold_id=hold["id"]))["code"] == "not_found"
+    assert (await shop.refusal("release_hold", hold_id=hold["id"]))["code"] == "not_found"
     assert (await other.call("get_pool", pool_id=1))["held"] == 12
 
 
@@ -130,12 +130,12 @@ async def test_a_kit_is_held_in_every_pool_it_draws_on(shop: Shop) -> None:
 
 async def test_a_kit_of_which_one_pool_has_too_little_is_held_in_none(shop: Shop, inventory: Inventory) -> None:
     _, boxes = await kit(shop)
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
-    refused = await shop.refused("hold_quantity", variant_gid=SIX_PACK, quantity=4)
+    refused = await shop.refusal("hold_quantity", variant_gid=SIX_PACK, quantity=4)
 
     assert (refused["code"], refused["pool_id"], refused["available"]) == ("not_enough_stock", boxes["id"], 3)
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_a_hold_of_a_kit_gives_back_what_it_took_after_the_variant_is_relinked(shop: Shop) -> None:
@@ -151,7 +151,7 @@ async def test_a_hold_of_a_kit_gives_back_what_it_took_after_the_variant_is_reli
 
 
 async def test_a_variant_that_draws_on_no_pool_cannot_be_held(shop: Shop) -> None:
-    refused = await shop.refused("hold_quantity", variant_gid=SINGLE, quantity=1)
+    refused = await shop.refusal("hold_quantity", variant_gid=SINGLE, quantity=1)
 
     assert (refused["code"], "link_variants" in refused["hint"]) == ("not_found", True)
 
@@ -160,7 +160,7 @@ async def test_a_variant_that_draws_on_no_pool_cannot_be_held(shop: Shop) -> Non
 async def test_a_hold_names_a_pool_or_a_variant_but_not_both(shop: Shop, target: dict[str, Any]) -> None:
     await shop.golden()
 
-    refused = await shop.refused("hold_quantity", quantity=1, **target)
+    refused = await shop.refusal("hold_quantity", quantity=1, **target)
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["pool_id"])
 

@@ -6,8 +6,17 @@ from typing import Any
 import pytest
 
 from holdfast.inventory.resources import IDEMPOTENCY
-from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TOOLS, Inventory, Shop, ToolRefusal, running
-from tests.inventory.stock.conftest import Furnish
+from tests.helpers.inventory_service import (
+    PACKS,
+    SINGLE,
+    SIX_PACK,
+    TOOLS,
+    Inventory,
+    Shop,
+    ToolRefusal,
+    running_inventory,
+)
+from tests.inventory.stock.conftest import Prepare
 
 OTHERWISE = {"reason": "Another one."}
 CALLS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
@@ -57,7 +66,7 @@ def test_every_tool_that_writes_is_tested_with_a_repeated_key() -> None:
     assert {tool for tool, _, _ in CALLS} == {name for name, operation in TOOLS.items() if not operation.mode.reads}
 
 
-async def furnished(shop: Shop) -> Shop:
+async def prepare_shop(shop: Shop) -> Shop:
     """Pools 1 and 2 with the entries 1 and 2, pool 3 archived; hold 3 of pool 2."""
     await shop.pool(50, name="Jars", members=PACKS[:1])
     await shop.pool(20, name="Boxes")
@@ -68,8 +77,8 @@ async def furnished(shop: Shop) -> Shop:
 
 
 @pytest.fixture(scope="module")
-def furnish() -> Furnish:
-    return furnished
+def prepare() -> Prepare:
+    return prepare_shop
 
 
 @named
@@ -77,12 +86,12 @@ async def test_a_repetition_answers_the_same_and_changes_nothing(
     scene: Shop, inventory: Inventory, tool: str, arguments: dict[str, Any]
 ) -> None:
     first = await scene.call(tool, **arguments, idempotency_key="K")
-    after = await inventory.everything()
+    after = await inventory.all_rows()
 
     again = await scene.call(tool, **arguments, idempotency_key="K")
 
     assert again == first
-    assert await inventory.everything() == after
+    assert await inventory.all_rows() == after
 
 
 @pytest.mark.parametrize(("tool", "arguments", "changes"), CALLS, ids=IDS)
@@ -90,20 +99,20 @@ async def test_the_same_key_with_other_arguments_is_refused(
     scene: Shop, inventory: Inventory, tool: str, arguments: dict[str, Any], changes: dict[str, Any]
 ) -> None:
     await scene.call(tool, **arguments, idempotency_key="K")
-    after = await inventory.everything()
+    after = await inventory.all_rows()
 
-    refused = await scene.refused(tool, **{**arguments, **changes}, idempotency_key="K")
+    refused = await scene.refusal(tool, **{**arguments, **changes}, idempotency_key="K")
 
     assert refused["code"] == "idempotency_key_reused"
-    assert await inventory.everything() == after
+    assert await inventory.all_rows() == after
 
 
 @named
 async def test_calls_with_one_key_at_once_from_two_processes_are_one_change(
     scene: Shop, inventory: Inventory, tool: str, arguments: dict[str, Any]
 ) -> None:
-    async with running(inventory.settings) as second:
-        other = scene.through(second)
+    async with running_inventory(inventory.settings) as second:
+        other = scene.at_service(second)
         entries = len(await scene.entries(limit=200))
         answers = await asyncio.gather(
             *(shop.call(tool, **arguments, idempotency_key="K") for _ in range(5) for shop in (scene, other))
@@ -125,7 +134,7 @@ async def test_a_dry_run_does_not_use_up_its_key(scene: Shop, tool: str, argumen
 
 async def test_a_refused_call_does_not_use_up_its_key(scene: Shop) -> None:
     call = {"pool_id": 2, "delta": -20, "idempotency_key": "K"}
-    refused = await scene.refused("adjust_pool_quantity", **call)
+    refused = await scene.refusal("adjust_pool_quantity", **call)
     await scene.call("adjust_pool_quantity", pool_id=2, delta=1)
 
     done = await scene.call("adjust_pool_quantity", **call)
@@ -138,7 +147,7 @@ async def test_a_refused_import_does_not_use_up_its_key(scene: Shop) -> None:
     """Its rows name a pool that does not exist; then it does, and the very same call is sent again."""
     text = f"pool,variant_gid,units_per_sale\nCorks,{SIX_PACK},6\n"
     call = {"kind": "members", "text": text, "dry_run": False, "idempotency_key": "K"}
-    refused = await scene.refused("import_csv", **call)
+    refused = await scene.refusal("import_csv", **call)
     await scene.pool(5, name="Corks")
 
     done = await scene.call("import_csv", **call)
@@ -150,7 +159,7 @@ async def test_a_refused_import_does_not_use_up_its_key(scene: Shop) -> None:
 async def test_a_key_used_for_one_tool_is_refused_for_another(scene: Shop) -> None:
     await scene.call("adjust_pool_quantity", pool_id=1, delta=5, idempotency_key="K")
 
-    refused = await scene.refused("set_pool_quantity", pool_id=1, quantity=5, idempotency_key="K")
+    refused = await scene.refusal("set_pool_quantity", pool_id=1, quantity=5, idempotency_key="K")
 
     assert refused["code"] == "idempotency_key_reused"
 
@@ -214,6 +223,6 @@ async def test_keys_are_forgotten_after_thirty_days(scene: Shop, inventory: Inve
 
 @pytest.mark.parametrize("key", ["", "k" * 201, "nul\x00", 7])
 async def test_an_invalid_idempotency_key_is_refused(scene: Shop, key: Any) -> None:
-    refused = await scene.refused("adjust_pool_quantity", pool_id=1, delta=-1, idempotency_key=key)
+    refused = await scene.refusal("adjust_pool_quantity", pool_id=1, delta=-1, idempotency_key=key)
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["idempotency_key"])

@@ -71,12 +71,12 @@ def stock_of(pools: list[LedgerPool]) -> Stock:
     return Stock(0, 0, NOW, msgspec.convert(msgspec.to_builtins(pools), list[LedgerPool]))
 
 
-def seen(stock: Stock) -> Any:
+def state_of(stock: Stock) -> Any:
     """Everything a stock knows."""
     return stock.version, stock.entry_count, [msgspec.structs.asdict(pool) for pool in stock.pools.values()]
 
 
-def applied(stock: Stock, lines: list[Posting]) -> list[Entry] | Problem:
+def apply_lines(stock: Stock, lines: list[Posting]) -> list[Entry] | Problem:
     try:
         return stock.apply(lines, FACT if lines[0].kind in FACTS else CAUSE).entries
     except Problem as problem:
@@ -103,7 +103,7 @@ def test_all_other_kinds_are_facts_or_decisions_by_any_actor() -> None:
 def test_every_balance_is_the_sum_of_its_entries(story: tuple[list[LedgerPool], list[list[Posting]]]) -> None:
     stock, ledger = stock_of(story[0]), list[Entry]()
     for lines in story[1]:
-        if not isinstance(entries := applied(stock, lines), Problem):
+        if not isinstance(entries := apply_lines(stock, lines), Problem):
             ledger += entries
 
     for pool in stock.pools.values():
@@ -127,7 +127,7 @@ def test_no_decision_takes_what_is_not_there_or_is_held(story: tuple[list[Ledger
     stock = stock_of(story[0])
     for lines in story[1]:
         before = {pool.id: (pool.on_hand, pool.held) for pool in stock.pools.values()}
-        if isinstance(entries := applied(stock, lines), Problem):
+        if isinstance(entries := apply_lines(stock, lines), Problem):
             continue
         for entry in entries:
             pool = stock.pools[entry.pool_id]
@@ -154,10 +154,10 @@ def test_a_refused_change_leaves_the_stock_as_it_was(story: tuple[list[LedgerPoo
         Posting(last_id, "hold", 0, 3 * MAX_POOL_QUANTITY),
     ]
     for lines in [*story[1], too_many_added, too_many_held]:
-        before = seen(stock)
-        if isinstance(applied(stock, lines), Problem):
+        before = state_of(stock)
+        if isinstance(apply_lines(stock, lines), Problem):
             refusals += 1
-            assert seen(stock) == before
+            assert state_of(stock) == before
 
     assert refusals >= 2
 
@@ -172,7 +172,7 @@ def test_a_fact_is_refused_exactly_beyond_what_can_be_counted(
     for lines in [*facts, *([[Posting(1, FACTS[0], MAX_POOL_QUANTITY)]] * 3)]:
         moved = {id: sum(line.delta for line in lines if line.pool_id == id) for id in {line.pool_id for line in lines}}
         is_countable = all(abs(stock.pools[id].on_hand + delta) <= MAX_POOL_QUANTITY for id, delta in moved.items())
-        answer = applied(stock, lines)
+        answer = apply_lines(stock, lines)
         assert isinstance(answer, Problem) != is_countable
         assert not isinstance(answer, Problem) or answer.code == "validation_failed"
 
@@ -191,8 +191,8 @@ def test_the_lines_of_one_pool_count_as_their_sum(story: tuple[list[LedgerPool],
             )
             for id in {line.pool_id for line in lines}
         ]
-        assert isinstance(applied(one_by_one, lines), Problem) == isinstance(applied(added_up, sums), Problem)
-        assert seen(one_by_one) == seen(added_up)
+        assert isinstance(apply_lines(one_by_one, lines), Problem) == isinstance(apply_lines(added_up, sums), Problem)
+        assert state_of(one_by_one) == state_of(added_up)
 
 
 @few
@@ -222,7 +222,7 @@ def test_the_available_quantity_of_a_variant_is_the_least_of_its_pools_and_never
 ) -> None:
     stock = stock_of(story[0])
     for lines in story[1]:
-        applied(stock, lines)
+        apply_lines(stock, lines)
     for gid in {gid for pool in story[0] for gid in pool.members}:
         drawn = [pool for pool in stock.pools.values() if gid in pool.members]
         allowed = [max(0, (pool.on_hand - pool.held - pool.buffer) // pool.members[gid]) for pool in drawn]

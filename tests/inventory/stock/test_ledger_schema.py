@@ -37,12 +37,12 @@ async def insert(inventory: Inventory, shop: Shop, pool_id: int, **changes: obje
 )
 async def test_no_entry_is_ever_changed_or_removed(shop: Shop, inventory: Inventory, statement: str) -> None:
     await shop.pool(50)
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
     with pytest.raises(psycopg.errors.IntegrityError, match="append-only"):
         await inventory.sql(statement)
 
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_an_entry_that_continues_the_ledger_changes_the_balance(shop: Shop, inventory: Inventory) -> None:
@@ -273,10 +273,10 @@ async def test_no_statement_can_leave_an_entry_without_a_pool(
     shop: Shop, inventory: Inventory, statement: str, message: str
 ) -> None:
     pool = await shop.pool(50)
-    before = await inventory.everything()
+    before = await inventory.all_rows()
     fields = {"seq": 2, "kind": "adjust", "delta": 6, "held_delta": 0, "balance": 56, "held": 0, "below": False}
 
     with pytest.raises(psycopg.errors.ForeignKeyViolation, match=message):
         await inventory.sql(statement, shop=shop.id, pool=pool["id"], actor="agent", **fields)
 
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.usefixtures("inventory")  # Its pools have the ids 1, 2
 
 
 @pytest.fixture
-async def holding(shop: Shop) -> Shop:
+async def shop_with_holds(shop: Shop) -> Shop:
     """Pools 1 and 2, and the holds 3 (pool 1), 4 (pool 2), 5 (a kit of both) and 7 (pool 1)."""
     await shop.pool(50, members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
     await shop.pool(20, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
@@ -39,30 +39,32 @@ async def ids(shop: Shop, **filters: Any) -> list[int]:
     ],
     ids=str,
 )
-async def test_filters_limit_the_list_of_holds(holding: Shop, filters: dict[str, Any], expected: list[int]) -> None:
-    assert await ids(holding, **filters) == expected
+async def test_filters_limit_the_list_of_holds(
+    shop_with_holds: Shop, filters: dict[str, Any], expected: list[int]
+) -> None:
+    assert await ids(shop_with_holds, **filters) == expected
 
 
-async def test_a_hold_is_shown_with_what_it_keeps_of_every_pool(holding: Shop) -> None:
-    (kit,) = (await holding.call("list_holds", pool_id=2, reference="cart 7"))["holds"]
+async def test_a_hold_is_shown_with_what_it_keeps_of_every_pool(shop_with_holds: Shop) -> None:
+    (kit,) = (await shop_with_holds.call("list_holds", pool_id=2, reference="cart 7"))["holds"]
 
     assert kit["pools"] == [{"pool_id": 1, "quantity": 18}, {"pool_id": 2, "quantity": 3}]
     assert kit["inserted_at"] < kit["expires_at"]
 
 
-async def test_a_released_hold_is_not_listed(holding: Shop) -> None:
-    await holding.call("release_hold", hold_id=5)
+async def test_a_released_hold_is_not_listed(shop_with_holds: Shop) -> None:
+    await shop_with_holds.call("release_hold", hold_id=5)
 
-    assert await ids(holding) == [7, 4, 3]
+    assert await ids(shop_with_holds) == [7, 4, 3]
 
 
-async def test_pages_of_holds_follow_each_other(holding: Shop) -> None:
-    first = await holding.call("list_holds", limit=3)
-    second = await holding.call("list_holds", limit=3, cursor=first["next_cursor"])
+async def test_pages_of_holds_follow_each_other(shop_with_holds: Shop) -> None:
+    first = await shop_with_holds.call("list_holds", limit=3)
+    second = await shop_with_holds.call("list_holds", limit=3, cursor=first["next_cursor"])
 
     assert [hold["id"] for page in (first, second) for hold in page["holds"]] == [7, 5, 4, 3]
     assert second["next_cursor"] is None
 
 
-async def test_holds_of_another_shop_are_not_listed(holding: Shop, inventory: Inventory) -> None:
+async def test_holds_of_another_shop_are_not_listed(shop_with_holds: Shop, inventory: Inventory) -> None:
     assert await ids(await inventory.shop()) == []

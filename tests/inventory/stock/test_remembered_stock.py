@@ -8,7 +8,15 @@ from holdfast.inventory.stock import sql
 from holdfast.inventory.stock.ledger_rules import Stock
 from holdfast.inventory.stock.remembered_stock import RememberedStock, TouchedRows
 from holdfast.inventory.stock.stock_changes import read_stock
-from tests.helpers.inventory_service import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal, running
+from tests.helpers.inventory_service import (
+    SINGLE,
+    SIX_PACK,
+    TWELVE_PACK,
+    Inventory,
+    Shop,
+    ToolRefusal,
+    running_inventory,
+)
 
 GIDS = [SINGLE, SIX_PACK, TWELVE_PACK]
 
@@ -18,7 +26,7 @@ async def adjust(shop: Shop, pool_id: int, times: int = 3) -> None:
         await shop.call("adjust_pool_quantity", pool_id=pool_id, delta=1)
 
 
-async def compared(inventory: Inventory, shop: Shop) -> bool:
+async def is_remembered_right(inventory: Inventory, shop: Shop) -> bool:
     """Compare what is remembered of a shop with what is stored. Returns whether it would be used."""
     remembered: RememberedStock | None = inventory.database.resources.stock.get(shop.id)
 
@@ -67,7 +75,7 @@ async def test_a_remembered_stock_is_always_that_of_the_database(inventory: Inve
             await shop.call(tool, **arguments)
         except ToolRefusal as refused:
             assert refused.code in {"not_found", "not_enough_stock"}  # noqa: PT017 - the others must not be refused
-        used += await compared(inventory, shop)
+        used += await is_remembered_right(inventory, shop)
 
     assert used > 20
     assert await inventory.differences() == []
@@ -78,11 +86,11 @@ async def test_stock_that_another_process_changed_is_read_again(settings: Settin
     pool = await shop.pool(50)
     await adjust(shop, pool["id"])
 
-    async with running(settings) as other:
-        await adjust(shop.through(other), pool["id"])
+    async with running_inventory(settings) as other:
+        await adjust(shop.at_service(other), pool["id"])
         await adjust(shop, pool["id"])
-        await shop.through(other).call("update_pool", pool_id=pool["id"], buffer=59)
-        refused = await shop.refused("hold_quantity", pool_id=pool["id"], quantity=1)
+        await shop.at_service(other).call("update_pool", pool_id=pool["id"], buffer=59)
+        refused = await shop.refusal("hold_quantity", pool_id=pool["id"], quantity=1)
 
     assert refused["code"] == "not_enough_stock"
     assert await shop.on_hand(pool["id"]) == 59
@@ -119,6 +127,6 @@ async def test_stock_is_read_again_when_its_stamp_has_changed(inventory: Invento
         end $$
         """
     )
-    refused = await shop.refused("hold_quantity", pool_id=pool["id"], quantity=4)
+    refused = await shop.refusal("hold_quantity", pool_id=pool["id"], quantity=4)
 
     assert refused["available"] == 3

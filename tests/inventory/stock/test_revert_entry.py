@@ -49,12 +49,12 @@ async def test_an_entry_is_undone_once(shop: Shop, inventory: Inventory) -> None
     pool = await shop.pool(50)
     id = await last_entry(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-6)
     undone = await last_entry(shop, "revert_entry", entry_id=id)
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
-    refused = await shop.refused("revert_entry", entry_id=id)
+    refused = await shop.refusal("revert_entry", entry_id=id)
 
     assert (refused["code"], refused["reverted_by"]) == ("already_reverted", undone)
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_entries_written_together_are_undone_together_whichever_is_named(shop: Shop) -> None:
@@ -70,7 +70,7 @@ async def test_entries_written_together_are_undone_together_whichever_is_named(s
         (one["id"], 3, first),
         (two["id"], -5, second),
     ]
-    assert (await shop.refused("revert_entry", entry_id=first))["code"] == "already_reverted"
+    assert (await shop.refusal("revert_entry", entry_id=first))["code"] == "already_reverted"
     assert (await shop.on_hand(one["id"]), await shop.on_hand(two["id"])) == (10, 20)
 
 
@@ -107,12 +107,12 @@ async def test_an_addition_whose_units_are_gone_cannot_be_undone(shop: Shop, inv
     pool = await shop.pool(0)
     id = await last_entry(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=24, kind="restock")
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-20)
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
-    refused = await shop.refused("revert_entry", entry_id=id)
+    refused = await shop.refusal("revert_entry", entry_id=id)
 
     assert (refused["code"], refused["available"], refused["requested"]) == ("not_enough_stock", 4, 24)
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_a_transfer_whose_units_are_gone_at_one_end_cannot_be_undone(shop: Shop) -> None:
@@ -120,7 +120,7 @@ async def test_a_transfer_whose_units_are_gone_at_one_end_cannot_be_undone(shop:
     id = await last_entry(shop, "transfer_quantity", from_pool_id=giving["id"], to_pool_id=taking["id"], quantity=20)
     await shop.call("adjust_pool_quantity", pool_id=taking["id"], delta=-1)
 
-    assert (await shop.refused("revert_entry", entry_id=id))["code"] == "not_enough_stock"
+    assert (await shop.refusal("revert_entry", entry_id=id))["code"] == "not_enough_stock"
     assert (await shop.on_hand(giving["id"]), await shop.on_hand(taking["id"])) == (30, 19)
 
 
@@ -132,7 +132,7 @@ async def test_a_hold_a_release_and_an_undoing_are_not_undone_by_an_opposite(sho
     adjusted = await last_entry(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-6)
     revert = await last_entry(shop, "revert_entry", entry_id=adjusted)
 
-    refused = await shop.refused("revert_entry", entry_id={"hold": hold, "release": release, "revert": revert}[kind])
+    refused = await shop.refusal("revert_entry", entry_id={"hold": hold, "release": release, "revert": revert}[kind])
 
     assert refused["code"] == "not_revertible"
     assert kind in refused["message"]
@@ -143,7 +143,7 @@ async def test_an_entry_of_an_archived_pool_cannot_be_undone(shop: Shop) -> None
     id = await last_entry(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-6)
     await shop.call("archive_pool", pool_id=pool["id"])
 
-    assert (await shop.refused("revert_entry", entry_id=id))["code"] == "pool_not_active"
+    assert (await shop.refusal("revert_entry", entry_id=id))["code"] == "pool_not_active"
 
 
 async def test_an_entry_of_another_shop_cannot_be_undone(shop: Shop, inventory: Inventory) -> None:
@@ -151,7 +151,7 @@ async def test_an_entry_of_another_shop_cannot_be_undone(shop: Shop, inventory: 
     pool = await other.pool(50)
     id = await last_entry(other, "adjust_pool_quantity", pool_id=pool["id"], delta=-6)
 
-    assert (await shop.refused("revert_entry", entry_id=id))["code"] == "not_found"
+    assert (await shop.refusal("revert_entry", entry_id=id))["code"] == "not_found"
     assert await other.on_hand(pool["id"]) == 44
 
 
@@ -175,7 +175,7 @@ async def test_a_recorded_sale_is_undone_in_each_pool_and_no_longer_counts_as_ta
         (jars["id"], "record_sale", SIX_PACK, 12, 12),
         (boxes["id"], "record_sale", SIX_PACK, 2, 2),
     ]
-    assert (await shop.refused("revert_entry", entry_id=id))["code"] == "already_reverted"
+    assert (await shop.refusal("revert_entry", entry_id=id))["code"] == "already_reverted"
 
 
 async def test_an_undone_sale_of_a_hold_gives_its_units_back_without_the_hold(shop: Shop) -> None:

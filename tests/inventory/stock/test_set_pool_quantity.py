@@ -60,7 +60,7 @@ async def test_a_count_below_what_is_held_is_refused(shop: Shop) -> None:
     pool = await shop.pool(50)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=10)
 
-    refused = await shop.refused("set_pool_quantity", pool_id=pool["id"], quantity=9)
+    refused = await shop.refusal("set_pool_quantity", pool_id=pool["id"], quantity=9)
 
     assert (refused["code"], refused["pool_id"], refused["available"]) == ("not_enough_stock", pool["id"], 40)
     assert await shop.on_hand(pool["id"]) == 50
@@ -103,7 +103,7 @@ async def test_an_archived_pool_cannot_be_counted(shop: Shop) -> None:
     pool = await shop.pool(50)
     await shop.call("archive_pool", pool_id=pool["id"])
 
-    refused = await shop.refused("set_pool_quantity", pool_id=pool["id"], quantity=7)
+    refused = await shop.refusal("set_pool_quantity", pool_id=pool["id"], quantity=7)
 
     assert refused["code"] == "pool_not_active"
     assert await shop.on_hand(pool["id"]) == 50
@@ -111,9 +111,9 @@ async def test_an_archived_pool_cannot_be_counted(shop: Shop) -> None:
 
 async def test_a_pool_of_another_shop_cannot_be_set(shop: Shop, inventory: Inventory) -> None:
     theirs = await (await inventory.shop()).pool(50)
-    unknown = await shop.refused("set_pool_quantity", pool_id=10**9, quantity=7)
+    unknown = await shop.refusal("set_pool_quantity", pool_id=10**9, quantity=7)
 
-    refused = await shop.refused("set_pool_quantity", pool_id=theirs["id"], quantity=7)
+    refused = await shop.refusal("set_pool_quantity", pool_id=theirs["id"], quantity=7)
 
     assert refused["code"] == "not_found"
     assert refused["message"].replace(str(theirs["id"]), "") == unknown["message"].replace(str(10**9), "")

@@ -44,12 +44,12 @@ async def test_a_transfer_lists_the_variants_of_both_pools(shop: Shop) -> None:
 async def test_a_transfer_of_more_than_is_available_moves_nothing(shop: Shop, inventory: Inventory) -> None:
     giving, taking = await shop.pool(50), await shop.pool(10)
     await shop.call("hold_quantity", pool_id=giving["id"], quantity=45)
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
-    refused = await shop.refused("transfer_quantity", from_pool_id=giving["id"], to_pool_id=taking["id"], quantity=6)
+    refused = await shop.refusal("transfer_quantity", from_pool_id=giving["id"], to_pool_id=taking["id"], quantity=6)
 
     assert (refused["code"], refused["pool_id"], refused["available"]) == ("not_enough_stock", giving["id"], 5)
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 @pytest.mark.parametrize(
@@ -75,14 +75,14 @@ async def test_an_invalid_transfer_moves_nothing(
     ids.append((await (await inventory.shop()).pool(9, unit="g"))["id"])
     assert ids == [1, 2, 3, 4, 5]
     await shop.call("archive_pool", pool_id=4)
-    before = await inventory.everything()
+    before = await inventory.all_rows()
 
-    refused = await shop.refused(
+    refused = await shop.refusal(
         "transfer_quantity", **{"from_pool_id": 1, "to_pool_id": 2, "quantity": 5, **arguments}
     )
 
     assert refused["code"] == code
-    assert await inventory.everything() == before
+    assert await inventory.all_rows() == before
 
 
 async def test_a_transfer_is_undone_as_a_whole(shop: Shop) -> None:

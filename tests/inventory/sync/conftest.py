@@ -4,12 +4,11 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from holdfast.inventory.settings import Settings
-from tests.helpers.platform_shop import Place
+from tests.helpers.platform_shop import PlatformSource
 from tests.inventory.sync.sync_scene import SyncScene, open_pooled_shop
 
 
 @pytest.fixture
-async def scene(place: Settings | Place) -> AsyncGenerator[SyncScene]:
-    async with open_pooled_shop(place) as scene:
+async def scene(platform_source: PlatformSource) -> AsyncGenerator[SyncScene]:
+    async with open_pooled_shop(platform_source) as scene:
         yield scene

@@ -9,7 +9,6 @@ from holdfast.inventory.catalog import importing
 from holdfast.inventory.catalog.model import ImportTask
 from holdfast.inventory.resources import Steps, Tx
 from holdfast.inventory.service import HANDLERS
-from holdfast.inventory.settings import Settings
 from holdfast.inventory.sync import levels, operations
 from holdfast.inventory.sync.model import LocationPercent, ObservedLevel, OrderLevelChange, Spreading
 from holdfast.inventory.sync.shop_sync import SyncWork
@@ -19,7 +18,7 @@ from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.model import Location, Variant, gid
 from tests.helpers.events_service import eventually
 from tests.helpers.inventory_service import Inventory, Shop
-from tests.helpers.platform_shop import DOMAIN, SECRET, Place, PlatformScene, beside_the_platform
+from tests.helpers.platform_shop import DOMAIN, SECRET, PlatformScene, PlatformSource, open_platform_scene
 from tests.helpers.platform_webhooks import deliver, handle
 from tests.helpers.row_work import handle_all
 
@@ -129,19 +128,19 @@ class SyncScene:
 
 
 @contextlib.asynccontextmanager
-async def open_installed_shop(place: Settings | Place) -> AsyncGenerator[SyncScene]:
+async def open_installed_shop(platform_source: PlatformSource) -> AsyncGenerator[SyncScene]:
     """A shop that has the app, whose levels are known, and that has no pool yet."""
-    async with beside_the_platform(place) as installing:
+    async with open_platform_scene(platform_source) as installing:
         scopes = ("read_inventory", "write_inventory", "read_pools", "write_pools")
-        scene = SyncScene(installing, await installing.installed(*scopes))
+        scene = SyncScene(installing, await installing.install_shop(*scopes))
         await scene.finish_import()
         yield scene
 
 
 @contextlib.asynccontextmanager
-async def open_pooled_shop(place: Settings | Place, policy: str = "adopt") -> AsyncGenerator[SyncScene]:
+async def open_pooled_shop(platform_source: PlatformSource, policy: str = "adopt") -> AsyncGenerator[SyncScene]:
     """The same with a pool of 50, and levels that agree with it."""
-    async with open_installed_shop(place) as scene:
+    async with open_installed_shop(platform_source) as scene:
         await scene.link()
         if policy != "adopt":
             await scene.shop.call("update_pool", pool_id=scene.pool_id, policy=policy)

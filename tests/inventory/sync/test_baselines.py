@@ -4,18 +4,17 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from holdfast.inventory.settings import Settings
 from holdfast_demo.shopify import payloads
 from holdfast_demo.shopify.orders import SaleLine
-from tests.helpers.platform_shop import DOMAIN, SECRET, Place
+from tests.helpers.platform_shop import DOMAIN, SECRET, PlatformSource
 from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.sync.sync_scene import SyncScene, open_installed_shop
 
 
 @pytest.fixture
-async def scene(place: Settings | Place) -> AsyncGenerator[SyncScene]:
+async def scene(platform_source: PlatformSource) -> AsyncGenerator[SyncScene]:
     """A shop with a pool of 50, whose levels nobody has attended to yet, and of which a 6-pack was sold since."""
-    async with open_installed_shop(place) as scene:
+    async with open_installed_shop(platform_source) as scene:
         await scene.link()
         scene.platform.sell(DOMAIN, SaleLine(scene.variants["6-pack"].id, 1))
         yield scene

@@ -17,7 +17,7 @@ from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.platform_state import WebhookMessage
 from holdfast_demo.shopify.shops import NewVariant
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import eventually
 from tests.helpers.platform_shop import DOMAIN
 from tests.helpers.platform_webhooks import handle
@@ -33,7 +33,7 @@ async def grant(scene: SyncScene, *more: str) -> None:
 
 
 @pytest.fixture
-async def checked(scene: SyncScene) -> SyncScene:
+async def checked_scene(scene: SyncScene) -> SyncScene:
     """The shop, which has granted the cart check."""
     await grant(scene, "write_products")
     await scene.sync_due()
@@ -51,7 +51,7 @@ def pools(scene: SyncScene) -> list[Any]:
     return [value and value["pools"] for value in values]
 
 
-async def later(scene: SyncScene, hours: float = 0.001) -> None:
+async def attend_later(scene: SyncScene, hours: float = 0.001) -> None:
     """Let everything have been written a while ago, and attend to it."""
     await scene.inventory.sql(
         "update cart_numbers set written_at = written_at - %(hours)s * interval '1 hour'", hours=hours
@@ -69,152 +69,165 @@ async def test_a_shop_without_the_scope_of_the_cart_check_gets_no_metafields(sce
     assert status == {"granted": False, "variants": 0, "pending": 0, "error": None}
 
 
-async def test_a_shop_that_grants_it_gets_the_numbers_of_all_variants(checked: SyncScene) -> None:
-    assert pools(checked) == [[[checked.pool_id, units, 50]] for units in PACKS.values()]
-    status = (await checked.shop.call("get_sync_status"))["cart_check"]
+async def test_a_shop_that_grants_it_gets_the_numbers_of_all_variants(checked_scene: SyncScene) -> None:
+    assert pools(checked_scene) == [[[checked_scene.pool_id, units, 50]] for units in PACKS.values()]
+    status = (await checked_scene.shop.call("get_sync_status"))["cart_check"]
     assert status == {"granted": True, "variants": 3, "pending": 0, "error": None}
 
 
-async def test_a_sale_reaches_the_numbers_while_the_service_runs(checked: SyncScene) -> None:
-    await checked.inventory.sql("update cart_numbers set written_at = written_at - interval '2 seconds'")
-    before = metafield_value(checked, "Single")["v"]
-    async with at_work(row_work.run(checked.inventory.database, SyncWork(checked.inventory.database))):
-        await checked.adjust(-6)
-        await eventually(lambda: pools(checked) == [[[checked.pool_id, n, 44]] for n in PACKS.values()])
+async def test_a_sale_reaches_the_numbers_while_the_service_runs(checked_scene: SyncScene) -> None:
+    await checked_scene.inventory.sql("update cart_numbers set written_at = written_at - interval '2 seconds'")
+    before = metafield_value(checked_scene, "Single")["v"]
+    async with run_in_background(
+        row_work.run(checked_scene.inventory.database, SyncWork(checked_scene.inventory.database))
+    ):
+        await checked_scene.adjust(-6)
+        await eventually(lambda: pools(checked_scene) == [[[checked_scene.pool_id, n, 44]] for n in PACKS.values()])
 
-    assert metafield_value(checked, "Single")["v"] > before
+    assert metafield_value(checked_scene, "Single")["v"] > before
 
 
-async def test_a_cart_that_takes_too_much_of_the_pool_is_stopped_at_the_platform(checked: SyncScene) -> None:
-    single, six = checked.variants["Single"].id, checked.variants["6-pack"].id
+async def test_a_cart_that_takes_too_much_of_the_pool_is_stopped_at_the_platform(checked_scene: SyncScene) -> None:
+    single, six = checked_scene.variants["Single"].id, checked_scene.variants["6-pack"].id
 
     with pytest.raises(CheckoutStopped, match="not enough left"):
-        await checked.platform.buy(DOMAIN, SaleLine(single, 45), SaleLine(six, 1))
-    await checked.platform.buy(DOMAIN, SaleLine(single, 44), SaleLine(six, 1))
+        await checked_scene.platform.buy(DOMAIN, SaleLine(single, 45), SaleLine(six, 1))
+    await checked_scene.platform.buy(DOMAIN, SaleLine(single, 44), SaleLine(six, 1))
 
 
-async def test_units_bought_in_a_checkout_are_missing_in_the_metafields(checked: SyncScene) -> None:
+async def test_units_bought_in_a_checkout_are_missing_in_the_metafields(checked_scene: SyncScene) -> None:
     messages: list[WebhookMessage] = []
-    checked.platform.state.on_message.append(messages.append)
-    await checked.platform.buy(DOMAIN, SaleLine(checked.variants["6-pack"].id, 1))
+    checked_scene.platform.state.on_message.append(messages.append)
+    await checked_scene.platform.buy(DOMAIN, SaleLine(checked_scene.variants["6-pack"].id, 1))
     for number, message in enumerate(messages):
-        await deliver_message(checked, (message.topic, message.payload, f"w{number}"))
-    await handle(checked.inventory)
-    await later(checked)
+        await deliver_message(checked_scene, (message.topic, message.payload, f"w{number}"))
+    await handle(checked_scene.inventory)
+    await attend_later(checked_scene)
 
-    assert pools(checked) == [[[checked.pool_id, units, 44]] for units in PACKS.values()]
-    single, twelve = checked.variants["Single"].id, checked.variants["12-pack"].id
+    assert pools(checked_scene) == [[[checked_scene.pool_id, units, 44]] for units in PACKS.values()]
+    single, twelve = checked_scene.variants["Single"].id, checked_scene.variants["12-pack"].id
     with pytest.raises(CheckoutStopped):
-        await checked.platform.buy(DOMAIN, SaleLine(single, 33), SaleLine(twelve, 1))
-    await checked.platform.buy(DOMAIN, SaleLine(single, 32), SaleLine(twelve, 1))
+        await checked_scene.platform.buy(DOMAIN, SaleLine(single, 33), SaleLine(twelve, 1))
+    await checked_scene.platform.buy(DOMAIN, SaleLine(single, 32), SaleLine(twelve, 1))
 
 
 async def test_kits_name_all_their_pools_and_what_may_go_below_zero_or_is_paused_is_left_out(
-    checked: SyncScene,
+    checked_scene: SyncScene,
 ) -> None:
-    six = checked.variants["6-pack"].gid
-    lids = await checked.shop.pool(9, members=[{"variant_gid": six, "units_per_sale": 1}])
-    await later(checked)
-    assert metafield_value(checked, "6-pack")["pools"] == [[checked.pool_id, 6, 50], [lids["id"], 1, 9]]
+    six = checked_scene.variants["6-pack"].gid
+    lids = await checked_scene.shop.pool(9, members=[{"variant_gid": six, "units_per_sale": 1}])
+    await attend_later(checked_scene)
+    assert metafield_value(checked_scene, "6-pack")["pools"] == [[checked_scene.pool_id, 6, 50], [lids["id"], 1, 9]]
 
-    await checked.shop.call("update_pool", pool_id=lids["id"], allow_negative=True)
-    await checked.shop.call("update_pool", pool_id=checked.pool_id, buffer=10)
-    await checked.shop.call("hold_quantity", pool_id=checked.pool_id, quantity=3, ttl_s=600)
-    await later(checked)
-    assert metafield_value(checked, "6-pack")["pools"] == [[checked.pool_id, 6, 37]]
+    await checked_scene.shop.call("update_pool", pool_id=lids["id"], allow_negative=True)
+    await checked_scene.shop.call("update_pool", pool_id=checked_scene.pool_id, buffer=10)
+    await checked_scene.shop.call("hold_quantity", pool_id=checked_scene.pool_id, quantity=3, ttl_s=600)
+    await attend_later(checked_scene)
+    assert metafield_value(checked_scene, "6-pack")["pools"] == [[checked_scene.pool_id, 6, 37]]
 
-    await checked.shop.call("pause_pool", pool_id=checked.pool_id)
-    await later(checked)
-    assert pools(checked) == [[], [], []]
-
-
-async def test_an_unlinked_variant_stops_no_cart(checked: SyncScene) -> None:
-    await checked.shop.call("unlink_variants", pool_id=checked.pool_id, variant_gids=[checked.variants["Single"].gid])
-    await later(checked)
-
-    assert pools(checked)[0] == []
-    assert (await checked.shop.call("get_sync_status"))["cart_check"]["variants"] == 2
+    await checked_scene.shop.call("pause_pool", pool_id=checked_scene.pool_id)
+    await attend_later(checked_scene)
+    assert pools(checked_scene) == [[], [], []]
 
 
-async def test_a_variant_is_not_written_again_within_two_seconds(checked: SyncScene) -> None:
-    await checked.adjust(-6)
-    await checked.sync_due()
-    assert pools(checked)[0] == [[checked.pool_id, 1, 50]]
-    [(due,)] = await checked.inventory.sql("select extract(epoch from due_at - now())::float8 from syncs")
+async def test_an_unlinked_variant_stops_no_cart(checked_scene: SyncScene) -> None:
+    await checked_scene.shop.call(
+        "unlink_variants", pool_id=checked_scene.pool_id, variant_gids=[checked_scene.variants["Single"].gid]
+    )
+    await attend_later(checked_scene)
+
+    assert pools(checked_scene)[0] == []
+    assert (await checked_scene.shop.call("get_sync_status"))["cart_check"]["variants"] == 2
+
+
+async def test_a_variant_is_not_written_again_within_two_seconds(checked_scene: SyncScene) -> None:
+    await checked_scene.adjust(-6)
+    await checked_scene.sync_due()
+    assert pools(checked_scene)[0] == [[checked_scene.pool_id, 1, 50]]
+    [(due,)] = await checked_scene.inventory.sql("select extract(epoch from due_at - now())::float8 from syncs")
     assert 0 < due <= 2
 
-    await later(checked)
+    await attend_later(checked_scene)
 
-    assert pools(checked)[0] == [[checked.pool_id, 1, 44]]
+    assert pools(checked_scene)[0] == [[checked_scene.pool_id, 1, 44]]
 
 
-async def test_numbers_for_the_cart_check_are_renewed_before_they_expire(checked: SyncScene) -> None:
-    first = metafield_value(checked, "Single")["until"]
-    metafield = metafields.find(checked.platform.state, DOMAIN, checked.variants["Single"].gid, "$app:stock", "pools")
+async def test_numbers_for_the_cart_check_are_renewed_before_they_expire(checked_scene: SyncScene) -> None:
+    first = metafield_value(checked_scene, "Single")["until"]
+    metafield = metafields.find(
+        checked_scene.platform.state, DOMAIN, checked_scene.variants["Single"].gid, "$app:stock", "pools"
+    )
     assert metafield
     written = metafield.updated
-    await later(checked, hours=90)
-    assert metafield_value(checked, "Single")["until"] == first
-    await later(checked, hours=10)
+    await attend_later(checked_scene, hours=90)
+    assert metafield_value(checked_scene, "Single")["until"] == first
+    await attend_later(checked_scene, hours=10)
 
-    metafield = metafields.find(checked.platform.state, DOMAIN, checked.variants["Single"].gid, "$app:stock", "pools")
+    metafield = metafields.find(
+        checked_scene.platform.state, DOMAIN, checked_scene.variants["Single"].gid, "$app:stock", "pools"
+    )
     assert metafield
     assert metafield.updated > written
 
 
 @pytest.mark.parametrize("kind", ["before", "after", "down", "throttle"])
-async def test_numbers_whose_outcome_is_unknown_are_written_again(checked: SyncScene, kind: str) -> None:
-    await checked.adjust(-6)
-    checked.platform.plan(Fault(kind, "WriteNumbers"))  # pyright: ignore[reportArgumentType]
-    await later(checked)
-    assert checked.levels() == (44, 7, 3)
-    assert (await checked.shop.call("get_sync_status"))["error"] is None
-    await checked.inventory.sql("update syncs set numbers_rest_until = now()")
-    await later(checked)
+async def test_numbers_whose_outcome_is_unknown_are_written_again(checked_scene: SyncScene, kind: str) -> None:
+    await checked_scene.adjust(-6)
+    checked_scene.platform.plan(Fault(kind, "WriteNumbers"))  # pyright: ignore[reportArgumentType]
+    await attend_later(checked_scene)
+    assert checked_scene.levels() == (44, 7, 3)
+    assert (await checked_scene.shop.call("get_sync_status"))["error"] is None
+    await checked_scene.inventory.sql("update syncs set numbers_rest_until = now()")
+    await attend_later(checked_scene)
 
-    assert pools(checked) == [[[checked.pool_id, units, 44]] for units in PACKS.values()]
-    assert (await checked.shop.call("get_sync_status"))["cart_check"]["pending"] == 0
-
-
-async def test_a_metafield_written_by_another_app_is_read_and_overwritten(checked: SyncScene) -> None:
-    metafield = {"ownerId": checked.variants["Single"].gid, "namespace": "$app:stock", "key": "pools", "type": "json"}
-    metafields.write(checked.platform.state, checked.platform.shop(DOMAIN), [{**metafield, "value": "17"}])
-    await checked.adjust(-6)
-    await later(checked)
-    assert metafield_value(checked, "Single") == 17
-    await later(checked)
-
-    assert pools(checked) == [[[checked.pool_id, units, 44]] for units in PACKS.values()]
+    assert pools(checked_scene) == [[[checked_scene.pool_id, units, 44]] for units in PACKS.values()]
+    assert (await checked_scene.shop.call("get_sync_status"))["cart_check"]["pending"] == 0
 
 
-async def test_a_variant_unknown_to_the_platform_does_not_delay_others(checked: SyncScene) -> None:
+async def test_a_metafield_written_by_another_app_is_read_and_overwritten(checked_scene: SyncScene) -> None:
+    metafield = {
+        "ownerId": checked_scene.variants["Single"].gid,
+        "namespace": "$app:stock",
+        "key": "pools",
+        "type": "json",
+    }
+    metafields.write(checked_scene.platform.state, checked_scene.platform.shop(DOMAIN), [{**metafield, "value": "17"}])
+    await checked_scene.adjust(-6)
+    await attend_later(checked_scene)
+    assert metafield_value(checked_scene, "Single") == 17
+    await attend_later(checked_scene)
+
+    assert pools(checked_scene) == [[[checked_scene.pool_id, units, 44]] for units in PACKS.values()]
+
+
+async def test_a_variant_unknown_to_the_platform_does_not_delay_others(checked_scene: SyncScene) -> None:
     member = {"variant_gid": "gid://shopify/ProductVariant/999", "units_per_sale": 1}
-    await checked.shop.call("link_variants", pool_id=checked.pool_id, members=[member])
-    await checked.adjust(-6)
-    await later(checked)
+    await checked_scene.shop.call("link_variants", pool_id=checked_scene.pool_id, members=[member])
+    await checked_scene.adjust(-6)
+    await attend_later(checked_scene)
 
-    assert pools(checked) == [[[checked.pool_id, units, 44]] for units in PACKS.values()]
-    status = (await checked.shop.call("get_sync_status"))["cart_check"]
+    assert pools(checked_scene) == [[[checked_scene.pool_id, units, 44]] for units in PACKS.values()]
+    status = (await checked_scene.shop.call("get_sync_status"))["cart_check"]
     assert (status["pending"], "Owner does not exist" in status["error"]) == (1, True)
 
 
-async def test_a_grant_that_was_withdrawn_is_noticed_and_levels_go_on(checked: SyncScene) -> None:
-    there_now = checked.platform.shop(DOMAIN)
+async def test_a_grant_that_was_withdrawn_is_noticed_and_levels_go_on(checked_scene: SyncScene) -> None:
+    there_now = checked_scene.platform.shop(DOMAIN)
     there_now.scopes = [*REQUIRED]
-    checked.platform.state.store.put(DOMAIN, there_now)
-    await checked.adjust(-6)
-    await later(checked)
+    checked_scene.platform.state.store.put(DOMAIN, there_now)
+    await checked_scene.adjust(-6)
+    await attend_later(checked_scene)
 
-    assert checked.levels() == (44, 7, 3)
-    status = await checked.shop.call("get_sync_status")
+    assert checked_scene.levels() == (44, 7, 3)
+    status = await checked_scene.shop.call("get_sync_status")
     assert "write_products" in status["cart_check"]["error"]
     assert status["error"] is None
 
-    await grant(checked)
-    await checked.sync_due()
+    await grant(checked_scene)
+    await checked_scene.sync_due()
 
-    assert (await checked.shop.call("get_sync_status"))["cart_check"]["variants"] == 0
-    assert await checked.sync_due() == 0
+    assert (await checked_scene.shop.call("get_sync_status"))["cart_check"]["variants"] == 0
+    assert await checked_scene.sync_due() == 0
 
 
 def calls() -> float:
@@ -222,15 +235,15 @@ def calls() -> float:
     return REGISTRY.get_sample_value("holdfast_platform_calls_total", {"query": "write_numbers", "how": "done"}) or 0
 
 
-async def test_a_call_writes_up_to_25_variants(checked: SyncScene) -> None:
-    made = checked.platform.add_product(DOMAIN, "Candle", [NewVariant(f"No. {n}") for n in range(60)])
+async def test_a_call_writes_up_to_25_variants(checked_scene: SyncScene) -> None:
+    made = checked_scene.platform.add_product(DOMAIN, "Candle", [NewVariant(f"No. {n}") for n in range(60)])
     members = [{"variant_gid": variant.gid, "units_per_sale": 1} for variant in made]
     before = calls()
-    pool = await checked.shop.pool(7, members=members)
-    await checked.sync_due()
+    pool = await checked_scene.shop.pool(7, members=members)
+    await checked_scene.sync_due()
 
     assert calls() == before + 3
-    platform_state = checked.platform.state
+    platform_state = checked_scene.platform.state
     numbers_at_platform = [
         metafields.find(platform_state, DOMAIN, variant.gid, "$app:stock", "pools") for variant in made
     ]
@@ -239,12 +252,12 @@ async def test_a_call_writes_up_to_25_variants(checked: SyncScene) -> None:
     )
 
 
-async def test_a_shop_that_installs_the_app_again_gets_its_numbers_again(checked: SyncScene) -> None:
-    await checked.transact(lambda tx: cart_check.forget(tx, checked.shop.id))
-    checked.platform.state.store.db.execute("delete from things where kind = 'Metafield'")
-    assert pools(checked) == [None, None, None]
+async def test_a_shop_that_installs_the_app_again_gets_its_numbers_again(checked_scene: SyncScene) -> None:
+    await checked_scene.transact(lambda tx: cart_check.forget(tx, checked_scene.shop.id))
+    checked_scene.platform.state.store.db.execute("delete from things where kind = 'Metafield'")
+    assert pools(checked_scene) == [None, None, None]
 
-    await checked.sync_due()
+    await checked_scene.sync_due()
 
-    assert pools(checked) == [[[checked.pool_id, units, 50]] for units in PACKS.values()]
+    assert pools(checked_scene) == [[[checked_scene.pool_id, units, 50]] for units in PACKS.values()]
     assert cart_check.forget in AFTER_INSTALL

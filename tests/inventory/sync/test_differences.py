@@ -7,16 +7,15 @@ from typing import Any
 
 import pytest
 
-from holdfast.inventory.settings import Settings
 from holdfast.inventory.sync import levels, pushing
 from holdfast.inventory.sync.model import OrderLevelChange
 from holdfast.inventory.sync.shop_sync import SyncWork
 from holdfast.kit.background import row_work
 from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.shops import count
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import eventually
-from tests.helpers.platform_shop import DOMAIN, Place
+from tests.helpers.platform_shop import DOMAIN, PlatformSource
 from tests.inventory.sync.sync_scene import (
     SyncScene,
     add_location,
@@ -29,9 +28,9 @@ from tests.inventory.sync.sync_scene import (
 
 
 @contextlib.asynccontextmanager
-async def followed(place: Settings | Place, policy: str = "adopt") -> AsyncGenerator[SyncScene]:
+async def open_followed_pool(platform_source: PlatformSource, policy: str = "adopt") -> AsyncGenerator[SyncScene]:
     """A pool of 38 whose levels have been set before: (38, 6, 3)."""
-    async with open_pooled_shop(place, policy=policy) as scene:
+    async with open_pooled_shop(platform_source, policy=policy) as scene:
         await scene.adjust(-12)
         await scene.sync_due()
         await scene.end_push_pause()
@@ -39,12 +38,12 @@ async def followed(place: Settings | Place, policy: str = "adopt") -> AsyncGener
 
 
 @pytest.fixture
-async def scene(place: Settings | Place) -> AsyncGenerator[SyncScene]:
-    async with followed(place) as scene:
+async def scene(platform_source: PlatformSource) -> AsyncGenerator[SyncScene]:
+    async with open_followed_pool(platform_source) as scene:
         yield scene
 
 
-async def again(scene: SyncScene) -> None:
+async def attend_again(scene: SyncScene) -> None:
     """Let the pause after a failure be over, and attend."""
     await scene.inventory.sql("update syncs set leased_until = null")
     await scene.sync_due()
@@ -81,7 +80,7 @@ async def test_a_newer_observation_of_a_level_is_kept(scene: SyncScene) -> None:
     await scene.sync_due()
     scene.count("Single", 29)
     await scene.observe_levels("Single")
-    await again(scene)
+    await attend_again(scene)
 
     assert await scene.row("Single", "available, expected, push_id") == (29, 32, None)
 
@@ -94,7 +93,7 @@ async def test_a_level_set_back_before_the_answer_came_is_read_again(scene: Sync
     scene.count("Single", before)
     await scene.observe_levels("Single")
     await scene.inventory.sql("update levels set seen_at = seen_at + interval '2 seconds'")  # times are whole seconds
-    await again(scene)
+    await attend_again(scene)
 
     assert await scene.row("Single", "read_again, push_id") == (True, None)
 
@@ -112,7 +111,7 @@ async def test_a_call_whose_outcome_is_not_known_counts_once_though_the_levels_m
     await scene.sync_due()
     [single, *_] = scene.levels()
     scene.count("Single", single - 2)
-    await again(scene)
+    await attend_again(scene)
 
     assert scene.levels() == (30, 5, 2)
     assert count_level_calls(scene) == before + 1
@@ -128,7 +127,7 @@ async def test_an_edit_by_a_person_between_two_attempts_is_adopted_and_nothing_e
     [single, *_] = scene.levels()
     scene.count("Single", single + 10)
     await scene.observe_levels("Single")
-    await again(scene)
+    await attend_again(scene)
     await scene.observe_levels("Single")
     await scene.end_grace_and_sync()
 
@@ -141,7 +140,7 @@ async def test_an_edit_by_a_person_between_two_attempts_is_adopted_and_nothing_e
 async def test_a_service_that_stops_in_the_middle_of_a_call_leaves_it_to_the_next_one(scene: SyncScene) -> None:
     before = count_level_calls(scene)
     scene.platform.plan(Fault("slow", "AdjustLevels", seconds=30))
-    async with at_work(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database))):
+    async with run_in_background(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database))):
         await scene.adjust(-6)
         await eventually(lambda: scene.levels() == (32, 5, 2))
     scene.count("Single", 31)
@@ -155,15 +154,17 @@ async def test_a_service_that_stops_in_the_middle_of_a_call_leaves_it_to_the_nex
 @pytest.mark.parametrize("operation", ["SetLevels", "AdjustLevels"])
 @pytest.mark.parametrize("kind", ["before", "after"])
 async def test_a_call_that_is_too_old_for_its_key_is_not_made_again_and_is_no_edit(
-    place: Settings | Place, operation: str, kind: Any
+    platform_source: PlatformSource, operation: str, kind: Any
 ) -> None:
-    async with open_pooled_shop(place) if operation == "SetLevels" else followed(place) as scene:
+    async with (
+        open_pooled_shop(platform_source) if operation == "SetLevels" else open_followed_pool(platform_source) as scene
+    ):
         left = await scene.shop.on_hand(scene.pool_id) - 6
         scene.platform.plan(Fault(kind, operation))
         await scene.adjust(-6)
         await scene.sync_due()
         await scene.inventory.sql("update pushes set inserted_at = now() - interval '21 hours'")
-        await again(scene)
+        await attend_again(scene)
         await scene.end_push_pause()
         await scene.sync_due()
 
@@ -181,7 +182,7 @@ async def test_a_sale_received_after_an_abandoned_call_counts_once(scene: SyncSc
     sale = OrderLevelChange(scene.variants["Single"].gid, -2, moment)
     scene.count("Single", 30)
     await scene.inventory.sql("update pushes set inserted_at = now() - interval '21 hours'")
-    await again(scene)
+    await attend_again(scene)
     await scene.transact(lambda tx: levels.explain(tx, scene.shop.id, [sale]))
     await scene.adjust(-2)
     await scene.end_push_pause()
@@ -201,7 +202,7 @@ async def test_a_level_that_is_gone_when_the_call_is_made_again_changes_no_other
     await scene.sync_due()
     [gone] = scene.reported_levels("12-pack")
     await scene.transact(lambda tx: levels.forget(tx, scene.shop.id, [(gone.item_gid, gone.location_gid)]))
-    await again(scene)
+    await attend_again(scene)
     await scene.end_push_pause()
     await scene.sync_due()
 
@@ -218,7 +219,7 @@ async def test_a_push_read_by_two_processes_is_stored_once(scene: SyncScene) -> 
     push = await scene.transact(lambda tx: pushing.next_push(tx, scene.shop.id, pushing.MAX_LEVELS_PER_PUSH))
     assert push is not None
     early = scene.reported_levels()
-    await again(scene)
+    await attend_again(scene)
     scene.count("Single", 31)
     await scene.observe_levels("Single")
     await scene.transact(lambda tx: pushing.begin_again(tx, scene.shop.id, push, early))
@@ -274,8 +275,8 @@ async def test_a_level_that_the_platform_does_not_change_is_parked_and_the_other
     assert "not stocked at the location" in parked
 
 
-async def test_a_pool_that_enforces_its_quantity_sets_levels_by_comparison(place: Settings | Place) -> None:
-    async with followed(place, policy="enforce") as scene:
+async def test_a_pool_that_enforces_its_quantity_sets_levels_by_comparison(platform_source: PlatformSource) -> None:
+    async with open_followed_pool(platform_source, policy="enforce") as scene:
         scene.platform.plan(Fault("down", "AdjustLevels", times=9))
         scene.count("6-pack", 10)
         await scene.observe_levels("6-pack")

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.inventory.settings import Settings
 from holdfast.inventory.sync import edits, levels
 from holdfast.inventory.sync.model import PUSH_STREAK
 from holdfast_demo.shopify import payloads
 from holdfast_demo.shopify.orders import SaleLine
-from tests.helpers.platform_shop import DOMAIN, SECRET, Place
+from tests.helpers.platform_shop import DOMAIN, SECRET, PlatformSource
 from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.sync.sync_scene import SyncScene, open_pooled_shop
 
@@ -47,9 +46,9 @@ async def test_an_edit_in_the_middle_of_sales_is_adopted_without_them(scene: Syn
 
 @pytest.mark.parametrize(("policy", "levels", "parked"), [("enforce", (50, 8, 4), False), ("flag", (50, 10, 4), True)])
 async def test_a_pool_can_enforce_its_quantity_or_flag_the_edit(
-    place: Settings | Place, policy: str, levels: tuple[int, ...], parked: bool
+    platform_source: PlatformSource, policy: str, levels: tuple[int, ...], parked: bool
 ) -> None:
-    async with open_pooled_shop(place, policy=policy) as scene:
+    async with open_pooled_shop(platform_source, policy=policy) as scene:
         scene.count("6-pack", 10)
         await scene.observe_levels("6-pack")
         await scene.end_grace_and_sync()

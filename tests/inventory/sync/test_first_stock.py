@@ -5,16 +5,15 @@ from typing import Any
 
 import pytest
 
-from holdfast.inventory.settings import Settings
 from tests.helpers.inventory_service import ToolRefusal, set_daily_limit
-from tests.helpers.platform_shop import Place
+from tests.helpers.platform_shop import PlatformSource
 from tests.inventory.sync.sync_scene import PACKS, SyncScene, open_installed_shop
 
 
 @pytest.fixture
-async def scene(place: Settings | Place) -> AsyncGenerator[SyncScene]:
+async def scene(platform_source: PlatformSource) -> AsyncGenerator[SyncScene]:
     """A shop with an empty pool, and 50 singles, 8 6-packs and 4 12-packs at the platform."""
-    async with open_installed_shop(place) as scene:
+    async with open_installed_shop(platform_source) as scene:
         scene.pool_id = (await scene.shop.pool(0))["id"]
         yield scene
 
@@ -71,7 +70,7 @@ async def test_a_first_stock_of_unknown_variants_or_of_another_pool_is_refused(s
         ({**unknown, "variant_gid": scene.variants["Single"].gid}, "draws on another pool"),
         (unknown, "is not known"),
     ):
-        problem = await scene.shop.refused(
+        problem = await scene.shop.refusal(
             "link_variants", pool_id=scene.pool_id, members=[member], initial="sum_from_platform"
         )
         assert why in problem["errors"]["initial"][0]

@@ -12,7 +12,7 @@ from holdfast.inventory.sync.pushing import PushSizes
 from holdfast.inventory.sync.shop_sync import SyncWork, sync_shop
 from holdfast.kit.background import row_work
 from holdfast_demo.shopify.errors import Fault
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import eventually
 from tests.inventory.sync.sync_scene import SyncScene, count_level_calls, sale_of
 
@@ -152,7 +152,7 @@ async def test_a_small_call_sets_a_part_and_the_next_one_the_rest(scene: SyncSce
 
 
 async def test_the_running_service_pushes_changes_to_levels(scene: SyncScene) -> None:
-    async with at_work(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database))):
+    async with run_in_background(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database))):
         await scene.adjust(-6)
         await eventually(lambda: scene.levels() == (44, 7, 3))
         await scene.adjust(-2)
@@ -166,7 +166,7 @@ async def test_a_shop_whose_lease_ends_in_the_middle_of_a_call_is_synced_again_b
     asyncio.get_running_loop().set_exception_handler(lambda _, context: broken.append(context))
     before = count_level_calls(scene)
     scene.platform.plan(Fault("slow", "SetLevels", seconds=0.5))
-    async with at_work(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database))):
+    async with run_in_background(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database))):
         await scene.adjust(-6)
         await eventually(lambda: scene.levels() == (44, 7, 3))
         await scene.inventory.sql("update syncs set leased_until = null, due_at = now()")
@@ -186,7 +186,7 @@ async def test_a_shop_whose_lease_ends_in_the_middle_of_a_call_is_synced_again_b
 async def test_a_service_that_stops_in_the_middle_of_a_call_leaves_the_shop_to_the_next_one(scene: SyncScene) -> None:
     before = count_level_calls(scene)
     scene.platform.plan(Fault("slow", "SetLevels", seconds=30))
-    async with at_work(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database))):
+    async with run_in_background(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database))):
         await scene.adjust(-6)
         await eventually(lambda: scene.levels() == (44, 7, 3))
 

@@ -3,12 +3,11 @@
 import pytest
 
 from holdfast.inventory.catalog import importing
-from holdfast.inventory.settings import Settings
 from holdfast.inventory.sync import operations
 from holdfast.inventory.sync.model import LocationPercent
 from holdfast.kit.contract.problems import VALIDATION_FAILED, Problem
 from holdfast_demo.shopify import payloads
-from tests.helpers.platform_shop import DOMAIN, SECRET, Place, beside_the_platform
+from tests.helpers.platform_shop import DOMAIN, SECRET, PlatformSource, open_platform_scene
 from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.sync.sync_scene import SyncScene, add_location, singles_by_location, spread_shares
 
@@ -29,8 +28,8 @@ async def test_a_new_shop_has_its_stock_at_one_location(scene: SyncScene) -> Non
     assert percents == {"Market stall": 0, "Warehouse": 100}
 
 
-async def test_the_location_of_a_new_shop_is_the_one_that_stocks_most_variants(place: Settings | Place) -> None:
-    async with beside_the_platform(place) as installing:
+async def test_the_location_of_a_new_shop_is_the_one_that_stocks_most_variants(platform_source: PlatformSource) -> None:
+    async with open_platform_scene(platform_source) as installing:
         platform = installing.platform
         warehouse, stall = platform.locations(DOMAIN)[0], platform.add_location(DOMAIN, "Market stall")
         for variant in platform.variants(DOMAIN):

@@ -27,12 +27,12 @@ async def test_the_status_says_how_levels_follow(scene: SyncScene) -> None:
 
 async def test_a_change_of_a_pool_is_pending_until_its_levels_are_set(scene: SyncScene) -> None:
     await scene.adjust(-6)
-    changed = await pending(scene)
+    changed = await count_pending_levels(scene)
     await scene.transact(lambda tx: plan(tx, scene.shop.id))
-    reckoned = await pending(scene)
+    reckoned = await count_pending_levels(scene)
     await scene.sync_due()
 
-    assert (changed, reckoned, await pending(scene)) == (3, 3, 0)
+    assert (changed, reckoned, await count_pending_levels(scene)) == (3, 3, 0)
 
 
 async def test_only_the_levels_of_pools_that_changed_are_pending(scene: SyncScene) -> None:
@@ -40,7 +40,7 @@ async def test_only_the_levels_of_pools_that_changed_are_pending(scene: SyncScen
     await scene.sync_due()
     await scene.shop.call("adjust_pool_quantity", pool_id=other["id"], delta=1)
 
-    assert await pending(scene) == 0
+    assert await count_pending_levels(scene) == 0
     await scene.adjust(-6)
     assert (await scene.shop.call("get_sync_status", pool_id=scene.pool_id))["pending"] == 3
     assert (await scene.shop.call("get_sync_status", pool_id=other["id"]))["pending"] == 0
@@ -54,10 +54,10 @@ async def test_variants_that_have_just_been_linked_are_pending(scene: SyncScene)
     members = [{"variant_gid": gid, "units_per_sale": 2} for gid in gids]
     await scene.shop.call("link_variants", pool_id=scene.pool_id, members=members)
 
-    assert (before["levels"], before["pending"], await pending(scene)) == (0, 0, 3)
+    assert (before["levels"], before["pending"], await count_pending_levels(scene)) == (0, 0, 3)
 
 
-async def pending(scene: SyncScene) -> int:
+async def count_pending_levels(scene: SyncScene) -> int:
     """How many levels the status says are yet to be set."""
     return (await scene.shop.call("get_sync_status"))["pending"]
 
@@ -82,7 +82,7 @@ async def test_a_shop_without_the_app_is_not_connected(shop: Shop) -> None:
 
 async def test_drift_and_resync_name_pools_that_are_there(shop: Shop) -> None:
     for tool in ("get_sync_status", "get_drift", "resync", "reconcile"):
-        assert (await shop.refused(tool, pool_id=999))["code"] == "not_found"
+        assert (await shop.refusal(tool, pool_id=999))["code"] == "not_found"
 
 
 async def test_reconcile_reports_differences_and_applies_them_on_request(scene: SyncScene) -> None:
@@ -186,7 +186,7 @@ async def test_reconcile_without_the_platform_is_refused(scene: SyncScene) -> No
     assert (answer.status_code, answer.json()["error"]) == (503, "service_unavailable")
 
     await withdraw_access(scene.inventory)
-    assert (await scene.shop.refused("reconcile", pool_id=scene.pool_id))["code"] == "shop_not_connected"
+    assert (await scene.shop.refusal("reconcile", pool_id=scene.pool_id))["code"] == "shop_not_connected"
 
 
 async def test_the_policy_of_a_pool_can_be_changed(scene: SyncScene) -> None:

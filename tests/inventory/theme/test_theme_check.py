@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.node import ROOT, installed, node
+from tests.helpers.node import ROOT, installed_packages, node
 
 EXTENSION = ROOT / "extensions" / "live-stock"
 
@@ -21,7 +21,7 @@ themeCheckRun(process.argv[1]).then(({ offenses, config }) => {
 
 @pytest.fixture(scope="module")
 def packages() -> Path:
-    return installed(ROOT / "conformance" / "theme", ROOT / ".venv" / "theme-check")
+    return installed_packages(ROOT / "conformance" / "theme", ROOT / ".venv" / "theme-check")
 
 
 def offences(packages: Path, extension: Path) -> list[str]:

@@ -9,11 +9,11 @@ from standardwebhooks.webhooks import Webhook
 from holdfast.inventory.stock import expiry
 from holdfast.inventory.webhooks.messages import MESSAGES
 from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory
-from tests.inventory.webhooks.programs import Programs
+from tests.inventory.webhooks.programs import ShopPrograms
 
 
 async def test_a_program_gets_a_signed_message_when_the_stock_of_a_pool_changes(
-    inventory: Inventory, programs: Programs
+    inventory: Inventory, programs: ShopPrograms
 ) -> None:
     shop = await inventory.shop()
     pool = await shop.golden()
@@ -41,7 +41,7 @@ async def test_a_program_gets_a_signed_message_when_the_stock_of_a_pool_changes(
 
 
 async def test_changes_that_are_stored_together_are_one_message_for_each_pool(
-    inventory: Inventory, programs: Programs
+    inventory: Inventory, programs: ShopPrograms
 ) -> None:
     shop = await inventory.shop()
     jars, lids = [(await shop.pool(quantity))["id"] for quantity in (50, 9)]
@@ -57,7 +57,9 @@ async def test_changes_that_are_stored_together_are_one_message_for_each_pool(
     ]
 
 
-async def test_calls_at_the_same_moment_lose_no_change_of_the_level(inventory: Inventory, programs: Programs) -> None:
+async def test_calls_at_the_same_moment_lose_no_change_of_the_level(
+    inventory: Inventory, programs: ShopPrograms
+) -> None:
     shop = await inventory.shop()
     pool = await shop.pool(50)
     program = await programs.add(shop, "stock.changed")
@@ -70,7 +72,7 @@ async def test_calls_at_the_same_moment_lose_no_change_of_the_level(inventory: I
     assert min(message["on_hand"] for message in data) == 30
 
 
-async def test_a_pool_with_many_variants_names_none_of_them(inventory: Inventory, programs: Programs) -> None:
+async def test_a_pool_with_many_variants_names_none_of_them(inventory: Inventory, programs: ShopPrograms) -> None:
     shop = await inventory.shop()
     members = [{"variant_gid": f"gid://shopify/ProductVariant/{n}", "units_per_sale": 1} for n in range(1, 102)]
     pool = await shop.pool(50, members=members)
@@ -82,7 +84,7 @@ async def test_a_pool_with_many_variants_names_none_of_them(inventory: Inventory
     assert data["variants"] is None
 
 
-async def test_a_variant_that_is_not_sold_is_left_out(inventory: Inventory, programs: Programs) -> None:
+async def test_a_variant_that_is_not_sold_is_left_out(inventory: Inventory, programs: ShopPrograms) -> None:
     shop = await inventory.shop()
     pool = await shop.golden()
     await shop.pool(3, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}], name="Boxes")
@@ -96,7 +98,7 @@ async def test_a_variant_that_is_not_sold_is_left_out(inventory: Inventory, prog
     assert data["variants"] == {SINGLE: 49, TWELVE_PACK: 4}
 
 
-async def test_a_pool_that_falls_to_its_limit_sends_one_message(inventory: Inventory, programs: Programs) -> None:
+async def test_a_pool_that_falls_to_its_limit_sends_one_message(inventory: Inventory, programs: ShopPrograms) -> None:
     shop = await inventory.shop()
     pool = await shop.pool(8, low_stock_at=5, buffer=1)
     program = await programs.add(shop, "stock.low")
@@ -112,7 +114,7 @@ async def test_a_pool_that_falls_to_its_limit_sends_one_message(inventory: Inven
 
 
 async def test_a_hold_that_leaves_little_counts_as_low_stock_after_the_change(
-    inventory: Inventory, programs: Programs
+    inventory: Inventory, programs: ShopPrograms
 ) -> None:
     shop = await inventory.shop()
     pool = await shop.pool(8, low_stock_at=5)
@@ -125,7 +127,7 @@ async def test_a_hold_that_leaves_little_counts_as_low_stock_after_the_change(
 
 
 async def test_a_hold_sends_a_message_when_it_is_placed_and_when_it_is_released(
-    inventory: Inventory, programs: Programs
+    inventory: Inventory, programs: ShopPrograms
 ) -> None:
     shop = await inventory.shop()
     pool = await shop.golden()
@@ -146,7 +148,9 @@ async def test_a_hold_sends_a_message_when_it_is_placed_and_when_it_is_released(
     assert ended == ("hold.ended", f"hold {hold['id']}", of_hold | {"reason": "released"})
 
 
-async def test_the_end_of_a_hold_says_whether_it_was_sold_or_expired(inventory: Inventory, programs: Programs) -> None:
+async def test_the_end_of_a_hold_says_whether_it_was_sold_or_expired(
+    inventory: Inventory, programs: ShopPrograms
+) -> None:
     shop = await inventory.shop()
     pool = await shop.golden()
     program = await programs.add(shop, "hold.ended")
@@ -161,7 +165,9 @@ async def test_the_end_of_a_hold_says_whether_it_was_sold_or_expired(inventory: 
     assert {data["hold_id"]: data["reason"] for _, _, data in contents} == {sold: "sold", expired: "expired"}
 
 
-async def test_a_new_key_tells_programs_that_the_old_one_was_revoked(inventory: Inventory, programs: Programs) -> None:
+async def test_a_new_key_tells_programs_that_the_old_one_was_revoked(
+    inventory: Inventory, programs: ShopPrograms
+) -> None:
     shop = await inventory.shop()
     program = await programs.add(shop, "key.revoked")
     [(id,)] = await inventory.sql("select id from api_keys where shop_id = %(id)s and active", id=shop.id)
@@ -174,7 +180,7 @@ async def test_a_new_key_tells_programs_that_the_old_one_was_revoked(inventory: 
 
 @pytest.mark.parametrize("type", ["stock.changed", "stock.low", "hold.placed", "hold.ended", "key.revoked"])
 async def test_a_program_gets_only_the_types_that_its_endpoint_names(
-    inventory: Inventory, programs: Programs, type: str
+    inventory: Inventory, programs: ShopPrograms, type: str
 ) -> None:
     shop = await inventory.shop()
     program = await programs.add(shop, type)
@@ -187,7 +193,7 @@ async def test_a_program_gets_only_the_types_that_its_endpoint_names(
     assert {message.type for message in await program.messages()} == {type}
 
 
-async def test_an_example_has_the_members_of_its_message(inventory: Inventory, programs: Programs) -> None:
+async def test_an_example_has_the_members_of_its_message(inventory: Inventory, programs: ShopPrograms) -> None:
     shop = await inventory.shop()
     program = await programs.add(shop)
     pool = await shop.pool(8, low_stock_at=7)
@@ -202,7 +208,7 @@ async def test_an_example_has_the_members_of_its_message(inventory: Inventory, p
     assert examples.keys() - sent.keys() == {"reconcile.drift_found", "app.connected"}
 
 
-async def test_a_shop_without_an_endpoint_stores_no_messages(inventory: Inventory, programs: Programs) -> None:
+async def test_a_shop_without_an_endpoint_stores_no_messages(inventory: Inventory, programs: ShopPrograms) -> None:
     ada, ben = await inventory.shop(), await inventory.shop()
     await programs.add(ada, "stock.changed")
 
@@ -211,7 +217,7 @@ async def test_a_shop_without_an_endpoint_stores_no_messages(inventory: Inventor
     assert await inventory.sql("select type from webhook_messages") == []
 
 
-async def test_a_shop_never_gets_the_messages_of_another(inventory: Inventory, programs: Programs) -> None:
+async def test_a_shop_never_gets_the_messages_of_another(inventory: Inventory, programs: ShopPrograms) -> None:
     ada, ben = await inventory.shop(), await inventory.shop()
     of_ada, of_ben = await programs.add(ada, "stock.changed"), await programs.add(ben, "stock.changed")
 
@@ -222,7 +228,7 @@ async def test_a_shop_never_gets_the_messages_of_another(inventory: Inventory, p
 
 
 async def test_endpoints_and_their_messages_are_deleted_with_their_shop(
-    inventory: Inventory, programs: Programs
+    inventory: Inventory, programs: ShopPrograms
 ) -> None:
     ada, ben = await inventory.shop(), await inventory.shop()
     for shop in (ada, ben):

@@ -4,10 +4,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify.domains import REQUIRED
 from holdfast_demo.shopify.model import gid
-from tests.helpers.platform_shop import DOMAIN, Place, beside_the_platform
+from tests.helpers.platform_shop import DOMAIN, PlatformSource, open_platform_scene
 from tests.inventory.sync.sync_scene import SyncScene, open_pooled_shop
 from tests.inventory.webhooks.programs import programs_of
 
@@ -16,9 +15,9 @@ opened = asynccontextmanager(programs_of)
 
 @pytest.mark.parametrize("policy", ["adopt", "enforce", "flag"])
 async def test_an_external_change_of_quantities_is_reported_with_the_policy_of_the_pool(
-    place: Settings | Place, policy: str
+    platform_source: PlatformSource, policy: str
 ) -> None:
-    async with open_pooled_shop(place, policy=policy) as scene, opened(scene.inventory) as programs:
+    async with open_pooled_shop(platform_source, policy=policy) as scene, opened(scene.inventory) as programs:
         program = await programs.add(scene.shop, "reconcile.drift_found")
 
         await edit_and_reconcile(scene, dry_run=False)
@@ -33,8 +32,8 @@ async def test_an_external_change_of_quantities_is_reported_with_the_policy_of_t
         ]
 
 
-async def test_a_dry_run_of_reconcile_sends_no_message(place: Settings | Place) -> None:
-    async with open_pooled_shop(place) as scene, opened(scene.inventory) as programs:
+async def test_a_dry_run_of_reconcile_sends_no_message(platform_source: PlatformSource) -> None:
+    async with open_pooled_shop(platform_source) as scene, opened(scene.inventory) as programs:
         program = await programs.add(scene.shop, "reconcile.drift_found")
 
         await edit_and_reconcile(scene, dry_run=True)
@@ -48,9 +47,11 @@ async def edit_and_reconcile(scene: SyncScene, *, dry_run: bool) -> None:
     assert [difference["difference"] for difference in report["drift"]] == [2]
 
 
-async def test_an_app_that_is_installed_again_sends_a_message_with_the_granted_scopes(place: Settings | Place) -> None:
-    async with beside_the_platform(place) as scene, opened(scene.inventory) as programs:
-        shop = await scene.installed("read_pools", "write_pools")
+async def test_an_app_that_is_installed_again_sends_a_message_with_the_granted_scopes(
+    platform_source: PlatformSource,
+) -> None:
+    async with open_platform_scene(platform_source) as scene, opened(scene.inventory) as programs:
+        shop = await scene.install_shop("read_pools", "write_pools")
         program = await programs.add(shop, "app.connected")
 
         await scene.install()

@@ -9,7 +9,7 @@ from holdfast.events.resources import Database, Steps
 from holdfast.kit.background import tasks
 from holdfast.kit.background.tasks import TaskHandler
 from holdfast.kit.postgres.transactions import Task
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 
 
 class Letter(Struct):
@@ -24,4 +24,4 @@ LetterHandler = Callable[[Steps, Letter], Awaitable[None]]
 
 def run_letter_jobs(database: Database, run: LetterHandler, attempts: int = 10) -> AbstractAsyncContextManager[None]:
     """A process that does the jobs, for as long as the block lasts."""
-    return at_work(tasks.run_tasks(database, [TaskHandler(POST_LETTER, run, attempts)], ()))
+    return run_in_background(tasks.run_tasks(database, [TaskHandler(POST_LETTER, run, attempts)], ()))

@@ -13,7 +13,7 @@ from tests.helpers.events_service import Service, eventually
 from tests.kit.background.letters import POST_LETTER, Letter, run_letter_jobs
 
 
-async def stored(service: Service) -> list[tuple[Any, ...]]:
+async def stored_jobs(service: Service) -> list[tuple[Any, ...]]:
     return await service.run_sql(
         "select status::text, attempts from procrastinate_jobs where task_name = 'post_letter' order by id"
     )
@@ -41,7 +41,7 @@ async def test_a_transaction_that_is_rolled_back_enqueues_no_task(service: Servi
         await service.database.transact(want)
     await service.database.transact(lambda tx: tx.enqueue(POST_LETTER, Letter("ben")), commit=False)
 
-    assert await stored(service) == []
+    assert await stored_jobs(service) == []
 
 
 async def test_a_task_is_stored_with_the_rows_of_its_transaction_or_not_at_all(service: Service) -> None:
@@ -55,7 +55,7 @@ async def test_a_task_is_stored_with_the_rows_of_its_transaction_or_not_at_all(s
     with pytest.raises(Exception, match="letters"):
         await service.database.transact(lambda tx: write(tx, "nobody"))
 
-    assert await stored(service) == [("todo", 0)]
+    assert await stored_jobs(service) == [("todo", 0)]
     assert await service.run_sql("select recipient from letters") == [("ada",)]
 
 
@@ -150,7 +150,7 @@ async def test_a_task_that_failed_for_good_is_listed_and_can_be_tried_again(serv
     assert f"{id}\tpost_letter" in listed.stdout
     again = await asyncio.to_thread(run_holdfast, "events", "jobs", "--retry", str(id), EVENTS_DATABASE_URL=url)
     assert again.returncode == 0, again.stderr
-    assert [status for status, _ in await stored(service)] == ["todo"]
+    assert [status for status, _ in await stored_jobs(service)] == ["todo"]
     refused = await asyncio.to_thread(run_holdfast, "events", "jobs", "--retry", str(id), EVENTS_DATABASE_URL=url)
     assert refused.returncode == 1
     assert refused.stderr.startswith(f"No job with the id {id} has failed. This was looked for in the database that ")
@@ -218,7 +218,7 @@ async def test_a_task_that_kills_its_process_each_time_fails_for_good(service: S
     async with tasks.open_job_manager(service.database.url) as manager:
         assert await tasks.retry_stalled(manager, {POST_LETTER.name: 10}) == 1
 
-    assert [status for status, _ in await stored(service)] == ["failed"]
+    assert [status for status, _ in await stored_jobs(service)] == ["failed"]
 
 
 async def test_a_slow_task_holds_up_no_other(service: Service) -> None:
@@ -249,11 +249,11 @@ async def test_an_error_while_enqueueing_is_raised_in_the_transaction(service: S
 
     await service.database.transact(conflict_once)
 
-    assert (runs, await stored(service)) == (2, [("todo", 0)])
+    assert (runs, await stored_jobs(service)) == (2, [("todo", 0)])
 
 
 async def _is_empty(service: Service) -> bool:
-    return await stored(service) == []
+    return await stored_jobs(service) == []
 
 
 async def test_a_function_with_its_owners_rights_looks_for_nothing_in_a_temporary_schema(service: Service) -> None:

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from holdfast.events.resources import Database
 from holdfast.kit.background.loops import Loop, LoopStep, RowWaiters
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Service, eventually
 
 CHANNEL = "loops_tested"
@@ -34,21 +34,21 @@ class Steps:
         return self.made >= count
 
 
-def running(loop: Loop, service: Service) -> AbstractAsyncContextManager[None]:
-    return at_work(loop.run(service.database))
+def running_loop(loop: Loop, service: Service) -> AbstractAsyncContextManager[None]:
+    return run_in_background(loop.run(service.database))
 
 
 async def test_a_loop_makes_its_next_step_after_the_returned_seconds(service: Service) -> None:
     steps = Steps(0.0, 0.01)
 
-    async with running(Loop("tested", steps.step), service):
+    async with running_loop(Loop("tested", steps.step), service):
         await eventually(lambda: steps.made_so_many(3))
 
 
 async def test_a_notification_on_any_of_its_channels_causes_the_next_step(service: Service) -> None:
     steps = Steps()
 
-    async with running(Loop("tested", steps.step, (CHANNEL, f"{CHANNEL}_too")), service):
+    async with running_loop(Loop("tested", steps.step, (CHANNEL, f"{CHANNEL}_too")), service):
         await eventually(lambda: steps.made_so_many(1))
         for channel in (CHANNEL, f"{CHANNEL}_too") * 2:  # a new connection causes a step, too
             made = steps.made
@@ -64,7 +64,7 @@ async def test_a_notification_that_comes_during_a_step_causes_another_one(servic
             await database.transact(lambda tx: tx.notify(CHANNEL))
         return await steps.step(database, locked)
 
-    async with running(Loop("tested", notify_first, (CHANNEL,)), service):
+    async with running_loop(Loop("tested", notify_first, (CHANNEL,)), service):
         await eventually(lambda: steps.made_so_many(2))
 
 
@@ -80,7 +80,7 @@ async def test_a_loop_goes_on_while_a_locked_row_has_a_waiter_and_at_once_when_t
             locked.leave(7, work)
         return await steps.step(database, locked)
 
-    async with running(Loop("tested", leave_locked), service):
+    async with running_loop(Loop("tested", leave_locked), service):
         await eventually(lambda: steps.made_so_many(2))
         assert done == []
         is_free.set()
@@ -99,7 +99,7 @@ async def test_a_resource_of_a_loop_is_opened_once_and_closed_at_its_end(service
         finally:
             happened.append("closed")
 
-    async with running(Loop("tested", open_step=begin), service):
+    async with running_loop(Loop("tested", open_step=begin), service):
         await eventually(lambda: steps.made_so_many(3))
         assert happened == ["opened"]
 

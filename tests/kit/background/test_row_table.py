@@ -64,7 +64,7 @@ async def store(
     await database.transact(lambda tx: LETTERS.store(tx, row, due_at, error, 60.0))
 
 
-async def stored(service: Service, columns: str) -> list[tuple[object, ...]]:
+async def stored_letters(service: Service, columns: str) -> list[tuple[object, ...]]:
     return await service.run_sql(f"select {columns} from letters order by id")  # pyright: ignore[reportArgumentType]
 
 
@@ -110,8 +110,8 @@ async def test_a_renewal_makes_a_lease_longer_and_never_shorter(database: Databa
     await database.transact(LETTERS.fence(letter).renew)
     await database.transact(PARCELS.fence(parcel).renew)
 
-    [(short,), _] = await stored(service, f"due_at > now() + interval '{LEASE_SECONDS - 5} seconds'")
-    [_, (long,)] = await stored(service, "wanted_at > now() + interval '59 minutes'")
+    [(short,), _] = await stored_letters(service, f"due_at > now() + interval '{LEASE_SECONDS - 5} seconds'")
+    [_, (long,)] = await stored_letters(service, "wanted_at > now() + interval '59 minutes'")
     assert short
     assert long
 
@@ -147,7 +147,7 @@ async def test_a_success_is_stored_with_the_next_time_and_resets_the_attempts(
 
     await store(database, row, due_at=tomorrow)
 
-    assert await stored(service, "due_at, attempts, lease_id, error") == [(tomorrow, 0, None, None)]
+    assert await stored_letters(service, "due_at, attempts, lease_id, error") == [(tomorrow, 0, None, None)]
 
 
 async def test_a_failure_is_stored_with_its_text_and_the_row_is_put_off(database: Database, service: Service) -> None:
@@ -156,7 +156,7 @@ async def test_a_failure_is_stored_with_its_text_and_the_row_is_put_off(database
 
     await store(database, row, error="no answer")
 
-    assert await stored(service, "due_at > now() + interval '50 seconds', attempts, lease_id, error") == [
+    assert await stored_letters(service, "due_at > now() + interval '50 seconds', attempts, lease_id, error") == [
         (True, 1, None, "no answer")
     ]
 
@@ -169,7 +169,7 @@ async def test_a_due_time_set_during_the_work_is_kept(database: Database, servic
 
     await store(database, row, due_at=dt.datetime.now(dt.UTC) + dt.timedelta(days=1))
 
-    assert await stored(service, "coalesce(due_at < now(), true)") == [(True,)]
+    assert await stored_letters(service, "coalesce(due_at < now(), true)") == [(True,)]
 
 
 async def test_the_result_of_a_lost_lease_is_not_stored(database: Database, service: Service) -> None:
@@ -180,7 +180,7 @@ async def test_the_result_of_a_lost_lease_is_not_stored(database: Database, serv
 
     await store(database, lost, error="too late")
 
-    assert await stored(service, "attempts, lease_id, error") == [(2, held.lease_id, None)]
+    assert await stored_letters(service, "attempts, lease_id, error") == [(2, held.lease_id, None)]
 
 
 async def test_the_work_of_a_table_handles_each_row_once_under_its_lease(
@@ -203,4 +203,4 @@ async def test_the_work_of_a_table_handles_each_row_once_under_its_lease(
     assert await handle_all(Letters(database, LETTERS)) == 3
 
     assert sorted(handled) == [1, 2, 3]
-    assert await stored(service, "due_at, lease_id") == [(None, None)] * 3
+    assert await stored_letters(service, "due_at, lease_id") == [(None, None)] * 3

@@ -12,7 +12,7 @@ from holdfast.events.resources import Database, Reader, Tx
 from holdfast.kit.background import leases, row_work
 from holdfast.kit.background.leases import LeaseFence
 from holdfast.kit.background.row_work import RetryBackoff, RowWork
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Service, eventually
 from tests.helpers.row_work import handle_all
 
@@ -78,7 +78,7 @@ async def work(service: Service) -> Parcels:
 
 
 def running_loop(work: Parcels) -> AbstractAsyncContextManager[None]:
-    return at_work(row_work.run(work.database, work))
+    return run_in_background(row_work.run(work.database, work))
 
 
 async def add(work: Parcels, *ids: int, seconds: float = 0.0, notify: bool = True) -> None:
@@ -95,7 +95,7 @@ async def add(work: Parcels, *ids: int, seconds: float = 0.0, notify: bool = Tru
     await work.database.transact(store)
 
 
-async def finished(work: Parcels, count: int) -> bool:
+async def has_finished(work: Parcels, count: int) -> bool:
     return len(work.finished) == count
 
 
@@ -107,7 +107,7 @@ async def test_a_row_is_found_by_its_notification_or_by_a_poll(
     async with running_loop(work):
         await eventually(lambda: work.polls)
         await add(work, 1, notify=notify)
-        await eventually(lambda: finished(work, 1))
+        await eventually(lambda: has_finished(work, 1))
 
 
 async def test_a_row_is_handled_at_its_time_without_a_notification(
@@ -116,7 +116,7 @@ async def test_a_row_is_handled_at_its_time_without_a_notification(
     monkeypatch.setattr(row_work, "POLL_SECONDS", 3_600.0)
     await add(work, 1, seconds=0.3)
     async with running_loop(work):
-        await eventually(lambda: finished(work, 1))
+        await eventually(lambda: has_finished(work, 1))
 
 
 async def test_rows_are_handled_up_to_the_limit_at_once_and_all_in_the_end(work: Parcels) -> None:
@@ -127,7 +127,7 @@ async def test_rows_are_handled_up_to_the_limit_at_once_and_all_in_the_end(work:
         await add(work, 8)
         assert len(work.begun) == 2
         work.may_finish.set()
-        await eventually(lambda: finished(work, 8))
+        await eventually(lambda: has_finished(work, 8))
     assert sorted(work.begun) == sorted(work.finished)
 
 
@@ -137,7 +137,7 @@ async def test_a_row_that_another_transaction_has_locked_is_handled_when_it_is_f
     async def lock(tx: Tx) -> None:
         await tx.tuples("select from parcels where id = 1 for update")
         begun.set()
-        await eventually(lambda: finished(work, 1))
+        await eventually(lambda: has_finished(work, 1))
         assert work.finished == [2]
 
     begun = asyncio.Event()
@@ -145,7 +145,7 @@ async def test_a_row_that_another_transaction_has_locked_is_handled_when_it_is_f
     await begun.wait()
     async with running_loop(work):
         await locking
-        await eventually(lambda: finished(work, 2))
+        await eventually(lambda: has_finished(work, 2))
 
 
 async def test_a_row_of_a_lost_lease_is_left_to_the_process_that_has_it(

@@ -23,9 +23,9 @@ from holdfast.kit.background.subprocess_call import (
 )
 from holdfast.kit.background.subprocess_main import MAX_MESSAGE_BYTES, NICENESS
 from tests.helpers.events_service import eventually
-from tests.helpers.serving import listener
+from tests.helpers.serving import bind_port
 from tests.kit import import_failure, subprocess_functions
-from tests.kit.subprocess_functions import Sum
+from tests.kit.subprocess_functions import Addends
 
 
 @pytest.fixture(autouse=True)
@@ -35,8 +35,8 @@ def of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_calls_are_answered_by_one_process_which_ends_with_the_block() -> None:
-    async with SubprocessCall(subprocess_functions.added) as add:
-        answers = await asyncio.gather(*(add(Sum(number, 1)) for number in range(20)))
+    async with SubprocessCall(subprocess_functions.add_numbers) as add:
+        answers = await asyncio.gather(*(add(Addends(number, 1)) for number in range(20)))
 
     assert [answer for answer, _ in answers] == [*range(1, 21)]
     [process] = {process for _, process in answers}
@@ -46,19 +46,19 @@ async def test_calls_are_answered_by_one_process_which_ends_with_the_block() -> 
 
 async def test_a_subprocess_is_not_started_before_the_first_call() -> None:
     before = psutil.Process().children()
-    async with SubprocessCall(subprocess_functions.added):
+    async with SubprocessCall(subprocess_functions.add_numbers):
         assert psutil.Process().children() == before
 
 
 def test_a_subprocess_keeps_no_listening_socket_of_the_service() -> None:
     async def call() -> list[Any]:
-        async with SubprocessCall(subprocess_functions.added) as add:
-            _, process = await add(Sum(1, 1))
+        async with SubprocessCall(subprocess_functions.add_numbers) as add:
+            _, process = await add(Addends(1, 1))
             return psutil.Process(process).net_connections("inet")
 
-    with listener() as listening, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        listening.listen()
-        listening.set_inheritable(True)  # as that of a worker is, which got it from its parent
+    with bind_port() as port, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        port.listen()
+        port.set_inheritable(True)  # as that of a worker is, which got it from its parent
         assert runner.run(call()) == []
 
 
@@ -81,17 +81,17 @@ async def test_an_exception_comes_back_in_words_and_harms_no_other_call() -> Non
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_a_subprocess_ignores_signals_to_the_whole_service(number: int) -> None:
-    async with SubprocessCall(subprocess_functions.added) as add:
-        _, process = await add(Sum(1, 1))
+    async with SubprocessCall(subprocess_functions.add_numbers) as add:
+        _, process = await add(Addends(1, 1))
         os.kill(process, number)
-        assert await add(Sum(1, 2)) == (3, process)
+        assert await add(Addends(1, 2)) == (3, process)
 
 
 async def test_a_process_that_was_killed_is_replaced() -> None:
-    async with SubprocessCall(subprocess_functions.added) as add:
-        _, first = await add(Sum(1, 1))
+    async with SubprocessCall(subprocess_functions.add_numbers) as add:
+        _, first = await add(Addends(1, 1))
         os.kill(first, signal.SIGKILL)
-        answer, second = await add(Sum(1, 2))
+        answer, second = await add(Addends(1, 2))
 
     assert (answer, second != first) == (3, True)
 
@@ -116,7 +116,7 @@ async def test_a_call_that_ends_the_process_each_time_is_given_up_and_the_next_i
 
 
 async def test_a_process_that_does_not_answer_is_replaced() -> None:
-    async with SubprocessCall(subprocess_functions.hanging, seconds=0.5, tries=1) as hang:
+    async with SubprocessCall(subprocess_functions.hang, seconds=0.5, tries=1) as hang:
         with pytest.raises(SubprocessCrash):
             await hang(60)
         assert await hang(0.0) == 0.0
@@ -133,7 +133,7 @@ async def test_a_call_without_a_retry_says_how_its_process_ended(tmp_path: Path)
 
 
 async def test_a_call_after_a_cancelled_one_gets_its_own_answer() -> None:
-    async with SubprocessCall(subprocess_functions.hanging) as hang:
+    async with SubprocessCall(subprocess_functions.hang) as hang:
         await hang(0.0)
         call = asyncio.create_task(hang(1.0))
         await asyncio.sleep(0)
@@ -144,7 +144,7 @@ async def test_a_call_after_a_cancelled_one_gets_its_own_answer() -> None:
 
 
 async def test_messages_to_and_from_a_subprocess_are_bounded() -> None:
-    async with SubprocessCall(subprocess_functions.repeated) as repeat:
+    async with SubprocessCall(subprocess_functions.repeat_byte) as repeat:
         assert len(await repeat(MAX_MESSAGE_BYTES - 100)) == MAX_MESSAGE_BYTES - 100
         with pytest.raises(SubprocessException, match="the answer has"):
             await repeat(MAX_MESSAGE_BYTES)
@@ -174,8 +174,8 @@ from tests.kit import subprocess_functions
 
 async def main():
     async with SubprocessCall(getattr(subprocess_functions, sys.argv[1])) as call:
-        if sys.argv[1] == "added":
-            print((await call(subprocess_functions.Sum(1, 1)))[1], flush=True)
+        if sys.argv[1] == "add_numbers":
+            print((await call(subprocess_functions.Addends(1, 1)))[1], flush=True)
             await asyncio.sleep(60)
         print("asks", flush=True)
         await call(0.5)
@@ -184,13 +184,13 @@ asyncio.run(main())
 """
 
 
-def _asking(function: str) -> subprocess.Popen[str]:
+def _start_asking_process(function: str) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", ASKING, function], stdout=subprocess.PIPE, text=True)
 
 
-@pytest.mark.parametrize("function", ["added", "hanging"])
+@pytest.mark.parametrize("function", ["add_numbers", "hang"])
 async def test_no_orphan_is_left_when_the_process_that_calls_is_killed(function: str) -> None:
-    with _asking(function) as asking:
+    with _start_asking_process(function) as asking:
         assert asking.stdout
         asking.stdout.readline()
         await eventually(lambda: psutil.Process(asking.pid).children())

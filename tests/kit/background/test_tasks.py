@@ -8,7 +8,7 @@ from prometheus_client import REGISTRY
 from holdfast.events.resources import Steps, Tx
 from holdfast.kit.background import tasks
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_transaction
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Service, eventually
 
 EVERY_SECOND = Schedule("* * * * * *")
@@ -35,7 +35,7 @@ async def test_a_job_with_a_transaction_and_one_without_both_run(service: Servic
         TimedTask("in_a_transaction", EVERY_SECOND, in_transaction(in_a_transaction)),
         TimedTask("in_steps", EVERY_SECOND, in_steps),
     )
-    async with at_work(tasks.run_tasks(service.database, (), periodic)), asyncio.timeout(20):
+    async with run_in_background(tasks.run_tasks(service.database, (), periodic)), asyncio.timeout(20):
         await both.wait()
 
     assert set(moments["tx"]) == {True}
@@ -53,7 +53,7 @@ async def test_a_periodic_job_that_fails_is_tried_again_after_a_pause(service: S
             )
         )
 
-    async with at_work(tasks.run_tasks(service.database, (), (TimedTask("fails", EVERY_SECOND, fails),))):
+    async with run_in_background(tasks.run_tasks(service.database, (), (TimedTask("fails", EVERY_SECOND, fails),))):
         await eventually(is_put_off)
 
 
@@ -89,7 +89,9 @@ async def test_jobs_that_wait_are_in_the_metrics(service: Service, monkeypatch: 
     def waiting() -> float:
         return REGISTRY.get_sample_value("holdfast_due_work_overdue_seconds", {"work": "jobs"}) or 0.0
 
-    async with at_work(tasks.run_tasks(service.database, (), (TimedTask("takes_long", EVERY_SECOND, takes_long),))):
+    async with run_in_background(
+        tasks.run_tasks(service.database, (), (TimedTask("takes_long", EVERY_SECOND, takes_long),))
+    ):
         async with asyncio.timeout(20):
             await busy.wait()
         await service.run_sql(

@@ -65,7 +65,7 @@ def library() -> jinja2.Environment:
     )
 
 
-def ours() -> TemplateEnvironment:
+def our_environment() -> TemplateEnvironment:
     return TemplateEnvironment(jinja2.DictLoader(MODULES))
 
 
@@ -94,13 +94,13 @@ def render(environment: jinja2.Environment, template: str) -> str:
     ],
 )
 def test_a_template_renders_as_with_the_library(template: str) -> None:
-    assert render(ours(), template) == render(library(), template)
+    assert render(our_environment(), template) == render(library(), template)
 
 
 @pytest.mark.parametrize("template", ["{{ missing }}", "{{ missing() }}", "{{ name.missing }}", "{{ part(1, 2, 3) }}"])
 def test_an_unknown_name_is_refused(template: str) -> None:
     with pytest.raises(jinja2.UndefinedError):
-        render(ours(), template)
+        render(our_environment(), template)
 
 
 def test_an_imported_template_is_executed_once_for_all_that_import_it() -> None:

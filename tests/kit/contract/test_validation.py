@@ -16,7 +16,7 @@ from holdfast.kit.contract.validation import json_error, mismatch
 from holdfast.kit.running.operation import Operation
 
 
-class Lid(Struct, forbid_unknown_fields=True):
+class ValidatedLid(Struct, forbid_unknown_fields=True):
     colour: Annotated[str, Meta(max_length=5)]
     size: Annotated[int, Meta(ge=1, le=9)] = 1
 
@@ -29,7 +29,7 @@ class Shelf(Struct):
     rows: list[list[int]] = field(default_factory=list[list[int]])
 
 
-class Preserve(Command):
+class ValidatedCommand(Command):
     """A command with a field of every kind."""
 
     grams: Annotated[int, Meta(ge=1, le=500)] = 1
@@ -40,7 +40,9 @@ class Preserve(Command):
     code: Annotated[str, Meta(pattern="^[A-Z]{3}$", extra={"noun": "three capital letters such as JAR"})] = "JAM"
     opened: bool = False
     best_before: dt.datetime | None = None
-    lids: Annotated[list[Lid], Meta(min_length=1, max_length=2)] = field(default_factory=lambda: [Lid("red")])
+    lids: Annotated[list[ValidatedLid], Meta(min_length=1, max_length=2)] = field(
+        default_factory=lambda: [ValidatedLid("red")]
+    )
     tags: list[str] = field(default_factory=list[str])
     note: str | UnsetType | None = UNSET
     shelf: int | UnsetType = UNSET
@@ -86,7 +88,7 @@ TOLD: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("raw", "message"), TOLD, ids=[f"{next(iter(raw))} {message}" for raw, message in TOLD])
 def test_a_message_says_what_is_right_and_what_was_given(raw: dict[str, Any], message: str) -> None:
     with pytest.raises(Problem) as refusal:
-        check(Preserve, raw)
+        check(ValidatedCommand, raw)
 
     assert refusal.value.extra["errors"] == {name: [message] for name in raw}
 
@@ -108,10 +110,10 @@ def test_a_place_is_found_at_any_depth(value: Any, problem: tuple[str, str]) -> 
 
 
 def test_null_means_absent_except_where_absent_means_unchanged() -> None:
-    optional = [field.name for field in msgspec.structs.fields(Preserve) if field.default is not UNSET]
+    optional = [field.name for field in msgspec.structs.fields(ValidatedCommand) if field.default is not UNSET]
 
-    assert check(Preserve, dict.fromkeys(optional)) == Preserve()
-    assert check(Preserve, {"note": None}).note is None
+    assert check(ValidatedCommand, dict.fromkeys(optional)) == ValidatedCommand()
+    assert check(ValidatedCommand, {"note": None}).note is None
 
 
 def types(info: inspect.Type) -> Iterator[inspect.Type]:

@@ -11,23 +11,17 @@ import structlog
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
 from holdfast.kit.environment import logs
 from holdfast.kit.environment.logs import INTERVAL_SECONDS, OutageFilter
+from tests.helpers.manual_clock import ManualClock
 from tests.isolation import restored_logs
 
 
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(0)
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def written(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
+def log_output(clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
     """What the log gets."""
     text = io.StringIO()
     with restored_logs():
@@ -55,34 +49,36 @@ def lines(written: io.StringIO) -> list[str]:
     return written.getvalue().splitlines()
 
 
-def test_a_kind_of_failure_is_logged_once_a_minute_without_a_traceback(written: io.StringIO, clock: Clock) -> None:
+def test_a_kind_of_failure_is_logged_once_a_minute_without_a_traceback(
+    log_output: io.StringIO, clock: ManualClock
+) -> None:
     ours, library = structlog.get_logger(), logging.getLogger("some.library")
     for _ in range(100):
         for loop in ("mails", "queues"):
             ours.error("background work failed", loop=loop, exc_info=outage())
         library.error("worker\nerror", exc_info=outage())
-    assert len(lines(written)) == 3
+    assert len(lines(log_output)) == 3
     clock.now = INTERVAL_SECONDS
     ours.error("background work failed", loop="mails", exc_info=outage())
 
-    assert len(lines(written)) == 4
-    assert "Traceback" not in written.getvalue()
-    assert all("Connection refused" in line for line in lines(written))
-    assert '"event": "worker error: connection failed' in lines(written)[2]
+    assert len(lines(log_output)) == 4
+    assert "Traceback" not in log_output.getvalue()
+    assert all("Connection refused" in line for line in lines(log_output))
+    assert '"event": "worker error: connection failed' in lines(log_output)[2]
 
 
-def test_a_group_of_failures_is_an_outage_if_each_of_them_is(written: io.StringIO) -> None:
+def test_a_group_of_failures_is_an_outage_if_each_of_them_is(log_output: io.StringIO) -> None:
     structlog.get_logger().error("failed", exc_info=ExceptionGroup("several", [outage(), outage()]))
-    assert "Traceback" not in written.getvalue()
+    assert "Traceback" not in log_output.getvalue()
 
     structlog.get_logger().error("failed too", exc_info=ExceptionGroup("several", [outage(), ValueError("a fault")]))
-    assert "ValueError: a fault" in written.getvalue()
+    assert "ValueError: a fault" in log_output.getvalue()
 
 
-def test_a_fault_of_ours_keeps_its_traceback_each_time_and_so_does_a_refused_statement(written: io.StringIO) -> None:
+def test_a_fault_of_ours_keeps_its_traceback_each_time_and_so_does_a_refused_statement(log_output: io.StringIO) -> None:
     for error in (ZeroDivisionError("ours"), psycopg.errors.UniqueViolation("a row"), psycopg.errors.QueryCanceled()):
         for _ in range(2):
             structlog.get_logger().error("failed", exc_info=error)
 
-    assert len(lines(written)) == 6
-    assert all('"exception"' in line for line in lines(written))
+    assert len(lines(log_output)) == 6
+    assert all('"exception"' in line for line in lines(log_output))

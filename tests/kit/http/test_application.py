@@ -53,7 +53,7 @@ def test_two_routes_with_one_path_are_refused() -> None:
         Application((*ROUTES, same), contextlib.nullcontext, envelope(Problem.body))
 
 
-class Server:
+class LifespanServer:
     """The messages of a server that starts an application and stops it at once."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Server:
 
 async def test_an_application_is_open_from_the_start_of_the_server_to_its_end() -> None:
     happened: list[str] = []
-    server = Server()
+    server = LifespanServer()
 
     @contextlib.asynccontextmanager
     async def opened() -> AsyncGenerator[None]:
@@ -83,7 +83,7 @@ async def test_an_application_is_open_from_the_start_of_the_server_to_its_end() 
 
 
 async def test_a_failed_start_is_reported_to_the_server() -> None:
-    server = Server()
+    server = LifespanServer()
 
     @contextlib.asynccontextmanager
     async def opened() -> AsyncGenerator[None]:

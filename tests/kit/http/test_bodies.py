@@ -14,7 +14,7 @@ from holdfast.kit.http.connection_limits import ConnectionLimits
 from holdfast.kit.http.handler import Request
 from tests.helpers.any_bound import ANY_BOUND
 from tests.helpers.events_service import eventually
-from tests.kit.sockets import Client, Site, serve_site
+from tests.kit.sockets import SocketClient, SocketSite, serve_site
 
 HEAD = b"POST / HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 LARGE = 4 * 1024 * 1024
@@ -59,7 +59,7 @@ PART = 100_000
 
 
 @pytest.fixture
-async def small(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Site, ArrivingBodies]]:
+async def small(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[SocketSite, ArrivingBodies]]:
     """A server with room for three parts of bodies that have not arrived whole."""
     bodies = ArrivingBodies(ANY_BOUND, 3 * PART)
     monkeypatch.setattr(body, "BODIES", bodies)
@@ -67,7 +67,7 @@ async def small(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Site, Ar
         yield site, bodies
 
 
-async def begin(site: Site, bodies: ArrivingBodies, address: str) -> Client:
+async def begin(site: SocketSite, bodies: ArrivingBodies, address: str) -> SocketClient:
     """A client that has sent a part of a body, which the server has read."""
     client, before = await site.client(address), bodies.received
     await client.send(HEAD % (2 * PART) + b"x" * PART)
@@ -79,7 +79,7 @@ REFUSED = (200, b"Too many bodies arrive at the same time.")
 """The answer of `body_length` to a body that has given way."""
 
 
-async def test_the_address_with_the_most_bytes_of_bodies_gives_way(small: tuple[Site, ArrivingBodies]) -> None:
+async def test_the_address_with_the_most_bytes_of_bodies_gives_way(small: tuple[SocketSite, ArrivingBodies]) -> None:
     site, bodies = small
     first, second, third = [await begin(site, bodies, "127.0.0.1") for _ in range(3)]
     other = await begin(site, bodies, "127.0.0.2")
@@ -101,7 +101,7 @@ async def test_networks_of_one_wide_network_give_way_as_one_address() -> None:
     assert [arrival.was_stopped for arrival in (*wide, other)] == [True, False, False, False]
 
 
-async def test_a_body_that_is_complete_or_abandoned_frees_its_room(small: tuple[Site, ArrivingBodies]) -> None:
+async def test_a_body_that_is_complete_or_abandoned_frees_its_room(small: tuple[SocketSite, ArrivingBodies]) -> None:
     site, bodies = small
     for _ in range(2):
         clients = [await begin(site, bodies, "127.0.0.1") for _ in range(2)]

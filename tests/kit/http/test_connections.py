@@ -20,7 +20,7 @@ from holdfast.kit.http.connection_limits import ConnectionLimits
 from holdfast.kit.running.slots import Slots
 from tests.helpers.any_bound import ANY_BOUND
 from tests.helpers.events_service import eventually
-from tests.kit.sockets import REQUEST, Site, serve_site
+from tests.kit.sockets import REQUEST, SocketSite, serve_site
 
 HUGE = 16 * 1024 * 1024
 """Bytes of an answer that no buffer of the system can hold."""
@@ -37,21 +37,21 @@ async def answer(scope: Scope, receive: Receive, send: Send) -> None:
     await Response(b"x" * HUGE if request.url.path == "/huge" else b"here")(scope, receive, send)
 
 
-def padded(size: int) -> bytes:
+def padded_request(size: int) -> bytes:
     """A request whose head has this many bytes."""
     start, end = b"GET / HTTP/1.1\r\nHost: here\r\nPadding: ", b"\r\n\r\n"
     return start + b"x" * (size - len(start) - len(end)) + end
 
 
 @pytest.fixture
-async def site() -> AsyncIterator[Site]:
+async def site() -> AsyncIterator[SocketSite]:
     """A server with the usual bounds."""
     async with serve_site(answer, ConnectionLimits(1000, 500)) as site:
         yield site
 
 
 @pytest.fixture
-async def hasty() -> AsyncIterator[Site]:
+async def hasty() -> AsyncIterator[SocketSite]:
     """A server that does not wait long."""
     async with serve_site(answer, ConnectionLimits(1000, 500, header_seconds=SOON, write_seconds=SOON)) as site:
         yield site
@@ -60,22 +60,22 @@ async def hasty() -> AsyncIterator[Site]:
 # Headers
 
 
-async def test_headers_of_up_to_64_kib_are_read(site: Site) -> None:
+async def test_headers_of_up_to_64_kib_are_read(site: SocketSite) -> None:
     client = await site.client()
-    await client.send(padded(MAX_HEADER_BYTES))
+    await client.send(padded_request(MAX_HEADER_BYTES))
 
     assert (await client.answer())[0] == 200
 
 
 @pytest.mark.parametrize("size", [MAX_HEADER_BYTES + 1, 2 * MAX_HEADER_BYTES, 20 * MAX_HEADER_BYTES])
-async def test_headers_of_more_than_64_kib_are_answered_with_431(site: Site, size: int) -> None:
+async def test_headers_of_more_than_64_kib_are_answered_with_431(site: SocketSite, size: int) -> None:
     client = await site.client()
-    await client.send(padded(size))
+    await client.send(padded_request(size))
 
     status, body = await client.answer()
 
     assert (status, body["code"]) == (431, "headers_too_large")
-    assert await client.closed() == b""
+    assert await client.read_until_closed() == b""
 
 
 @pytest.mark.parametrize(
@@ -90,16 +90,16 @@ async def test_headers_of_more_than_64_kib_are_answered_with_431(site: Site, siz
     ],
     ids=repr,
 )
-async def test_a_malformed_request_is_answered_with_400_in_the_envelope(site: Site, content: bytes) -> None:
+async def test_a_malformed_request_is_answered_with_400_in_the_envelope(site: SocketSite, content: bytes) -> None:
     client = await site.client()
     await client.send(content)
 
     status, body = await client.answer()
     assert (status, body["code"]) == (400, "bad_request")
-    assert await client.closed() == b""
+    assert await client.read_until_closed() == b""
 
 
-async def test_a_header_without_end_is_cut_off(site: Site) -> None:
+async def test_a_header_without_end_is_cut_off(site: SocketSite) -> None:
     client = await site.client()
     await client.send(b"GET / HTTP/1.1\r\nEndless: ")
 
@@ -110,21 +110,21 @@ async def test_a_header_without_end_is_cut_off(site: Site) -> None:
     await flooding
 
 
-async def test_an_address_without_end_is_cut_off(site: Site) -> None:
+async def test_an_address_without_end_is_cut_off(site: SocketSite) -> None:
     client = await site.client()
     await client.send(b"GET /" + b"x" * 2 * MAX_HEADER_BYTES)
 
     assert (await client.answer())[0] == 431
 
 
-async def test_headers_of_every_request_have_a_limit_of_their_own(site: Site) -> None:
+async def test_headers_of_every_request_have_a_limit_of_their_own(site: SocketSite) -> None:
     client = await site.client()
     for _ in range(3):
-        await client.send(padded(MAX_HEADER_BYTES))
+        await client.send(padded_request(MAX_HEADER_BYTES))
         assert (await client.answer())[0] == 200
 
 
-async def test_a_body_is_not_counted_as_headers(site: Site) -> None:
+async def test_a_body_is_not_counted_as_headers(site: SocketSite) -> None:
     client = await site.client()
     length = 10 * MAX_HEADER_BYTES
     await client.send(b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: %d\r\n\r\n" % length + b"x" * length)
@@ -133,7 +133,7 @@ async def test_a_body_is_not_counted_as_headers(site: Site) -> None:
     assert await client.is_served()
 
 
-async def test_two_requests_sent_at_once_are_both_answered(site: Site) -> None:
+async def test_two_requests_sent_at_once_are_both_answered(site: SocketSite) -> None:
     client = await site.client()
     await client.send(REQUEST + REQUEST)
 
@@ -144,17 +144,17 @@ async def test_two_requests_sent_at_once_are_both_answered(site: Site) -> None:
 
 
 @pytest.mark.parametrize("begun", [b"G", b"GET / HTTP/1.1\r\nHost: he", b"GET / HTTP/1.1\r\n"])
-async def test_headers_that_do_not_arrive_in_time_are_refused(hasty: Site, begun: bytes) -> None:
+async def test_headers_that_do_not_arrive_in_time_are_refused(hasty: SocketSite, begun: bytes) -> None:
     client = await hasty.client()
     await client.send(begun)
 
     status, body = await client.answer()
 
     assert (status, body["code"]) == (408, "request_timeout")
-    await client.closed()
+    await client.read_until_closed()
 
 
-async def test_headers_that_arrive_drop_by_drop_are_refused(hasty: Site) -> None:
+async def test_headers_that_arrive_drop_by_drop_are_refused(hasty: SocketSite) -> None:
     client = await hasty.client()
 
     async def drip() -> None:
@@ -168,7 +168,7 @@ async def test_headers_that_arrive_drop_by_drop_are_refused(hasty: Site) -> None
     dripping.cancel()
 
 
-async def test_headers_of_a_later_request_have_to_arrive_in_time_too(hasty: Site) -> None:
+async def test_headers_of_a_later_request_have_to_arrive_in_time_too(hasty: SocketSite) -> None:
     client = await hasty.client()
     assert await client.is_served()
 
@@ -178,21 +178,21 @@ async def test_headers_of_a_later_request_have_to_arrive_in_time_too(hasty: Site
 
 
 @pytest.mark.parametrize(("sent", "answer"), [(b"", b""), (b"\r\n", b"HTTP/1.1 408")])
-async def test_a_connection_without_a_request_is_closed(hasty: Site, sent: bytes, answer: bytes) -> None:
+async def test_a_connection_without_a_request_is_closed(hasty: SocketSite, sent: bytes, answer: bytes) -> None:
     client = await hasty.client()
     await client.send(sent)
 
-    assert (await client.closed(5))[:12] == answer
+    assert (await client.read_until_closed(5))[:12] == answer
 
 
-async def test_an_unread_body_is_not_accepted_for_ever(hasty: Site) -> None:
+async def test_an_unread_body_is_not_accepted_for_ever(hasty: SocketSite) -> None:
     client = await hasty.client()
     await client.send(b"POST /unread HTTP/1.1\r\nHost: here\r\nContent-Length: 1000000000\r\n\r\n")
     assert (await client.answer())[0] == 200
 
     flooding = asyncio.create_task(client.flood(b"x" * 1000, 10**9))
 
-    await client.closed(5)
+    await client.read_until_closed(5)
     await flooding
 
 
@@ -200,26 +200,26 @@ async def test_an_unread_body_is_not_accepted_for_ever(hasty: Site) -> None:
 
 
 @pytest.mark.parametrize("header", [b"", b"Connection: close\r\n"])
-async def test_an_answer_that_is_not_read_is_dropped(hasty: Site, header: bytes) -> None:
+async def test_an_answer_that_is_not_read_is_dropped(hasty: SocketSite, header: bytes) -> None:
     client = await hasty.client(receive_buffer=4096)
     await client.send(b"GET /huge HTTP/1.1\r\nHost: here\r\n%s\r\n" % header)
     await client.read(100)
 
     await until_left(hasty, 0)
-    assert len(await client.closed()) < HUGE / 2
+    assert len(await client.read_until_closed()) < HUGE / 2
 
 
-async def test_a_client_that_reads_slowly_gets_the_whole_answer(hasty: Site) -> None:
+async def test_a_client_that_reads_slowly_gets_the_whole_answer(hasty: SocketSite) -> None:
     client = await hasty.client()
     await client.send(b"GET /huge HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
     for _ in range(12):
         await client.read(HUGE // 16)
         await asyncio.sleep(SOON / 3)
 
-    assert len(await client.closed()) > HUGE // 4
+    assert len(await client.read_until_closed()) > HUGE // 4
 
 
-async def until_left(site: Site, connections: int) -> None:
+async def until_left(site: SocketSite, connections: int) -> None:
     """Wait until the server has cut off all connections but this many."""
     await eventually(lambda: site.connections <= connections)
 
@@ -233,7 +233,7 @@ async def test_the_oldest_unread_answer_is_dropped_when_too_much_waits(monkeypat
             await client.read(100)
 
         await until_left(site, 2)
-        assert len(await clients[0].closed()) < HUGE / 2
+        assert len(await clients[0].read_until_closed()) < HUGE / 2
 
 
 async def test_an_address_with_little_unread_loses_nothing_when_too_much_waits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,7 +246,7 @@ async def test_an_address_with_little_unread_loses_nothing_when_too_much_waits(m
             await client.read(100)
 
         await until_left(site, 2)
-        assert len(await crowd[0].closed()) < HUGE / 2
+        assert len(await crowd[0].read_until_closed()) < HUGE / 2
         await patient.read(HUGE - 100)
 
 
@@ -360,7 +360,7 @@ async def test_an_address_with_many_connections_gives_room_to_others() -> None:
         # An idle one of the newest is closed, so the oldest ones stay.
         for client in crowd[:4]:
             assert await client.is_served()
-        assert await crowd[-1].closed() == b""
+        assert await crowd[-1].read_until_closed() == b""
         refused = await site.client()
         await refused.send(REQUEST)
         assert (await refused.answer())[0] == 503
@@ -375,7 +375,7 @@ async def test_a_connection_with_a_request_is_not_closed_for_others_while_there_
 
         assert await (await site.client("127.0.0.2")).is_served()
 
-        assert await idle.closed() == b""
+        assert await idle.read_until_closed() == b""
         for busy in (first, second):
             await busy.send(b"body")
             assert (await busy.answer())[0] == 200
@@ -401,7 +401,7 @@ async def test_a_refused_connection_gets_the_envelope_of_its_service() -> None:
         assert (await refused.answer())[1].keys() == {"error", "message"}
 
 
-async def eventually_served(site: Site) -> None:
+async def eventually_served(site: SocketSite) -> None:
     """Connect until a request is served."""
 
     async def is_served() -> bool:

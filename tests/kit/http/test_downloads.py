@@ -10,7 +10,7 @@ from holdfast.kit.http.answers import Download
 from holdfast.kit.http.handler import Request
 
 
-class Client:
+class DownloadClient:
     """A client that reads a download, and goes away after some messages."""
 
     def __init__(self, method: str = "GET", stays: int = 100) -> None:
@@ -30,7 +30,7 @@ class Client:
         await asyncio.sleep(0)
 
 
-async def counting(numbers: list[int], fails_at: int = 1_000) -> AsyncIterator[bytes]:
+async def count_up(numbers: list[int], fails_at: int = 1_000) -> AsyncIterator[bytes]:
     for number in range(5):
         if number == fails_at:
             raise RuntimeError("the disk is full")
@@ -45,9 +45,9 @@ def download(parts: AsyncIterator[bytes]) -> Download:
 
 
 async def test_a_file_is_sent_in_parts_and_ends() -> None:
-    client = Client()
+    client = DownloadClient()
 
-    await download(counting([])).send(client.request)
+    await download(count_up([])).send(client.request)
 
     start, *parts = client.got
     assert (b"content-disposition", b'attachment; filename="a.csv"') in start["headers"]
@@ -56,27 +56,27 @@ async def test_a_file_is_sent_in_parts_and_ends() -> None:
 
 
 async def test_a_download_that_fails_has_no_end() -> None:
-    client = Client()
+    client = DownloadClient()
 
     with pytest.raises(RuntimeError, match="the disk is full"):
-        await download(counting([], fails_at=2)).send(client.request)
+        await download(count_up([], fails_at=2)).send(client.request)
 
     assert [(message["body"], message["more_body"]) for message in client.got[1:]] == [(b"0", True), (b"1", True)]
 
 
 async def test_a_download_stops_when_its_client_is_gone() -> None:
-    client, numbers = Client(stays=2), list[int]()
+    client, numbers = DownloadClient(stays=2), list[int]()
 
-    await download(counting(numbers)).send(client.request)
+    await download(count_up(numbers)).send(client.request)
 
     assert len(numbers) < 5
     assert [(message["body"], message["more_body"]) for message in client.got[1:]] == [(b"0", True)]
 
 
 async def test_a_head_request_of_a_download_writes_no_file() -> None:
-    client, numbers = Client("HEAD"), list[int]()
+    client, numbers = DownloadClient("HEAD"), list[int]()
 
-    await download(counting(numbers)).send(client.request)
+    await download(count_up(numbers)).send(client.request)
 
     assert numbers == []
     assert client.got[1:] == [{"type": "http.response.body", "body": b""}]

@@ -27,7 +27,7 @@ REPAIR = PathRepair(PATHS, {"lang"}, ("/api/", "/mcp/"))
 SECRET = "7-abcdefgh-9-0123456789abcdef0123456789abcdef"
 
 
-def repaired(path: str, *, query: str = "", method: str = "GET", is_encoded: bool = True) -> str | None:
+def repaired_path(path: str, *, query: str = "", method: str = "GET", is_encoded: bool = True) -> str | None:
     raw = quote(path, safe="/~._-") if is_encoded else path
     scope = {"method": method, "path": path, "raw_path": raw.encode(), "query_string": query.encode()}
     location = REPAIR.location(scope)
@@ -65,15 +65,15 @@ EVENT = "/organizers/ada/events/1"
     ],
 )  # fmt: skip
 def test_a_link_as_it_is_passed_on_leads_to_its_page(path: str, page: str) -> None:
-    assert repaired(path) == page
+    assert repaired_path(path) == page
 
 
 @pytest.mark.parametrize(
     "raw", ["/console%", "/console%2", "/console%E2%80", "/console%C2%BB", "/console%2529", "/console%EF%BB%BF"]
 )
 def test_a_badly_or_twice_encoded_end_of_a_link_is_removed(raw: str) -> None:
-    assert repaired("/console?", is_encoded=False) == "/console"
-    assert repaired(raw, is_encoded=False) == "/console"
+    assert repaired_path("/console?", is_encoded=False) == "/console"
+    assert repaired_path(raw, is_encoded=False) == "/console"
 
 
 @pytest.mark.parametrize(
@@ -98,16 +98,16 @@ def test_a_badly_or_twice_encoded_end_of_a_link_is_removed(raw: str) -> None:
     ],
 )
 def test_a_path_that_is_no_link_to_a_page_is_not_repaired(path: str) -> None:
-    assert repaired(path) is None
+    assert repaired_path(path) is None
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 def test_only_reads_are_redirected_to_a_repaired_path(method: str) -> None:
-    assert repaired("/console)", method=method) is None
+    assert repaired_path("/console)", method=method) is None
 
 
 def test_a_repaired_path_keeps_only_parameters_that_pages_read() -> None:
-    assert repaired("/console)", query="lang=de&token=secret&utm_source=x") == "/console?lang=de"
+    assert repaired_path("/console)", query="lang=de&token=secret&utm_source=x") == "/console?lang=de"
 
 
 @given(st.text(min_size=1, max_size=60), st.booleans())
@@ -115,7 +115,7 @@ def test_a_repaired_path_never_leads_to_another_site_or_in_a_circle(path: str, i
     location: str | None = "/" + path
     seen: list[str] = []
     for _ in range(20):
-        location = repaired(location, is_encoded=is_encoded and not seen)
+        location = repaired_path(location, is_encoded=is_encoded and not seen)
         if location is None:
             return
         assert re.fullmatch(r"/|(/[A-Za-z0-9._~-]+)+", location)
@@ -132,4 +132,4 @@ def test_a_repaired_path_never_leads_to_another_site_or_in_a_circle(path: str, i
 def test_a_link_with_any_characters_appended_is_repaired(pattern: str, value: str, glue: str) -> None:
     page = pattern.format(event_id="1", slug=value, link=value)
 
-    assert repaired(page + glue) == page
+    assert repaired_path(page + glue) == page

@@ -20,7 +20,8 @@ from holdfast.kit.http.request_pace import (
     Pace,
 )
 from tests.helpers.events_service import eventually
-from tests.kit.sockets import REQUEST, Site, serve_site
+from tests.helpers.manual_clock import ManualClock
+from tests.kit.sockets import REQUEST, SocketSite, serve_site
 
 HEALTH = REQUEST.replace(b"GET / ", b"GET /healthz ")
 
@@ -30,22 +31,13 @@ MANY = 2 * REQUESTS_IN_A_TURN + 10
 """More requests than two turns begin."""
 
 
-class Clock:
-    """A clock that stands still unless requests move it."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 class Numbered:
     """A request that notes its number when it is begun. It takes this many seconds."""
 
-    def __init__(self, number: int, begun: list[int], clock: Clock | None = None, seconds: float = 0) -> None:
+    def __init__(self, number: int, begun: list[int], clock: ManualClock | None = None, seconds: float = 0) -> None:
         self._number = number
         self._begun = begun
-        self._clock = clock or Clock()
+        self._clock = clock or ManualClock(0)
         self._seconds = seconds
 
     def begin(self) -> None:
@@ -54,7 +46,7 @@ class Numbered:
 
 
 async def test_a_turn_begins_a_limited_number_and_the_others_follow_in_their_order() -> None:
-    pace, begun, turns = Pace(Clock()), list[int](), list[int]()
+    pace, begun, turns = Pace(ManualClock(0)), list[int](), list[int]()
     for number in range(MANY):
         request = Numbered(number, begun)
         if pace.begins_at_once(asyncio.get_running_loop(), REQUEST, ADDRESS):
@@ -71,7 +63,7 @@ async def test_a_turn_begins_a_limited_number_and_the_others_follow_in_their_ord
 
 
 async def test_a_turn_begins_fewer_while_turns_take_long() -> None:
-    clock, begun = Clock(), list[int]()
+    clock, begun = ManualClock(0), list[int]()
     pace, loop = Pace(clock), asyncio.get_running_loop()
     while pace.begins_at_once(loop, REQUEST, ADDRESS):
         pass
@@ -89,7 +81,7 @@ async def test_a_turn_begins_fewer_while_turns_take_long() -> None:
 
 
 async def test_a_later_request_does_not_overtake_a_waiting_one() -> None:
-    pace, begun, loop = Pace(Clock()), list[int](), asyncio.get_running_loop()
+    pace, begun, loop = Pace(ManualClock(0)), list[int](), asyncio.get_running_loop()
     for _ in range(REQUESTS_IN_A_TURN):
         assert pace.begins_at_once(loop, REQUEST, ADDRESS)
     for number in range(REQUESTS_IN_A_TURN):
@@ -103,7 +95,7 @@ async def test_a_later_request_does_not_overtake_a_waiting_one() -> None:
 
 @pytest.mark.parametrize("urgent", URGENT)
 async def test_urgent_requests_do_not_wait(urgent: bytes) -> None:
-    pace, loop = Pace(Clock()), asyncio.get_running_loop()
+    pace, loop = Pace(ManualClock(0)), asyncio.get_running_loop()
     while pace.begins_at_once(loop, REQUEST, ADDRESS):
         pass
 
@@ -111,7 +103,7 @@ async def test_urgent_requests_do_not_wait(urgent: bytes) -> None:
 
 
 async def test_one_request_does_not_wait_for_all_of_another_address() -> None:
-    pace, begun, loop = Pace(Clock()), list[int](), asyncio.get_running_loop()
+    pace, begun, loop = Pace(ManualClock(0)), list[int](), asyncio.get_running_loop()
     while pace.begins_at_once(loop, REQUEST, ADDRESS):
         pass
     for number in range(1, MANY):
@@ -123,7 +115,7 @@ async def test_one_request_does_not_wait_for_all_of_another_address() -> None:
 
 
 async def test_networks_of_one_wide_network_take_turns_as_one_address() -> None:
-    pace, begun, loop = Pace(Clock()), list[int](), asyncio.get_running_loop()
+    pace, begun, loop = Pace(ManualClock(0)), list[int](), asyncio.get_running_loop()
     while pace.begins_at_once(loop, REQUEST, ADDRESS):
         pass
     for number in range(1, MANY):
@@ -135,7 +127,7 @@ async def test_networks_of_one_wide_network_take_turns_as_one_address() -> None:
 
 
 async def test_urgent_requests_of_one_address_are_few_in_a_turn() -> None:
-    pace, loop = Pace(Clock()), asyncio.get_running_loop()
+    pace, loop = Pace(ManualClock(0)), asyncio.get_running_loop()
     while pace.begins_at_once(loop, REQUEST, ADDRESS):
         pass
 
@@ -150,7 +142,7 @@ async def test_urgent_requests_of_one_address_are_few_in_a_turn() -> None:
 
 
 async def test_urgent_requests_of_many_addresses_leave_most_of_a_turn_to_others() -> None:
-    pace, loop = Pace(Clock()), asyncio.get_running_loop()
+    pace, loop = Pace(ManualClock(0)), asyncio.get_running_loop()
     while pace.begins_at_once(loop, REQUEST, ADDRESS):
         pass
 
@@ -186,15 +178,15 @@ def pace() -> Held:
 
 
 @pytest.fixture
-def begun() -> list[str]:
+def begun_paths() -> list[str]:
     """The paths of the requests that were begun."""
     return []
 
 
 @pytest.fixture
-async def site(pace: Held, begun: list[str]) -> AsyncIterator[Site]:
+async def site(pace: Held, begun_paths: list[str]) -> AsyncIterator[SocketSite]:
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        begun.append(scope["path"])
+        begun_paths.append(scope["path"])
         await Response(str(len(await Request(scope, receive).body())))(scope, receive, send)
 
     async with serve_site(answer, ConnectionLimits(1000, 500, pace=pace)) as site:
@@ -206,19 +198,21 @@ async def waits(pace: Held, count: int = 1) -> None:
     await eventually(lambda: pace.count() == count)
 
 
-async def test_a_health_check_is_answered_while_requests_wait(site: Site, pace: Held, begun: list[str]) -> None:
+async def test_a_health_check_is_answered_while_requests_wait(
+    site: SocketSite, pace: Held, begun_paths: list[str]
+) -> None:
     client, balancer = await site.client(), await site.client()
     await client.send(REQUEST)
     await waits(pace)
     await balancer.send(HEALTH)
 
     assert (await balancer.answer())[0] == 200
-    assert begun == ["/healthz"]
+    assert begun_paths == ["/healthz"]
     pace.release()
     assert (await client.answer())[0] == 200
 
 
-async def test_a_body_that_arrives_while_its_request_waits_belongs_to_it(site: Site, pace: Held) -> None:
+async def test_a_body_that_arrives_while_its_request_waits_belongs_to_it(site: SocketSite, pace: Held) -> None:
     client, length = await site.client(), 4 * MAX_HEADER_BYTES
     await client.send(b"POST / HTTP/1.1\r\nHost: here\r\n")
     await waits(pace)
@@ -230,7 +224,9 @@ async def test_a_body_that_arrives_while_its_request_waits_belongs_to_it(site: S
     await sending
 
 
-async def test_a_request_whose_client_has_gone_is_not_begun(site: Site, pace: Held, begun: list[str]) -> None:
+async def test_a_request_whose_client_has_gone_is_not_begun(
+    site: SocketSite, pace: Held, begun_paths: list[str]
+) -> None:
     client = await site.client()
     await client.send(REQUEST)
     await waits(pace)
@@ -241,10 +237,12 @@ async def test_a_request_whose_client_has_gone_is_not_begun(site: Site, pace: He
     await later.send(HEALTH)
 
     assert (await later.answer())[0] == 200
-    assert begun == ["/healthz"]
+    assert begun_paths == ["/healthz"]
 
 
-async def test_requests_that_were_sent_together_are_begun_in_turns(site: Site, pace: Held, begun: list[str]) -> None:
+async def test_requests_that_were_sent_together_are_begun_in_turns(
+    site: SocketSite, pace: Held, begun_paths: list[str]
+) -> None:
     client, other = await site.client(), await site.client()
     await client.send(HEALTH + 2 * REQUEST)
 
@@ -252,7 +250,7 @@ async def test_requests_that_were_sent_together_are_begun_in_turns(site: Site, p
     await waits(pace)
     await other.send(HEALTH)
     assert (await other.answer())[0] == 200
-    assert begun == ["/healthz", "/healthz"]
+    assert begun_paths == ["/healthz", "/healthz"]
     pace.release()
     assert (await client.answer())[0] == 200
     await waits(pace)
@@ -264,7 +262,7 @@ async def test_a_connection_with_very_many_pipelined_requests_gets_the_first_ans
     async with serve_site(Response("here"), ConnectionLimits(1000, 500)) as site:
         client = await site.client()
         await client.send(1_000 * REQUEST)
-        answers = (await client.closed()).split(b"HTTP/1.1 200 OK")[1:]
+        answers = (await client.read_until_closed()).split(b"HTTP/1.1 200 OK")[1:]
 
     assert len(answers) == MAX_PIPELINED_REQUESTS + 1
     assert [b"connection: close" in answer for answer in answers] == [False] * MAX_PIPELINED_REQUESTS + [True]

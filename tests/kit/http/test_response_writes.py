@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.kit.http.connection_limits import ConnectionLimits
 from holdfast.kit.http.handler import Header, Reply, Request
-from tests.kit.sockets import REQUEST, Client, serve_site
+from tests.kit.sockets import REQUEST, SocketClient, serve_site
 
 BOUNDS = ConnectionLimits(10, 10)
 
@@ -25,10 +25,10 @@ class Answering:
         await Reply(200, scope["path"].encode(), self._headers, b"text/plain").send(request)
 
 
-async def text(client: Client, request: bytes) -> str:
+async def text(client: SocketClient, request: bytes) -> str:
     """All that a server sends after a request, until it closes the connection."""
     await client.send(request)
-    return (await client.closed()).decode()
+    return (await client.read_until_closed()).decode()
 
 
 async def test_a_complete_answer_has_its_status_headers_and_content() -> None:

@@ -10,26 +10,26 @@ from holdfast.events.settings import Settings
 from holdfast.kit.background.row_work import RetryBackoff
 from holdfast.kit.mail import attempts, outbox, transport
 from tests.helpers.certificates import Authority
-from tests.helpers.events_service import Service, running
-from tests.helpers.smtp import Server, mail_server
+from tests.helpers.events_service import Service, running_events
+from tests.helpers.smtp import MailServer, mail_server
 
 
 @pytest.fixture
-def server() -> Generator[Server]:
+def server() -> Generator[MailServer]:
     """A mail server that the service sends by."""
     with mail_server() as server:
         yield server
 
 
 @pytest.fixture
-async def service(settings: Settings, server: Server) -> AsyncGenerator[Service]:
+async def service(settings: Settings, server: MailServer) -> AsyncGenerator[Service]:
     """The service, without background work, which sends by the mail server."""
-    async with running(settings.model_copy(update=server.settings)) as service:
+    async with running_events(settings.model_copy(update=server.settings)) as service:
         yield service
 
 
 @pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits long for a mail server."""
     monkeypatch.setattr(attempts, "RETRY_BACKOFF", RetryBackoff(0.1, 0.4))
     monkeypatch.setattr(outbox, "RETRY_BACKOFF", RetryBackoff(0.1, 0.4))

@@ -12,9 +12,9 @@ from holdfast.kit.mail import sender, turns
 from holdfast.kit.mail.message import Envelope, MailMessage, UnwritableMail
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.postgres.database import Database
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Service, eventually
-from tests.helpers.smtp import Server
+from tests.helpers.smtp import MailServer
 
 SENDER = "Holdfast <tickets@events.example>"
 
@@ -41,10 +41,10 @@ async def render(_: Database[Any], mails: Sequence[Mail]) -> list[Envelope | Unw
     """What a service does: `stale` mails are no longer true, and `bad` and `hopeless` ones cannot be written."""
     if any(mail.kind == "bad" for mail in mails):
         raise KeyError("arguments")
-    return list(map(_rendered, mails))
+    return list(map(_render_mail, mails))
 
 
-def _rendered(mail: Mail) -> Envelope | UnwritableMail | None:
+def _render_mail(mail: Mail) -> Envelope | UnwritableMail | None:
     if mail.kind == "stale":
         return None
     if mail.kind == "hopeless":
@@ -64,7 +64,7 @@ def text_of(envelope: Envelope) -> str:
 
 def run_senders(*services: Service, render: sender.Render = render) -> AbstractAsyncContextManager[None]:
     """The loop of each service runs."""
-    return at_work(*(sender.run(service.database, render) for service in services))
+    return run_in_background(*(sender.run(service.database, render) for service in services))
 
 
 async def all_due(database: Database[Any]) -> list[Mail]:
@@ -89,7 +89,7 @@ async def wait_until_all_ended(service: Service, seconds: float = 10) -> None:
     await eventually(ended, seconds)
 
 
-async def has_received(server: Server, count: int) -> bool:
+async def has_received(server: MailServer, count: int) -> bool:
     """Whether the mail server has got this many mails."""
     return len(server.received) >= count
 

@@ -75,7 +75,7 @@ def titles(draw: st.DrawFn) -> str:
     return re.sub(" +", " ", " ".join(words)).strip() or "x"
 
 
-def decoded(value: str) -> str:
+def decoded_header(value: str) -> str:
     """A header as RFC 2047 has it, strictly: white space between two encoded words is dropped, all other is kept."""
     unfolded = value.replace("\r\n", "")
     unfolded = re.sub(r"(\?=)\s+(?==\?)", r"\1", unfolded)
@@ -109,7 +109,7 @@ def test_a_subject_is_decoded_to_its_text(title: str) -> None:
     value = headers.text("Subject", title)
 
     require_lines("Subject", value)
-    assert decoded(value) == title
+    assert decoded_header(value) == title
     assert str(make_header(decode_header(value.replace("\r\n", "")))) == title
 
 
@@ -129,7 +129,9 @@ def test_the_name_of_a_sender_arrives_with_its_address(name: str) -> None:
     [sender] = mail["From"].addresses
     assert sender.addr_spec == "tickets@events.example"
     # The library of Python 3.11 shows a space between two encoded words of a name, against RFC 2047, section 6.2.
-    assert name == (sender.display_name if name.isascii() else decoded(value).removesuffix(" <tickets@events.example>"))
+    assert name == (
+        sender.display_name if name.isascii() else decoded_header(value).removesuffix(" <tickets@events.example>")
+    )
 
 
 @given(titles())

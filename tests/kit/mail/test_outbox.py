@@ -18,7 +18,7 @@ from holdfast.kit.mail.message import Envelope
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.postgres.database import Database
 from tests.helpers.events_service import Service, eventually
-from tests.helpers.smtp import Server
+from tests.helpers.smtp import MailServer
 from tests.kit import subprocess_functions
 from tests.kit.mail.posting import PEOPLE, has_received, mail_states, post_mails, run_senders, wait_until_all_ended
 
@@ -36,7 +36,7 @@ def test_a_mail_that_is_put_off_is_tried_for_three_days_with_growing_pauses(monk
     assert [result.outcome for result in ended] == [None] * (outbox.MAX_ATTEMPTS - 1) + ["failed"]
 
 
-async def test_a_failed_mail_can_be_tried_again(service: Service, server: Server) -> None:
+async def test_a_failed_mail_can_be_tried_again(service: Service, server: MailServer) -> None:
     server.answers["RCPT"] = ["550 nobody", ""]
     [id] = await post_mails(service, "ann@example.com")
     async with run_senders(service):
@@ -51,7 +51,7 @@ async def test_a_failed_mail_can_be_tried_again(service: Service, server: Server
         await service.database.transact(lambda tx: outbox.retry_mail(tx, id))
 
 
-async def test_mails_that_wait_are_in_the_metrics(service: Service, server: Server) -> None:
+async def test_mails_that_wait_are_in_the_metrics(service: Service, server: MailServer) -> None:
     server.stop()
     await post_mails(service, "ann@example.com")
 
@@ -62,7 +62,7 @@ async def test_mails_that_wait_are_in_the_metrics(service: Service, server: Serv
     assert "\nholdfast_mails_oldest_seconds " in figures
 
 
-async def test_mails_of_one_cause_to_many_people_go_after_others(service: Service, server: Server) -> None:
+async def test_mails_of_one_cause_to_many_people_go_after_others(service: Service, server: MailServer) -> None:
     await post_mails(service, *PEOPLE, bulk=True)
     await post_mails(service, "ann@example.com")
     async with run_senders(service):
@@ -71,7 +71,7 @@ async def test_mails_of_one_cause_to_many_people_go_after_others(service: Servic
     assert "ann@example.com" in server.recipients()[: sender.MAX_CONNECTIONS]
 
 
-async def test_a_mail_that_is_no_longer_true_is_not_sent(service: Service, server: Server) -> None:
+async def test_a_mail_that_is_no_longer_true_is_not_sent(service: Service, server: MailServer) -> None:
     await post_mails(service, "ann@example.com", kind="stale")
     await post_mails(service, "bob@example.com")
     async with run_senders(service):
@@ -81,7 +81,7 @@ async def test_a_mail_that_is_no_longer_true_is_not_sent(service: Service, serve
     assert await mail_states(service) == {"ann@example.com": ("superseded", 1), "bob@example.com": ("sent", 1)}
 
 
-async def test_a_mail_that_cannot_be_written_fails_alone(service: Service, server: Server) -> None:
+async def test_a_mail_that_cannot_be_written_fails_alone(service: Service, server: MailServer) -> None:
     await post_mails(service, "ann@example.com", kind="bad")
     await post_mails(service, *PEOPLE)
     async with run_senders(service):
@@ -93,7 +93,7 @@ async def test_a_mail_that_cannot_be_written_fails_alone(service: Service, serve
 
 
 async def test_a_mail_without_a_reachable_recipient_fails_with_the_reason_of_its_renderer(
-    service: Service, server: Server
+    service: Service, server: MailServer
 ) -> None:
     await post_mails(service, "ann@example.com", kind="hopeless")
     await post_mails(service, "bob@example.com")
@@ -106,12 +106,12 @@ async def test_a_mail_without_a_reachable_recipient_fails_with_the_reason_of_its
 
 
 async def test_a_mail_that_kills_the_rendering_process_fails_and_delays_no_other(
-    service: Service, server: Server, monkeypatch: pytest.MonkeyPatch
+    service: Service, server: MailServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", subprocess_functions.PATH)
     await post_mails(service, "ann@example.com", kind="deadly")
     await post_mails(service, *PEOPLE)
-    async with SubprocessCall(subprocess_functions.written) as write:
+    async with SubprocessCall(subprocess_functions.write_mails) as write:
 
         async def render(_: Database[Any], mails: Sequence[Mail]) -> list[Envelope]:
             contents = await write([mail.kind for mail in mails])
@@ -132,7 +132,7 @@ async def test_a_mail_that_kills_the_rendering_process_fails_and_delays_no_other
 
 
 async def test_the_process_that_writes_ends_when_there_were_no_mails_for_long(
-    service: Service, server: Server, monkeypatch: pytest.MonkeyPatch
+    service: Service, server: MailServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", subprocess_functions.PATH)
     monkeypatch.setattr(rendering, "RENDERER_IDLE_SECONDS", 0.5)
@@ -151,7 +151,9 @@ async def test_the_process_that_writes_ends_when_there_were_no_mails_for_long(
             return subprocess_functions.__name__.rpartition(".")[2] in " ".join(process.cmdline())
         return False
 
-    sending_mails = asyncio.create_task(rendering.run_sender(service.database, subprocess_functions.written, render))
+    sending_mails = asyncio.create_task(
+        rendering.run_sender(service.database, subprocess_functions.write_mails, render)
+    )
     for recipient in ("ann@example.com", "bob@example.com"):
         await post_mails(service, recipient)
         await wait_until_all_ended(service)
@@ -161,7 +163,7 @@ async def test_the_process_that_writes_ends_when_there_were_no_mails_for_long(
     assert server.recipients() == ["ann@example.com", "bob@example.com"]
 
 
-async def test_a_rendering_process_that_cannot_start_fails_no_mail(service: Service, server: Server) -> None:
+async def test_a_rendering_process_that_cannot_start_fails_no_mail(service: Service, server: MailServer) -> None:
     await post_mails(service, "ann@example.com")
 
     async def render(_: Database[Any], mails: Sequence[Mail]) -> list[Envelope]:
@@ -176,7 +178,9 @@ async def test_a_rendering_process_that_cannot_start_fails_no_mail(service: Serv
     assert server.recipients() == ["ann@example.com"]
 
 
-async def test_mails_of_a_thread_arrive_in_order_though_the_first_is_put_off(service: Service, server: Server) -> None:
+async def test_mails_of_a_thread_arrive_in_order_though_the_first_is_put_off(
+    service: Service, server: MailServer
+) -> None:
     server.answers["RCPT ann@example.com"] = ["451 later", "451 later", ""]
     ids = [id for _ in range(5) for id in await post_mails(service, "ann@example.com", thread="ann")]
 
@@ -188,7 +192,7 @@ async def test_mails_of_a_thread_arrive_in_order_though_the_first_is_put_off(ser
 
 
 async def test_a_held_mail_keeps_the_later_ones_of_its_thread_waiting_and_is_no_backlog(
-    service: Service, server: Server
+    service: Service, server: MailServer
 ) -> None:
     [first] = await post_mails(service, "ann@example.com")
     await service.run_sql("update mails set hold = 'organizer', due_at = now() + interval '1 day'")

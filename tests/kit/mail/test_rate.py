@@ -9,8 +9,8 @@ import pytest
 
 from holdfast.events.settings import Settings
 from holdfast.kit.mail.sender import take_turn
-from tests.helpers.events_service import Service, eventually, running
-from tests.helpers.smtp import Server
+from tests.helpers.events_service import Service, eventually, running_events
+from tests.helpers.smtp import MailServer
 from tests.kit.mail.posting import PEOPLE, has_received, post_mails, run_senders, wait_until_all_ended
 
 MAX_CONNECTIONS = 3
@@ -22,7 +22,7 @@ def max_per_second() -> int:
 
 
 @pytest.fixture
-async def processes(settings: Settings, server: Server, max_per_second: int) -> AsyncGenerator[list[Service]]:
+async def processes(settings: Settings, server: MailServer, max_per_second: int) -> AsyncGenerator[list[Service]]:
     limited = settings.model_copy(
         update={
             **server.settings,
@@ -31,7 +31,7 @@ async def processes(settings: Settings, server: Server, max_per_second: int) -> 
         }
     )
     async with AsyncExitStack() as stack:
-        yield [await stack.enter_async_context(running(limited)) for _ in range(3)]
+        yield [await stack.enter_async_context(running_events(limited)) for _ in range(3)]
 
 
 async def test_turns_that_processes_take_at_the_same_time_never_overlap(processes: list[Service]) -> None:
@@ -59,7 +59,7 @@ async def test_unused_turns_are_lost(processes: list[Service]) -> None:
 
 
 async def test_three_processes_together_never_send_more_than_the_limit(
-    processes: list[Service], server: Server, max_per_second: int
+    processes: list[Service], server: MailServer, max_per_second: int
 ) -> None:
     arrivals: list[float] = []
     server.arrived = lambda: arrivals.append(time.monotonic())
@@ -82,7 +82,7 @@ async def has_no_lease(service: Service) -> bool:
 
 @pytest.mark.parametrize("max_per_second", [1])
 async def test_a_process_that_stops_does_not_wait_for_the_turns_of_its_mails(
-    processes: list[Service], server: Server, max_per_second: int
+    processes: list[Service], server: MailServer, max_per_second: int
 ) -> None:
     await processes[0].run_sql("update mail_rate set next_at = now()")
     async with run_senders(processes[0]):

@@ -13,13 +13,13 @@ from holdfast.events.settings import Settings
 from holdfast.kit.background.row_work import RetryBackoff
 from holdfast.kit.mail import outbox, sender, turns
 from holdfast.kit.postgres.database import Reader
-from tests.helpers.background_loops import at_work
-from tests.helpers.events_service import Service, eventually, running
-from tests.helpers.smtp import BREAK, NEVER, Server
+from tests.helpers.background_loops import run_in_background
+from tests.helpers.events_service import Service, eventually, running_events
+from tests.helpers.smtp import BREAK, NEVER, MailServer
 from tests.kit.mail.posting import PEOPLE, has_received, mail_states, post_mails, run_senders, wait_until_all_ended
 
 
-async def test_forty_mails_are_sent_once_each_over_a_few_connections(service: Service, server: Server) -> None:
+async def test_forty_mails_are_sent_once_each_over_a_few_connections(service: Service, server: MailServer) -> None:
     async with run_senders(service):
         await post_mails(service, *PEOPLE)
         await wait_until_all_ended(service)
@@ -30,7 +30,7 @@ async def test_forty_mails_are_sent_once_each_over_a_few_connections(service: Se
     assert len({received.message_id for received in server.received}) == 40
 
 
-async def test_a_mail_is_sent_as_soon_as_its_transaction_commits(service: Service, server: Server) -> None:
+async def test_a_mail_is_sent_as_soon_as_its_transaction_commits(service: Service, server: MailServer) -> None:
     async with run_senders(service):
         await post_mails(service, "first@example.com")
         await wait_until_all_ended(service)
@@ -41,7 +41,7 @@ async def test_a_mail_is_sent_as_soon_as_its_transaction_commits(service: Servic
 
 
 async def test_a_refused_address_fails_with_the_words_of_the_server_and_delays_no_other(
-    service: Service, server: Server
+    service: Service, server: MailServer
 ) -> None:
     server.answers["RCPT 0@example.com"] = ["550 5.1.1 no such person"]
     server.answers["DATA 1@example.com"] = ["554 5.7.1 spam"]
@@ -59,7 +59,7 @@ async def test_a_refused_address_fails_with_the_words_of_the_server_and_delays_n
 
 
 async def test_a_mail_that_is_put_off_for_days_fails(
-    service: Service, server: Server, monkeypatch: pytest.MonkeyPatch
+    service: Service, server: MailServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outbox, "MAX_ATTEMPTS", 3)
     server.answers["RCPT"] = ["451 greylisted"]
@@ -72,7 +72,7 @@ async def test_a_mail_that_is_put_off_for_days_fails(
 
 
 async def test_a_mail_that_becomes_due_between_two_looks_leaves_at_once(
-    service: Service, server: Server, monkeypatch: pytest.MonkeyPatch
+    service: Service, server: MailServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds_until_next_due = turns.seconds_until_next_due
 
@@ -91,7 +91,7 @@ async def test_a_mail_that_becomes_due_between_two_looks_leaves_at_once(
 
 
 async def test_an_unreachable_server_counts_no_attempts_and_gets_all_mails_later(
-    service: Service, server: Server
+    service: Service, server: MailServer
 ) -> None:
     server.stop()
     async with run_senders(service):
@@ -113,13 +113,13 @@ async def test_a_process_that_stops_measuring_shows_no_metrics_of_waiting_mails(
         return (await waiting())[0] == "1.0"
 
     await post_mails(service, "ann@example.com")
-    async with at_work(outbox.MEASURE.run(service.database)):
+    async with run_in_background(outbox.MEASURE.run(service.database)):
         await eventually(waits)
 
     assert await waiting() == ["0.0", "0.0"]
 
 
-async def test_an_unreachable_server_and_its_return_are_logged_once(service: Service, server: Server) -> None:
+async def test_an_unreachable_server_and_its_return_are_logged_once(service: Service, server: MailServer) -> None:
     server.answers["MAIL"] = ["421 later"] * 20 + [""]
     with capture_logs() as logs:
         async with run_senders(service):
@@ -134,7 +134,7 @@ async def test_an_unreachable_server_and_its_return_are_logged_once(service: Ser
 
 
 @pytest.mark.parametrize("reply", ["550 not from you", "421 too many mails", NEVER, BREAK])
-async def test_a_server_that_refuses_our_sender_fails_no_mail(reply: str, service: Service, server: Server) -> None:
+async def test_a_server_that_refuses_our_sender_fails_no_mail(reply: str, service: Service, server: MailServer) -> None:
     server.answers["MAIL"] = [reply, reply, reply, reply, reply, reply, ""]
     async with run_senders(service):
         await post_mails(service, *PEOPLE)
@@ -145,7 +145,7 @@ async def test_a_server_that_refuses_our_sender_fails_no_mail(reply: str, servic
 
 
 async def test_a_mail_that_waits_for_a_server_that_refuses_our_sender_says_why(
-    service: Service, server: Server
+    service: Service, server: MailServer
 ) -> None:
     server.answers["MAIL"] = ["550 5.7.1 not from you"]
 
@@ -161,7 +161,7 @@ async def test_a_mail_that_waits_for_a_server_that_refuses_our_sender_says_why(
 
 
 async def test_a_mail_at_which_the_server_breaks_down_does_not_stop_the_others(
-    service: Service, server: Server
+    service: Service, server: MailServer
 ) -> None:
     server.answers["DATA poison@example.com"] = [BREAK]
     async with run_senders(service):
@@ -177,7 +177,7 @@ async def test_a_mail_at_which_the_server_breaks_down_does_not_stop_the_others(
 
 
 async def test_a_mail_at_which_the_server_stalls_is_put_off_at_once(
-    service: Service, server: Server, monkeypatch: pytest.MonkeyPatch
+    service: Service, server: MailServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outbox, "RETRY_BACKOFF", RetryBackoff(3600, 3600))
     server.answers["RCPT ann+stalled@example.com"] = [NEVER]
@@ -193,15 +193,15 @@ async def test_a_mail_at_which_the_server_stalls_is_put_off_at_once(
     ) == 1
 
 
-async def test_several_processes_send_each_mail_once(settings: Settings, service: Service, server: Server) -> None:
-    async with running(settings.model_copy(update=server.settings)) as another, run_senders(service, another):
+async def test_several_processes_send_each_mail_once(settings: Settings, service: Service, server: MailServer) -> None:
+    async with running_events(settings.model_copy(update=server.settings)) as another, run_senders(service, another):
         await post_mails(service, *PEOPLE)
         await wait_until_all_ended(service)
 
     assert sorted(server.recipients()) == sorted(PEOPLE)
 
 
-async def test_a_sender_whose_session_ends_goes_on_with_another_session(service: Service, server: Server) -> None:
+async def test_a_sender_whose_session_ends_goes_on_with_another_session(service: Service, server: MailServer) -> None:
     async with run_senders(service):
         await post_mails(service, "ann@example.com")
         await wait_until_all_ended(service)
@@ -217,7 +217,7 @@ async def test_a_sender_whose_session_ends_goes_on_with_another_session(service:
 
 
 async def test_an_accepted_mail_is_stored_before_anything_else_is_sent_on_its_connection(
-    service: Service, server: Server
+    service: Service, server: MailServer
 ) -> None:
     # As long as the row of the first mail is locked, it cannot be stored as sent.
     await post_mails(service, *PEOPLE)
@@ -235,7 +235,7 @@ async def test_an_accepted_mail_is_stored_before_anything_else_is_sent_on_its_co
 
 
 async def test_no_mail_is_lost_or_sent_again_when_the_database_drops_every_connection(
-    service: Service, server: Server
+    service: Service, server: MailServer
 ) -> None:
     others = """
         select pg_terminate_backend(pid) from pg_stat_activity

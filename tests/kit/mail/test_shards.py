@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import AsyncExitStack
 from typing import Any
 
 import psycopg
@@ -23,8 +22,8 @@ from holdfast.kit.mail.message import Envelope, UnwritableMail
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.mail.shards import ShardLease, ShardLeases, sender_session
 from holdfast.kit.postgres.database import Database
-from tests.helpers.events_service import Service, eventually, running
-from tests.helpers.smtp import NEVER, Server
+from tests.helpers.events_service import Service, eventually, running_events
+from tests.helpers.smtp import NEVER, MailServer
 from tests.kit.mail import posting
 from tests.kit.mail.posting import PEOPLE, has_received, post_mails, run_senders, wait_until_all_ended
 
@@ -59,10 +58,11 @@ async def shard_of(service: Service, recipient: str) -> int:
 
 
 @pytest.fixture
-async def others(settings: Settings, server: Server) -> AsyncGenerator[list[Service]]:
+async def other_services(settings: Settings, server: MailServer) -> AsyncGenerator[list[Service]]:
     """Two more services on the same database, each as in a process of its shard_number."""
-    async with AsyncExitStack() as stack:
-        yield [await stack.enter_async_context(running(settings.model_copy(update=server.settings))) for _ in range(2)]
+    mailing = settings.model_copy(update=server.settings)
+    async with running_events(mailing) as first, running_events(mailing) as second:
+        yield [first, second]
 
 
 LOCALS = st.text("abAB.+-!1", min_size=1, max_size=8)
@@ -257,7 +257,9 @@ async def test_mails_of_no_organizer_have_every_other_turn_and_mails_to_many_peo
     ],
     ids=["another process has leased it", "it has ended", "it lasts for less than five seconds"],
 )
-async def test_a_process_whose_lease_does_not_last_sends_nothing(loss: str, service: Service, server: Server) -> None:
+async def test_a_process_whose_lease_does_not_last_sends_nothing(
+    loss: str, service: Service, server: MailServer
+) -> None:
     async def render(database: Database[Any], mails: Sequence[Mail]) -> list[Envelope | UnwritableMail | None]:
         await service.run_sql(f"update mail_shares set {loss} where lease_id is not null")
         return await posting.render(database, mails)
@@ -277,7 +279,7 @@ async def test_a_process_whose_lease_does_not_last_sends_nothing(loss: str, serv
 
 
 async def test_mails_that_a_killed_process_had_leased_are_sent_when_the_lease_ends(
-    service: Service, server: Server
+    service: Service, server: MailServer
 ) -> None:
     await post_mails(service, *PEOPLE)
     assert len(await lease(service)) == 4
@@ -290,7 +292,7 @@ async def test_mails_that_a_killed_process_had_leased_are_sent_when_the_lease_en
 
 
 async def test_a_mail_at_which_the_server_stalls_does_not_stop_other_shards(
-    service: Service, server: Server, monkeypatch: pytest.MonkeyPatch
+    service: Service, server: MailServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transport, "COMMAND_TIMEOUT_SECONDS", 600)
     monkeypatch.setattr(sender, "STOP_TIMEOUT_SECONDS", 0.1)
@@ -306,14 +308,14 @@ async def test_a_mail_at_which_the_server_stalls_does_not_stop_other_shards(
 
 
 async def test_three_processes_send_each_mail_once_and_each_thread_in_order(
-    service: Service, others: list[Service], server: Server
+    service: Service, other_services: list[Service], server: MailServer
 ) -> None:
     # A person may change the address: then the mails of a thread are in different shards.
     for number in range(5):
         for thread in range(20):
             await post_mails(service, f"{thread}.{number // 2}@example.com", thread=f"thread {thread}")
 
-    async with run_senders(service, *others):
+    async with run_senders(service, *other_services):
         await wait_until_all_ended(service, 60)
 
     threads = await service.run_sql("select array_agg(id order by id) from mails group by thread")
@@ -324,7 +326,7 @@ async def test_three_processes_send_each_mail_once_and_each_thread_in_order(
 
 
 async def test_all_processes_together_have_no_more_connections_than_the_setting_says(
-    settings: Settings, server: Server
+    settings: Settings, server: MailServer
 ) -> None:
     few = settings.model_copy(update={**server.settings, "smtp_max_connections": 2})
     leased = list[int]()
@@ -336,7 +338,7 @@ async def test_all_processes_together_have_no_more_connections_than_the_setting_
         leased.append(count)
         return await posting.render(database, mails)
 
-    async with running(few) as one, running(few) as another, run_senders(one, another, render=render):
+    async with running_events(few) as one, running_events(few) as another, run_senders(one, another, render=render):
         await post_mails(one, *MANY[:100])
         await wait_until_all_ended(one)
 
@@ -345,7 +347,7 @@ async def test_all_processes_together_have_no_more_connections_than_the_setting_
 
 
 async def test_a_sender_of_the_version_before_and_this_one_do_not_send_at_the_same_time(
-    service: Service, server: Server
+    service: Service, server: MailServer
 ) -> None:
     async def waits() -> bool:
         rows = await service.run_sql(

@@ -17,15 +17,15 @@ from holdfast.kit.mail.transport import FileMailer, MailDeferral, Mailer, MailRe
 from holdfast.kit.process.checks.check_list import run_checks
 from holdfast.kit.process.checks.inspection import Inspection
 from holdfast.kit.process.checks.partners import check_mail_server
-from tests.helpers.smtp import BREAK, NEVER, Server, encrypted, login, mail_server
+from tests.helpers.smtp import BREAK, NEVER, MailServer, login, mail_server, starttls_options
 from tests.kit.mail.posting import confirm_at_once, envelope
 
 
-def settings_for(server: Server, tmp_path: Path, **settings: Any) -> Settings:
+def settings_for(server: MailServer, tmp_path: Path, **settings: Any) -> Settings:
     return Settings(data_dir=tmp_path, **{**server.settings, **settings})  # pyright: ignore[reportCallIssue]
 
 
-def mailer_for(server: Server, tmp_path: Path, **settings: Any) -> Mailer:
+def mailer_for(server: MailServer, tmp_path: Path, **settings: Any) -> Mailer:
     return mailer_of(settings_for(server, tmp_path, **settings))
 
 
@@ -43,12 +43,12 @@ async def carry(by: Mailer, *recipients: str, last: Callable[[], Awaitable[None]
 
 
 @pytest.fixture(autouse=True, params=[["PIPELINING"], []], ids=["pipelined", "command by command"])
-def _offers(server: Server, request: pytest.FixtureRequest) -> None:
+def _offers(server: MailServer, request: pytest.FixtureRequest) -> None:
     """The server takes several commands at once, or does not."""
     server.offers = request.param
 
 
-async def test_mails_share_a_connection_and_arrive_as_they_were_written(server: Server, tmp_path: Path) -> None:
+async def test_mails_share_a_connection_and_arrive_as_they_were_written(server: MailServer, tmp_path: Path) -> None:
     went = await carry(mailer_for(server, tmp_path), "ann@example.com", "bob@example.com")
 
     assert went == ["sent", "sent"]
@@ -62,7 +62,7 @@ async def test_mails_share_a_connection_and_arrive_as_they_were_written(server: 
 
 
 async def test_a_connection_sends_nothing_after_an_accepted_mail_until_the_next_one(
-    server: Server, tmp_path: Path
+    server: MailServer, tmp_path: Path
 ) -> None:
     async with mailer_for(server, tmp_path).carrier() as carrier:
         await carrier.carry(envelope("ann@example.com"), confirm_at_once)
@@ -75,7 +75,7 @@ async def test_a_connection_sends_nothing_after_an_accepted_mail_until_the_next_
 @pytest.mark.parametrize("command", ["RCPT", "DATA"])
 @pytest.mark.parametrize(("reply", "kind"), [("550 5.1.1 nobody", "MailRefusal"), ("451 4.7.1 later", "MailDeferral")])
 async def test_a_refused_mail_leaves_the_connection_usable(
-    command: str, reply: str, kind: str, server: Server, tmp_path: Path
+    command: str, reply: str, kind: str, server: MailServer, tmp_path: Path
 ) -> None:
     server.answers[f"{command} bob@example.com"] = [reply]
 
@@ -85,14 +85,14 @@ async def test_a_refused_mail_leaves_the_connection_usable(
     assert server.connections() == 1
 
 
-async def test_a_refused_mail_raises_the_words_of_the_server(server: Server, tmp_path: Path) -> None:
+async def test_a_refused_mail_raises_the_words_of_the_server(server: MailServer, tmp_path: Path) -> None:
     server.answers["RCPT"] = ["550 5.1.1 no such person"]
     async with mailer_for(server, tmp_path).carrier() as carrier:
         with pytest.raises(MailRefusal, match=r"^550 5\.1\.1 no such person$"):
             await carrier.carry(envelope("ann@example.com"), confirm_at_once)
 
 
-async def test_an_invalid_address_is_refused_before_a_command_is_sent(server: Server, tmp_path: Path) -> None:
+async def test_an_invalid_address_is_refused_before_a_command_is_sent(server: MailServer, tmp_path: Path) -> None:
     assert await carry(mailer_for(server, tmp_path), "ann@example.com>\r\nQUIT") == ["MailRefusal"]
     assert server.commands == []
 
@@ -110,7 +110,7 @@ async def test_an_invalid_address_is_refused_before_a_command_is_sent(server: Se
     ],
 )
 async def test_a_connection_that_breaks_is_replaced_by_a_new_one(
-    command: str, reply: str, kind: str, server: Server, tmp_path: Path
+    command: str, reply: str, kind: str, server: MailServer, tmp_path: Path
 ) -> None:
     server.answers[command] = [reply, ""]
 
@@ -119,7 +119,7 @@ async def test_a_connection_that_breaks_is_replaced_by_a_new_one(
 
 
 async def test_a_connection_that_the_server_closed_meanwhile_is_replaced_at_once(
-    server: Server, tmp_path: Path
+    server: MailServer, tmp_path: Path
 ) -> None:
     async with mailer_for(server, tmp_path).carrier() as carrier:
         await carrier.carry(envelope("ann@example.com"), confirm_at_once)
@@ -130,12 +130,12 @@ async def test_a_connection_that_the_server_closed_meanwhile_is_replaced_at_once
     assert server.recipients() == ["ann@example.com", "bob@example.com"]
 
 
-async def test_an_unreachable_server_raises_mail_server_unavailable(server: Server, tmp_path: Path) -> None:
+async def test_an_unreachable_server_raises_mail_server_unavailable(server: MailServer, tmp_path: Path) -> None:
     server.stop()
     assert await carry(mailer_for(server, tmp_path), "ann@example.com") == ["MailServerUnavailable"]
 
 
-async def test_a_mail_withdrawn_in_the_last_moment_is_not_sent(server: Server, tmp_path: Path) -> None:
+async def test_a_mail_withdrawn_in_the_last_moment_is_not_sent(server: MailServer, tmp_path: Path) -> None:
     async def stop() -> None:
         raise RuntimeError("no longer")
 
@@ -156,7 +156,7 @@ async def test_mails_are_encrypted_and_the_password_is_sent_only_over_tls(
     path, context = certificate
     known = {"smtp_security": "starttls", "smtp_username": "ada", "smtp_password": "secret"}
     monkeypatch.setattr(transport, "CONNECT_TIMEOUT_SECONDS", 2)
-    with mail_server(**encrypted(context), **login("ada", "secret")) as server:
+    with mail_server(**starttls_options(context), **login("ada", "secret")) as server:
         assert await carry(mailer_for(server, tmp_path, **known), "ann@example.com") == ["MailServerUnavailable"]
         monkeypatch.setenv("SSL_CERT_FILE", str(path))
         assert await carry(mailer_for(server, tmp_path, **known), "ann@example.com") == ["sent"]
@@ -165,7 +165,7 @@ async def test_mails_are_encrypted_and_the_password_is_sent_only_over_tls(
         assert len(server.received) == 1
 
 
-async def test_a_server_without_the_required_encryption_gets_no_mail(server: Server, tmp_path: Path) -> None:
+async def test_a_server_without_the_required_encryption_gets_no_mail(server: MailServer, tmp_path: Path) -> None:
     assert await carry(mailer_for(server, tmp_path, smtp_security="starttls"), "ann@example.com") == [
         "MailServerUnavailable"
     ]
@@ -180,7 +180,7 @@ async def test_the_check_of_operators_logs_in_and_sends_no_mail(
 ) -> None:
     path, context = certificate
     monkeypatch.setenv("SSL_CERT_FILE", str(path))
-    with mail_server(**encrypted(context), **login("ada", "secret")) as server:
+    with mail_server(**starttls_options(context), **login("ada", "secret")) as server:
         right = settings_for(server, tmp_path, smtp_security="starttls", smtp_username="ada", smtp_password="secret")
         limited = right.model_copy(update={"smtp_max_per_second": 14})
         wrong = right.model_copy(update={"smtp_password": "wrong"})

@@ -9,12 +9,12 @@ import pytest
 from holdfast.events.settings import Settings
 from holdfast.kit.mail import trial
 from tests.helpers.command_line import run_holdfast_in
-from tests.helpers.smtp import BREAK, Server, encrypted, login, mail_server
+from tests.helpers.smtp import BREAK, MailServer, login, mail_server, starttls_options
 
 LOGIN = {"smtp_username": "ada", "smtp_password": "secret"}
 
 
-async def steps(server: Server, **settings: Any) -> list[trial.TrialStep]:
+async def steps(server: MailServer, **settings: Any) -> list[trial.TrialStep]:
     sends = Settings(**{**server.settings, **settings})  # pyright: ignore[reportCallIssue]
     return [step async for step in trial.send(sends, trial.trial_mail(sends, "Holdfast Events", "ann@example.com"))]
 
@@ -24,7 +24,7 @@ async def test_a_trial_reports_the_steps_to_a_server_with_tls_and_a_login(
 ) -> None:
     path, context = certificate
     known = {"smtp_security": "starttls", **LOGIN}
-    with mail_server(**encrypted(context), **login("ada", "secret")) as server:
+    with mail_server(**starttls_options(context), **login("ada", "secret")) as server:
         [*_, untrusted] = await steps(server, **known)
         monkeypatch.setenv("SSL_CERT_FILE", str(path))
         steps_of_trial = await steps(server, **known)
@@ -61,7 +61,7 @@ async def test_a_trial_reports_the_steps_to_a_server_with_tls_and_a_login(
     ],
 )
 async def test_the_step_that_fails_is_the_last_and_says_what_to_do(
-    answers: dict[str, str], settings: dict[str, Any], text: str, advice: str, server: Server
+    answers: dict[str, str], settings: dict[str, Any], text: str, advice: str, server: MailServer
 ) -> None:
     server.answers = {command: [answer] for command, answer in answers.items()}
 
@@ -73,7 +73,7 @@ async def test_the_step_that_fails_is_the_last_and_says_what_to_do(
     assert server.received == []
 
 
-def test_the_command_shows_the_steps_and_exits_with_1_after_one_that_failed(server: Server, tmp_path: Path) -> None:
+def test_the_command_shows_the_steps_and_exits_with_1_after_one_that_failed(server: MailServer, tmp_path: Path) -> None:
     settings = {name.upper(): str(value) for name, value in server.settings.items()}
 
     accepted = run_holdfast_in(tmp_path, "events", "mail", "test", "ann@example.com", **settings)

@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 from holdfast.kit.mail import sender, turns
 from holdfast.kit.mail.outbox import Mail
 from tests.helpers.events_service import Service, eventually
-from tests.helpers.smtp import Server
+from tests.helpers.smtp import MailServer
 from tests.kit.mail.posting import post_mails, run_senders
 
 
-async def due(service: Service, limit: int = 8, first: str = "") -> list[Mail]:
+async def due_mails(service: Service, limit: int = 8, first: str = "") -> list[Mail]:
     [(share,)] = await service.run_sql("select mail_share('ann@example.com')")
     return await service.database.read(lambda reader: turns.due_mails(reader, [(share, first)], limit))
 
@@ -21,7 +21,7 @@ async def post_of(service: Service, organizer: int, count: int, *, bulk: bool = 
     return await post_mails(service, *recipients, bulk=bulk, arguments={"organizer_id": organizer})
 
 
-async def test_a_mail_does_not_wait_for_all_mails_of_another_organizer(service: Service, server: Server) -> None:
+async def test_a_mail_does_not_wait_for_all_mails_of_another_organizer(service: Service, server: MailServer) -> None:
     await post_of(service, 7, 100)
     await post_of(service, 8, 1)
     [recipient] = await service.run_sql("select recipient from mails order by id desc limit 1")
@@ -36,13 +36,13 @@ async def test_organizers_take_turns_in_one_batch(service: Service) -> None:
     [first, second, third, *_] = await post_of(service, 7, 20)
     [other, next_other] = await post_of(service, 8, 2)
 
-    assert [mail.id for mail in await due(service, 5)] == [first, other, second, next_other, third]
+    assert [mail.id for mail in await due_mails(service, 5)] == [first, other, second, next_other, third]
 
 
 async def test_the_next_batch_begins_after_the_last_organizer(service: Service) -> None:
     mails = [id for organizer in (1, 2, 3) for id in await post_of(service, organizer, 1)]
-    [first, second] = await due(service, 2)
-    [third, fourth] = await due(service, 2, turns.next_owner(second.owner))
+    [first, second] = await due_mails(service, 2)
+    [third, fourth] = await due_mails(service, 2, turns.next_owner(second.owner))
 
     assert [mail.id for mail in (first, second, third, fourth)] == [*mails, first.id]
 
@@ -51,7 +51,7 @@ async def test_links_to_sign_in_get_half_of_a_batch(service: Service) -> None:
     await post_of(service, 7, 20)
     await post_mails(service, *(f"ann+{number}@example.com" for number in range(20)))
 
-    owners = [mail.owner for mail in await due(service)]
+    owners = [mail.owner for mail in await due_mails(service)]
 
     assert owners == [""] * 4 + ["7"] * 4
 
@@ -61,7 +61,7 @@ async def test_mails_to_many_people_go_last_in_turns_of_organizers(service: Serv
     await post_of(service, 8, 1, bulk=True)
     [urgent, *_] = await post_of(service, 9, 3)
 
-    mails = await due(service)
+    mails = await due_mails(service)
 
     assert mails[0].id == urgent
     assert [mail.owner for mail in mails] == ["9", "9", "9", "7", "8", "7", "7", "7"]
@@ -78,7 +78,7 @@ async def test_organizers_whose_mails_wait_for_earlier_ones_do_not_block_others(
     )
     [last] = await post_of(service, 99, 1)
 
-    assert [mail.id for mail in await due(service)] == [last]
+    assert [mail.id for mail in await due_mails(service)] == [last]
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -92,7 +92,7 @@ async def test_every_other_organizer_has_a_turn_between_two_mails_of_one(
         await post_of(service, int(organizer), count)
     order: list[str] = []
     first = ""
-    while mails := await due(service, limit, first):
+    while mails := await due_mails(service, limit, first):
         order += [mail.owner for mail in mails]
         first = turns.next_owner(mails[-1].owner)
         await service.run_sql(

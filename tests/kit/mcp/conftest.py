@@ -49,6 +49,6 @@ async def old(kitchen: Kitchen) -> Agent:
 
 
 @pytest.fixture
-async def new(kitchen: Kitchen) -> Agent:
+async def new_agent(kitchen: Kitchen) -> Agent:
     """An agent of 2026-07-28 that may do everything."""
     return await kitchen.agent("read_jars", "write_jars", version=STATELESS)

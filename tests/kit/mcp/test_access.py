@@ -136,17 +136,17 @@ async def test_a_preflight_request_of_an_allowed_origin_is_answered(kitchen: Kit
 
 @pytest.mark.parametrize("method", ["DELETE", "PUT", "PATCH", "HEAD", "OPTIONS", "TRACE", "post"])
 async def test_a_method_that_is_not_supported_is_answered_with_405_and_allow(
-    old: Agent, new: Agent, method: str
+    old: Agent, new_agent: Agent, method: str
 ) -> None:
-    for agent, allow in ((old, "GET, POST"), (new, "POST")):
+    for agent, allow in ((old, "GET, POST"), (new_agent, "POST")):
         response = await begin_request(agent.app, method, agent.headers()).response()
 
         assert response.status_code == 405
         assert response.headers["allow"] == allow
 
 
-async def test_a_get_in_the_era_of_2026_is_answered_with_405(new: Agent) -> None:
-    response = await begin_request(new.app, "GET", new.headers()).response()
+async def test_a_get_in_the_era_of_2026_is_answered_with_405(new_agent: Agent) -> None:
+    response = await begin_request(new_agent.app, "GET", new_agent.headers()).response()
 
     assert (response.status_code, response.headers["allow"]) == (405, "POST")
 
@@ -167,7 +167,7 @@ async def test_a_silent_service_has_no_stream_to_get(pantry_url: str) -> None:
 # Types and sizes
 
 
-def accepting(agent: Agent, message: dict[str, Any], *accept: Header) -> Sequence[Header]:
+def headers_accepting(agent: Agent, message: dict[str, Any], *accept: Header) -> Sequence[Header]:
     return [*(header for header in agent.headers(message) if header[0] != b"accept"), *accept]
 
 
@@ -187,7 +187,7 @@ def accepting(agent: Agent, message: dict[str, Any], *accept: Header) -> Sequenc
 )
 async def test_a_client_that_accepts_json_gets_json(agent: Agent, accept: bytes | None) -> None:
     message = agent.request("tools/list")
-    headers = accepting(agent, message, *([(b"accept", accept)] if accept is not None else []))
+    headers = headers_accepting(agent, message, *([(b"accept", accept)] if accept is not None else []))
 
     response = await agent.post(message, headers)
 
@@ -199,7 +199,7 @@ async def test_a_client_that_accepts_json_gets_json(agent: Agent, accept: bytes 
 async def test_a_client_that_accepts_events_only_gets_the_answer_as_one_event(agent: Agent) -> None:
     message = agent.request("tools/call", {"name": "get_jar", "arguments": {"jar_id": 1}})
 
-    response = await agent.post(message, accepting(agent, message, EVENTS))
+    response = await agent.post(message, headers_accepting(agent, message, EVENTS))
 
     assert response.status_code == 200
     assert response.headers["content-type"] == "text/event-stream"
@@ -217,7 +217,7 @@ async def test_a_refusal_is_json_even_for_a_client_that_accepts_events_only(agen
 async def test_a_notification_is_accepted_even_from_a_client_that_accepts_events_only(agent: Agent) -> None:
     message: dict[str, Any] = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
-    response = await agent.post(message, accepting(agent, message, EVENTS))
+    response = await agent.post(message, headers_accepting(agent, message, EVENTS))
 
     assert (response.status_code, response.content) == (202, b"")
 
@@ -226,7 +226,7 @@ async def test_a_client_that_accepts_neither_json_nor_events_is_answered_with_40
     message = agent.request("tools/list")
     refused = (b"application/json;q=0", b"application/json ; Q=0.0, text/event-stream;q=0.000", b"*/*;q=0")
     for accept in (b"text/html", b"image/*", b"", *refused):
-        response = await agent.post(message, accepting(agent, message, (b"accept", accept)))
+        response = await agent.post(message, headers_accepting(agent, message, (b"accept", accept)))
 
         assert response.status_code == 406
         assert response.json()["code"] == "not_acceptable"

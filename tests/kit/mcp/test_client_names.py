@@ -11,13 +11,13 @@ from msgspec import UNSET
 from holdfast.kit.mcp.handshake import MAX_CHARACTERS, client_name, name_in_session_id, new_session_id
 
 
-def stated(name: object) -> str:
+def stated_name(name: object) -> str:
     return client_name(msgspec.Raw(json.dumps({"name": name, "version": "1"}).encode()))
 
 
 @given(st.text())
 def test_a_session_id_has_the_name_and_is_visible_ascii(text: str) -> None:
-    name = stated(text)
+    name = stated_name(text)
 
     session_id = new_session_id(name)
 
@@ -40,7 +40,7 @@ def test_a_session_id_that_is_made_up_has_a_bounded_name(session_id: bytes) -> N
     [("claude-ai", "claude-ai"), (" two\n lines\u202e ", "two lines"), ("x" * 100, "x" * 64), ("", ""), (7, "")],
 )
 def test_the_name_of_a_client_is_one_short_line(text: object, name: str) -> None:
-    assert stated(text) == name
+    assert stated_name(text) == name
 
 
 def test_a_client_without_a_valid_description_has_an_empty_name() -> None:

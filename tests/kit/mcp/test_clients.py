@@ -15,7 +15,7 @@ from mcp_types.methods import validate_server_result
 
 from tests.helpers.agents import STATELESS, Agent, Kitchen
 from tests.helpers.events_service import eventually
-from tests.helpers.serving import listener, serving
+from tests.helpers.serving import bind_port, serve_app
 from tests.kit.mcp.pantry import OPERATIONS, Pantry
 
 ERAS: list[tuple[ConnectMode, str]] = [("auto", STATELESS), (STATELESS, STATELESS), ("legacy", "2025-11-25")]
@@ -24,9 +24,9 @@ ERAS: list[tuple[ConnectMode, str]] = [("auto", STATELESS), (STATELESS, STATELES
 @pytest.fixture
 async def address(pantry_url: str) -> AsyncIterator[tuple[Pantry, str]]:
     """The pantry behind a port."""
-    port = listener()
+    port = bind_port()
     pantry = Pantry(pantry_url)
-    async with serving(pantry.service.app(background=False), port):
+    async with serve_app(pantry.service.app(background=False), port):
         yield pantry, f"{port.url}/mcp"
 
 

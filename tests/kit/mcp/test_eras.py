@@ -85,8 +85,8 @@ async def test_a_version_that_never_was_is_refused(old: Agent) -> None:
 # 2026-07-28
 
 
-async def test_server_discover_describes_the_service(new: Agent) -> None:
-    assert await new.result("server/discover") == {
+async def test_server_discover_describes_the_service(new_agent: Agent) -> None:
+    assert await new_agent.result("server/discover") == {
         "resultType": "complete",
         "_meta": {
             "io.modelcontextprotocol/serverInfo": {"name": "pantry", "title": "Pantry", "version": "1.0.0"},
@@ -99,16 +99,18 @@ async def test_server_discover_describes_the_service(new: Agent) -> None:
     }
 
 
-async def test_a_stateless_request_without_its_headers_is_refused(new: Agent) -> None:
-    response = await new.post(new.request("tools/list"), plain(new))
+async def test_a_stateless_request_without_its_headers_is_refused(new_agent: Agent) -> None:
+    response = await new_agent.post(new_agent.request("tools/list"), plain(new_agent))
 
     fault = error_of(response, 400)
     assert fault["code"] == -32020
     assert "MCP-Protocol-Version" in fault["message"]
 
 
-async def test_a_stateless_request_with_a_version_of_the_handshake_era_is_refused(new: Agent) -> None:
-    response = await new.post(new.request("tools/list"), stateless(new, mcp_protocol_version="2025-11-25"))
+async def test_a_stateless_request_with_a_version_of_the_handshake_era_is_refused(new_agent: Agent) -> None:
+    response = await new_agent.post(
+        new_agent.request("tools/list"), stateless(new_agent, mcp_protocol_version="2025-11-25")
+    )
 
     assert error_of(response, 400)["code"] == -32020
 
@@ -126,28 +128,30 @@ async def test_a_stateless_request_with_a_version_of_the_handshake_era_is_refuse
     ],
 )
 async def test_a_stateless_request_with_incomplete_metadata_is_refused(
-    new: Agent, meta: dict[str, Any] | None, code: int
+    new_agent: Agent, meta: dict[str, Any] | None, code: int
 ) -> None:
     params = {} if meta is None else {"_meta": meta}
     message = {"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": params}
 
-    response = await new.post(message, stateless(new))
+    response = await new_agent.post(message, stateless(new_agent))
 
     assert error_of(response, 400)["code"] == code
     assert response.json()["id"] == 7
 
 
-async def test_the_name_of_the_client_is_optional(new: Agent) -> None:
+async def test_the_name_of_the_client_is_optional(new_agent: Agent) -> None:
     meta: dict[str, Any] = {PROTOCOL: STATELESS, CAPABILITIES: {}}
 
-    assert (await new.post(new.request("tools/list", {"_meta": meta}))).status_code == 200
+    assert (await new_agent.post(new_agent.request("tools/list", {"_meta": meta}))).status_code == 200
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2027-01-01", "DRAFT"])
-async def test_an_unsupported_version_is_refused_with_the_supported_ones(new: Agent, version: str) -> None:
+async def test_an_unsupported_version_is_refused_with_the_supported_ones(new_agent: Agent, version: str) -> None:
     meta = {**META, PROTOCOL: version}
 
-    response = await new.post(new.request("tools/list", {"_meta": meta}), stateless(new, mcp_protocol_version=version))
+    response = await new_agent.post(
+        new_agent.request("tools/list", {"_meta": meta}), stateless(new_agent, mcp_protocol_version=version)
+    )
 
     fault = error_of(response, 400)
     assert fault["code"] == -32022
@@ -168,51 +172,53 @@ async def test_an_unsupported_version_is_refused_with_the_supported_ones(new: Ag
         {"mcp_protocol_version": "2026-07-28\xff"},
     ],
 )
-async def test_headers_that_differ_from_the_body_are_refused(new: Agent, others: dict[str, str]) -> None:
-    response = await new.post(new.request("tools/list"), stateless(new, **others))
+async def test_headers_that_differ_from_the_body_are_refused(new_agent: Agent, others: dict[str, str]) -> None:
+    response = await new_agent.post(new_agent.request("tools/list"), stateless(new_agent, **others))
 
     assert error_of(response, 400)["code"] == -32020
 
 
 @pytest.mark.parametrize("missing", [b"mcp-method", b"mcp-name"])
-async def test_a_request_without_one_of_the_headers_of_the_protocol_is_refused(new: Agent, missing: bytes) -> None:
-    message = new.request("tools/call", {"name": "add_numbers", "arguments": {"a": 1, "b": 2}})
-    headers = [header for header in new.headers(message) if header[0] != missing]
+async def test_a_request_without_one_of_the_headers_of_the_protocol_is_refused(
+    new_agent: Agent, missing: bytes
+) -> None:
+    message = new_agent.request("tools/call", {"name": "add_numbers", "arguments": {"a": 1, "b": 2}})
+    headers = [header for header in new_agent.headers(message) if header[0] != missing]
 
-    assert error_of(await new.post(message, headers), 400)["code"] == -32020
+    assert error_of(await new_agent.post(message, headers), 400)["code"] == -32020
 
 
 @pytest.mark.parametrize("twice", [b"mcp-protocol-version", b"mcp-method", b"mcp-name"])
-async def test_no_header_may_be_sent_twice(new: Agent, twice: bytes) -> None:
-    message = new.request("tools/call", {"name": "add_numbers", "arguments": {"a": 1, "b": 2}})
-    headers = new.headers(message)
+async def test_no_header_may_be_sent_twice(new_agent: Agent, twice: bytes) -> None:
+    message = new_agent.request("tools/call", {"name": "add_numbers", "arguments": {"a": 1, "b": 2}})
+    headers = new_agent.headers(message)
     again = [header for header in headers if header[0] == twice]
 
-    assert error_of(await new.post(message, [*headers, *again]), 400)["code"] == -32020
+    assert error_of(await new_agent.post(message, [*headers, *again]), 400)["code"] == -32020
     first = [(twice, b"2025-11-25" if twice == b"mcp-protocol-version" else b"other")]
-    assert error_of(await new.post(message, [*first, *headers]), 400)["code"] == -32020
-    assert error_of(await new.post(message, [*headers, *first]), 400)["code"] == -32020
+    assert error_of(await new_agent.post(message, [*first, *headers]), 400)["code"] == -32020
+    assert error_of(await new_agent.post(message, [*headers, *first]), 400)["code"] == -32020
 
 
-async def test_spaces_around_a_header_are_ignored(new: Agent) -> None:
-    message = new.request("tools/call", {"name": "add_numbers", "arguments": {"a": 1, "b": 2}})
+async def test_spaces_around_a_header_are_ignored(new_agent: Agent) -> None:
+    message = new_agent.request("tools/call", {"name": "add_numbers", "arguments": {"a": 1, "b": 2}})
     headers = [(name, b" \t" + value + b"\t ") if name.startswith(b"mcp-") else (name, value)
-               for name, value in new.headers(message)]  # fmt: skip
+               for name, value in new_agent.headers(message)]  # fmt: skip
 
-    assert (await new.post(message, headers)).status_code == 200
+    assert (await new_agent.post(message, headers)).status_code == 200
 
 
-def encoded(text: str) -> str:
+def encoded_header(text: str) -> str:
     return f"=?base64?{base64.b64encode(text.encode()).decode()}?="
 
 
-async def test_a_name_in_a_header_may_be_base64(new: Agent) -> None:
-    for subject in ("add_numbers", encoded("add_numbers")):
-        message = new.request("tools/call", {"name": "add_numbers", "arguments": {"a": 1, "b": 2}})
-        assert (await new.post(message, stateless(new, "tools/call", subject))).status_code == 200
+async def test_a_name_in_a_header_may_be_base64(new_agent: Agent) -> None:
+    for subject in ("add_numbers", encoded_header("add_numbers")):
+        message = new_agent.request("tools/call", {"name": "add_numbers", "arguments": {"a": 1, "b": 2}})
+        assert (await new_agent.post(message, stateless(new_agent, "tools/call", subject))).status_code == 200
     uri = "jar://☃"
-    response = await new.post(
-        new.request("resources/read", {"uri": uri}), stateless(new, "resources/read", encoded(uri))
+    response = await new_agent.post(
+        new_agent.request("resources/read", {"uri": uri}), stateless(new_agent, "resources/read", encoded_header(uri))
     )
     assert error_of(response, 400)["code"] == -32602
 
@@ -222,7 +228,7 @@ async def test_a_name_in_a_header_may_be_base64(new: Agent) -> None:
     [
         "other",
         "ADD_NUMBERS",
-        encoded("other"),
+        encoded_header("other"),
         "=?base64?!!!?=",
         "=?base64?/w==?=",
         "=?base64?YWRk",
@@ -232,21 +238,21 @@ async def test_a_name_in_a_header_may_be_base64(new: Agent) -> None:
         "add_numbers\xff",
     ],
 )
-async def test_a_name_that_differs_from_the_body_is_refused(new: Agent, subject: str) -> None:
-    message = new.request("tools/call", {"name": "add_numbers", "arguments": {"a": 1, "b": 2}})
+async def test_a_name_that_differs_from_the_body_is_refused(new_agent: Agent, subject: str) -> None:
+    message = new_agent.request("tools/call", {"name": "add_numbers", "arguments": {"a": 1, "b": 2}})
 
-    assert error_of(await new.post(message, stateless(new, "tools/call", subject)), 400)["code"] == -32020
+    assert error_of(await new_agent.post(message, stateless(new_agent, "tools/call", subject)), 400)["code"] == -32020
 
 
-async def test_a_missing_name_in_the_body_is_refused_before_the_header_is_compared(new: Agent) -> None:
-    response = await new.post(new.request("tools/call"), stateless(new, "tools/call", "add_numbers"))
+async def test_a_missing_name_in_the_body_is_refused_before_the_header_is_compared(new_agent: Agent) -> None:
+    response = await new_agent.post(new_agent.request("tools/call"), stateless(new_agent, "tools/call", "add_numbers"))
 
     assert error_of(response, 400)["code"] == -32602
 
 
-async def test_a_call_whose_headers_and_body_differ_is_not_run(kitchen: Kitchen, new: Agent) -> None:
-    message = new.request("tools/call", {"name": "fill_jar", "arguments": {"jar_id": 1, "grams": 10}})
+async def test_a_call_whose_headers_and_body_differ_is_not_run(kitchen: Kitchen, new_agent: Agent) -> None:
+    message = new_agent.request("tools/call", {"name": "fill_jar", "arguments": {"jar_id": 1, "grams": 10}})
 
-    error_of(await new.post(message, stateless(new, "tools/call", "get_jar")), 400)
+    error_of(await new_agent.post(message, stateless(new_agent, "tools/call", "get_jar")), 400)
 
-    assert (await new.call("get_jar", jar_id=1))["structuredContent"]["content"] == 0
+    assert (await new_agent.call("get_jar", jar_id=1))["structuredContent"]["content"] == 0

@@ -30,8 +30,8 @@ async def test_a_null_id_is_accepted_in_the_handshake_era(old: Agent) -> None:
     assert response.json() == {"jsonrpc": "2.0", "id": None, "result": {}}
 
 
-async def test_a_null_id_is_refused_in_2026(new: Agent) -> None:
-    response = await new.post(new.request("tools/list", id=None))
+async def test_a_null_id_is_refused_in_2026(new_agent: Agent) -> None:
+    response = await new_agent.post(new_agent.request("tools/list", id=None))
 
     assert error_of(response, 400)["code"] == -32600
 
@@ -56,14 +56,14 @@ async def test_a_call_without_an_id_is_answered_in_the_handshake_era(old: Agent)
     assert response.json()["result"]["structuredContent"]["content"] == 7
 
 
-async def test_a_call_without_an_id_is_refused_and_not_done_in_2026(new: Agent) -> None:
-    message = new.request("tools/call", {"name": "fill_jar", "arguments": {"jar_id": 1, "grams": 7}})
+async def test_a_call_without_an_id_is_refused_and_not_done_in_2026(new_agent: Agent) -> None:
+    message = new_agent.request("tools/call", {"name": "fill_jar", "arguments": {"jar_id": 1, "grams": 7}})
     del message["id"]
-    fault = error_of(await new.post(message), 400)
+    fault = error_of(await new_agent.post(message), 400)
 
     assert fault["code"] == -32600
     assert "`id`" in fault["message"]
-    jar = await new.call("get_jar", jar_id=1)
+    jar = await new_agent.call("get_jar", jar_id=1)
     assert jar["structuredContent"]["content"] != 7
 
 
@@ -72,9 +72,9 @@ async def test_params_may_be_null(old: Agent) -> None:
 
 
 @pytest.mark.parametrize("params", [[], [1], "x", 5, True])
-async def test_params_are_an_object(old: Agent, new: Agent, params: Any) -> None:
+async def test_params_are_an_object(old: Agent, new_agent: Agent, params: Any) -> None:
     assert error_of(await old.post({**PING, "params": params}), 200)["code"] == -32602
-    response = await new.post({**PING, "method": "tools/list", "params": params}, Agent.headers(new))
+    response = await new_agent.post({**PING, "method": "tools/list", "params": params}, Agent.headers(new_agent))
     assert error_of(response, 400)["code"] == -32602
     assert response.json()["id"] == 1
 
@@ -162,11 +162,11 @@ async def test_the_last_of_two_equal_members_of_a_message_counts(old: Agent) -> 
     assert response.json() == {"jsonrpc": "2.0", "id": 2, "result": {}}
 
 
-async def test_an_unknown_method_is_not_found(old: Agent, new: Agent) -> None:
+async def test_an_unknown_method_is_not_found(old: Agent, new_agent: Agent) -> None:
     assert (await old.error("tools/burn"))["code"] == -32601
     assert (await old.error("server/discover"))["code"] == -32601
     for method in ("tools/burn", "initialize", "ping", "logging/setLevel", "resources/subscribe", "prompts/list", ""):
-        assert (await new.error(method, status=404))["code"] == -32601
+        assert (await new_agent.error(method, status=404))["code"] == -32601
 
 
 # What wants no answer
@@ -189,10 +189,12 @@ async def test_a_notification_is_answered_with_202_and_no_content(agent: Agent, 
     assert "content-type" not in response.headers
 
 
-async def test_a_posted_response_is_accepted_in_the_handshake_era_and_refused_in_2026(old: Agent, new: Agent) -> None:
+async def test_a_posted_response_is_accepted_in_the_handshake_era_and_refused_in_2026(
+    old: Agent, new_agent: Agent
+) -> None:
     for body in (b'{"jsonrpc":"2.0","id":1,"result":{}}', b'{"jsonrpc":"2.0","id":1,"error":{"code":1}}'):
         assert ((await old.post(body)).status_code, (await old.post(body)).content) == (202, b"")
-        assert error_of(await new.post(body), 400)["code"] == -32600
+        assert error_of(await new_agent.post(body), 400)["code"] == -32600
 
 
 # Anything at all

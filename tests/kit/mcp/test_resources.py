@@ -15,7 +15,7 @@ RULES = {
 }
 
 
-def missing(agent: Agent) -> tuple[int, int]:
+def missing_resource(agent: Agent) -> tuple[int, int]:
     """The status and the code of an address of nothing."""
     return (400, -32602) if agent.version == STATELESS else (200, -32002)
 
@@ -31,10 +31,10 @@ async def test_resources_are_listed_documents_first_and_then_the_catalogue_page_
     assert "nextCursor" not in second
 
 
-async def test_a_cursor_that_is_none_is_refused(old: Agent, new: Agent) -> None:
+async def test_a_cursor_that_is_none_is_refused(old: Agent, new_agent: Agent) -> None:
     assert (await old.error("resources/list", {"cursor": "x"}))["code"] == -32602
-    assert (await new.error("resources/list", {"cursor": "x"}, status=400))["code"] == -32602
-    assert (await new.error("resources/templates/list", {"cursor": "1"}, status=400))["code"] == -32602
+    assert (await new_agent.error("resources/list", {"cursor": "x"}, status=400))["code"] == -32602
+    assert (await new_agent.error("resources/templates/list", {"cursor": "1"}, status=400))["code"] == -32602
 
 
 async def test_resources_without_the_scope_of_the_catalogue_are_the_documents_only(
@@ -100,7 +100,7 @@ async def test_a_resource_is_what_its_operation_answers(agent: Agent) -> None:
     ],
 )
 async def test_an_unknown_resource_is_refused(agent: Agent, uri: str) -> None:
-    status, code = missing(agent)
+    status, code = missing_resource(agent)
     message = agent.request("resources/read", {"uri": uri})
     encoded = b"=?base64?" + base64.b64encode(uri.encode()) + b"?="
     headers = [*agent.headers({**message, "params": {}}), (b"mcp-name", encoded)]
@@ -125,14 +125,14 @@ async def test_reading_needs_the_scope_of_the_operation(kitchen: Kitchen, agent:
     assert 'scope="read_jars"' in response.headers["www-authenticate"]
 
 
-async def test_a_live_resource_is_not_cached_and_a_static_one_is(new: Agent) -> None:
+async def test_a_live_resource_is_not_cached_and_a_static_one_is(new_agent: Agent) -> None:
     for method, params, milliseconds in (
         ("resources/list", {}, 0),
         ("resources/read", {"uri": "jar://1"}, 0),
         ("resources/read", {"uri": "pantry://rules"}, 300_000),
         ("resources/templates/list", {}, 300_000),
     ):
-        result = await new.result(method, params)
+        result = await new_agent.result(method, params)
         assert (result["ttlMs"], result["cacheScope"], result["resultType"]) == (milliseconds, "private", "complete")
 
 

@@ -10,15 +10,15 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.mcp.tools import ArgumentReader, answer_outline, command_schema
 
 
-class Lid(Struct, forbid_unknown_fields=True):
+class SchemaLid(Struct, forbid_unknown_fields=True):
     """The lid of a jar."""
 
     colour: Annotated[str, Meta(max_length=9, pattern="^[a-z]+$", description="In small letters.")]
 
 
-class Preserve(Command):
+class SchemaCommand(Command):
     jar_id: Annotated[Id, Meta(description="Id, from list_jars.", examples=[7])]
-    lids: Annotated[list[Lid], Meta(max_length=2, description="One or two.")]
+    lids: Annotated[list[SchemaLid], Meta(max_length=2, description="One or two.")]
     sugar: Annotated[int, Meta(ge=0, le=9, description="In grams.")] | None = None
     kind: Annotated[Literal["jam", "jelly"], Meta(description="Jelly is strained.")] = "jam"
     labelled: Annotated[bool, Meta(description="With a label.")] = False
@@ -38,12 +38,12 @@ class Preserved(Struct):
     id: int
     kind: Literal["jam", "jelly"]
     note: str | None
-    lids: list[Lid]
-    first: Lid
+    lids: list[SchemaLid]
+    first: SchemaLid
 
 
 def test_a_schema_of_arguments_has_bounds_and_descriptions_only() -> None:
-    assert command_schema(Preserve) == {
+    assert command_schema(SchemaCommand) == {
         "type": "object",
         "properties": {
             "jar_id": {"description": "Id, from list_jars.", "type": "integer"},
@@ -106,12 +106,12 @@ def test_a_schema_of_an_answer_has_only_the_names_of_its_members() -> None:
     }
 
 
-READ = ArgumentReader(Preserve)
+READ = ArgumentReader(SchemaCommand)
 
 
 def test_a_member_named_in_clear_is_null_and_others_stay_absent() -> None:
     command = READ(Raw(b'{"jar_id": 1, "lids": [], "clear": ["note"]}'))
-    assert isinstance(command, Preserve)
+    assert isinstance(command, SchemaCommand)
     assert command.note is None
     assert READ(Raw(b'{"jar_id": 1, "lids": [], "clear": []}')).note is UNSET  # type: ignore[attr-defined]
     assert READ(Raw(b'{"jar_id": 1, "lids": [], "clear": null}')).note is UNSET  # type: ignore[attr-defined]

@@ -66,8 +66,8 @@ async def test_a_stream_ends_when_the_scope_of_its_key_is_taken_away(kitchen: Ki
     assert LISTED not in str(ending)
 
 
-async def test_subscriptions_are_answered_when_the_process_stops(kitchen: Kitchen, new: Agent) -> None:
-    stream = await opened_by(new)
+async def test_subscriptions_are_answered_when_the_process_stops(kitchen: Kitchen, new_agent: Agent) -> None:
+    stream = await opened_by(new_agent)
 
     kitchen.pantry.service.streams.close()
 

@@ -6,13 +6,13 @@ from holdfast.kit.mcp import Change
 from tests.helpers.agents import LISTED, STATELESS, Agent, Kitchen
 
 
-def subscribed(method: str, id: int, **params: Any) -> dict[str, Any]:
+def subscription_message(method: str, id: int, **params: Any) -> dict[str, Any]:
     meta = {"_meta": {"io.modelcontextprotocol/subscriptionId": id}}
     return {"jsonrpc": "2.0", "method": method, "params": {**params, **meta}}
 
 
-async def test_a_subscription_begins_with_the_granted_resources(new: Agent) -> None:
-    stream = await new.listen(
+async def test_a_subscription_begins_with_the_granted_resources(new_agent: Agent) -> None:
+    stream = await new_agent.listen(
         toolsListChanged=True,
         promptsListChanged=True,
         resourcesListChanged=True,
@@ -22,12 +22,17 @@ async def test_a_subscription_begins_with_the_granted_resources(new: Agent) -> N
     assert stream.status == 200
     assert stream.headers["content-type"] == "text/event-stream"
     granted = {"resourcesListChanged": True, "resourceSubscriptions": ["jar://1"]}
-    assert await stream.message() == subscribed("notifications/subscriptions/acknowledged", 1, notifications=granted)
+    assert await stream.message() == subscription_message(
+        "notifications/subscriptions/acknowledged", 1, notifications=granted
+    )
     await stream.exchange.leave()
 
 
-async def test_a_subscription_sends_only_the_requested_changes(kitchen: Kitchen, new: Agent) -> None:
-    jar, both = await new.listen(resourceSubscriptions=["jar://2"]), await new.listen(resourcesListChanged=True)
+async def test_a_subscription_sends_only_the_requested_changes(kitchen: Kitchen, new_agent: Agent) -> None:
+    jar, both = (
+        await new_agent.listen(resourceSubscriptions=["jar://2"]),
+        await new_agent.listen(resourcesListChanged=True),
+    )
     for stream in (jar, both):
         await stream.message()
 
@@ -35,25 +40,27 @@ async def test_a_subscription_sends_only_the_requested_changes(kitchen: Kitchen,
     kitchen.pantry.feed.publish(2, Change(["jar://2"]))
 
     assert await jar.event() | {"data": ""} == {"data": ""}  # no position: such streams are not resumed
-    assert await both.message() == subscribed(LISTED, 2)
+    assert await both.message() == subscription_message(LISTED, 2)
     for stream in (jar, both):
         await stream.exchange.leave()
 
 
-async def test_every_message_of_a_subscription_names_it(new: Agent) -> None:
-    message = new.request("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["jar://2"]}}, id="mine")
-    stream = await new.open("POST", body=message)
+async def test_every_message_of_a_subscription_names_it(new_agent: Agent) -> None:
+    message = new_agent.request(
+        "subscriptions/listen", {"notifications": {"resourceSubscriptions": ["jar://2"]}}, id="mine"
+    )
+    stream = await new_agent.open("POST", body=message)
     await stream.message()
 
-    await new.call("fill_jar", jar_id=2, grams=1)
+    await new_agent.call("fill_jar", jar_id=2, grams=1)
 
     change = await stream.message()
     assert change["params"] == {"uri": "jar://2", "_meta": {"io.modelcontextprotocol/subscriptionId": "mine"}}
     await stream.exchange.leave()
 
 
-async def test_a_subscription_that_missed_changes_reports_all_its_resources(kitchen: Kitchen, new: Agent) -> None:
-    stream = await new.listen(resourcesListChanged=True, resourceSubscriptions=["jar://1", "jar://2"])
+async def test_a_subscription_that_missed_changes_reports_all_its_resources(kitchen: Kitchen, new_agent: Agent) -> None:
+    stream = await new_agent.listen(resourcesListChanged=True, resourceSubscriptions=["jar://1", "jar://2"])
     await stream.message()
 
     kitchen.pantry.feed.restart(1_000)
@@ -72,18 +79,18 @@ async def test_a_subscription_grants_only_what_its_caller_may_read(kitchen: Kitc
     await stream.exchange.leave()
 
 
-async def test_a_subscription_without_valid_filters_is_refused(new: Agent) -> None:
+async def test_a_subscription_without_valid_filters_is_refused(new_agent: Agent) -> None:
     filters: list[Any] = [None, [], {"resourceSubscriptions": 5}]
     wrong: list[dict[str, Any]] = [{}, *({"notifications": notifications} for notifications in filters)]
     for params in wrong:
-        assert (await new.error("subscriptions/listen", params, status=400))["code"] == -32602
+        assert (await new_agent.error("subscriptions/listen", params, status=400))["code"] == -32602
 
 
-async def test_a_subscription_needs_a_client_that_accepts_events(new: Agent) -> None:
-    message = new.request("subscriptions/listen", {"notifications": {}})
-    headers = [header for header in new.headers(message) if header[0] != b"accept"]
+async def test_a_subscription_needs_a_client_that_accepts_events(new_agent: Agent) -> None:
+    message = new_agent.request("subscriptions/listen", {"notifications": {}})
+    headers = [header for header in new_agent.headers(message) if header[0] != b"accept"]
 
-    response = await new.post(message, [*headers, (b"accept", b"application/json")])
+    response = await new_agent.post(message, [*headers, (b"accept", b"application/json")])
 
     assert response.status_code == 406
     assert response.json()["code"] == "not_acceptable"

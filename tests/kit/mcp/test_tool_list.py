@@ -108,11 +108,11 @@ async def test_tools_are_listed_that_the_scopes_of_the_key_allow(kitchen: Kitche
     assert "add_numbers" in seen
 
 
-async def test_the_list_of_tools_has_one_page(new: Agent) -> None:
-    assert (await new.error("tools/list", {"cursor": "2"}, status=400))["code"] == -32602
+async def test_the_list_of_tools_has_one_page(new_agent: Agent) -> None:
+    assert (await new_agent.error("tools/list", {"cursor": "2"}, status=400))["code"] == -32602
 
 
-async def test_the_list_of_tools_may_be_cached_for_five_minutes_in_2026(old: Agent, new: Agent) -> None:
-    fresh = await new.result("tools/list")
+async def test_the_list_of_tools_may_be_cached_for_five_minutes_in_2026(old: Agent, new_agent: Agent) -> None:
+    fresh = await new_agent.result("tools/list")
     assert (fresh["ttlMs"], fresh["cacheScope"], fresh["resultType"]) == (300_000, "private", "complete")
     assert set(await old.result("tools/list")) == {"tools"}

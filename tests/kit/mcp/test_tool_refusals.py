@@ -55,10 +55,10 @@ async def test_a_refusal_of_an_operation_is_a_result_with_all_it_says(agent: Age
     assert problem_of(await agent.call("get_jar", jar_id=99))["code"] == "not_found"
 
 
-async def test_an_unknown_tool_is_an_error_of_the_protocol(old: Agent, new: Agent) -> None:
+async def test_an_unknown_tool_is_an_error_of_the_protocol(old: Agent, new_agent: Agent) -> None:
     for name in ("nothing", "hidden", "", "add_numbers ", "ADD_NUMBERS"):
         assert (await old.error("tools/call", {"name": name}))["code"] == -32602
-    assert (await new.error("tools/call", {"name": "nothing"}, status=400))["code"] == -32602
+    assert (await new_agent.error("tools/call", {"name": "nothing"}, status=400))["code"] == -32602
 
 
 async def test_a_call_without_a_name_or_with_arguments_that_are_no_object_is_an_error(old: Agent) -> None:

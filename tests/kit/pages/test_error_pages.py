@@ -31,7 +31,7 @@ def site(tmp_path: Path) -> Site:
     return Site("Tests", tmp_path)
 
 
-def heading(page: httpx2.Response) -> str:
+def heading_of(page: httpx2.Response) -> str:
     match = re.search(r"<h1>\s*(.*?)\s*</h1>", page.text)
     assert match, page.text
     assert match[1] in page.text.partition("<title>")[2].partition("</title>")[0]
@@ -49,8 +49,8 @@ async def test_an_unknown_path_is_a_page_in_the_language_of_the_browser(service:
         german = await service.http.get(path, headers=GERMAN)
 
         assert (english.status_code, german.status_code) == (404, 404)
-        assert heading(english) == "There is no such page."
-        assert heading(german) == "Diese Seite gibt es nicht."
+        assert heading_of(english) == "There is no such page."
+        assert heading_of(german) == "Diese Seite gibt es nicht."
         assert '<html lang="de">' in german.text
         assert german.headers["content-type"] == "text/html; charset=utf-8"
         assert german.headers["content-language"] == "de"
@@ -86,7 +86,7 @@ async def test_a_wrong_method_is_a_page_that_names_the_right_ones(service: Servi
     page = await service.http.post("/docs", headers=GERMAN)
     answer = await service.http.post("/docs", headers={"Accept": "application/json"})
 
-    assert (page.status_code, heading(page)) == (405, "So lässt sich diese Seite nicht benutzen.")
+    assert (page.status_code, heading_of(page)) == (405, "So lässt sich diese Seite nicht benutzen.")
     assert {"GET", "HEAD"} <= set(page.headers["allow"].split(", ")) <= {"GET", "HEAD", "OPTIONS"}
     assert page.headers["allow"] == answer.headers["allow"]
 
@@ -202,7 +202,7 @@ async def test_a_fault_of_ours_is_a_page_with_the_number_under_which_it_is_logge
         wrong = await http.post("/page", headers=GERMAN)
 
     [logged] = [log for log in logs if log["log_level"] == "error"]
-    assert (answer.status_code, heading(answer)) == (500, "Bei uns ist etwas schiefgegangen.")
+    assert (answer.status_code, heading_of(answer)) == (500, "Bei uns ist etwas schiefgegangen.")
     assert f"<code>{logged['request_id']}</code>" in answer.text
     assert not re.search(r"mellon|password|RuntimeError|Traceback", answer.text)
     assert answer.headers["x-content-type-options"] == "nosniff"

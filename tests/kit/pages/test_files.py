@@ -99,13 +99,13 @@ async def test_no_file_is_kept_of_a_form_that_may_not_be_sent() -> None:
         pieces = [before + file(b"never kept")[:-5], b"never read", END]
         form = request((b"content-type", KIND), body=pieces, method="POST")
         with pytest.raises(Problem) as refused:
-            await read_files(_noting(form, sent), BOUNDS, _check, take)
+            await read_files(_with_notes(form, sent), BOUNDS, _check, take)
         assert refused.value.type is FORBIDDEN
     assert b"never read" not in sent
     assert await refusal(part('name="token"', b"forged"), END) is FORBIDDEN
 
 
-def _noting(form: Request, sent: list[bytes]) -> Request:
+def _with_notes(form: Request, sent: list[bytes]) -> Request:
     """The same request; what is received of it is noted."""
 
     async def receive() -> Message:
@@ -204,7 +204,7 @@ async def test_a_name_is_cut_where_it_is_too_long_and_need_not_be_text() -> None
     assert (len(long.name), odd.name) == (form_files.MAX_NAME_LENGTH, "\ufffd.jpg")
 
 
-def _trickling(pieces: Sequence[bytes]) -> Request:
+def _stalling_request(pieces: Sequence[bytes]) -> Request:
     """A request whose client sends nothing more after these pieces, and does not go away."""
     left = [*pieces]
 
@@ -223,7 +223,7 @@ async def test_a_client_that_sends_too_slowly_is_given_up_on_however_often_it_se
     monkeypatch.setattr(form_files, "BODY_TIMEOUT_SECONDS", 0.05)
     for body in ([], [TOKEN, file(b"x" * 1000)[:-5]]):
         with pytest.raises(Problem) as refused:
-            await read_files(_trickling(body), BOUNDS, _check, _none)
+            await read_files(_stalling_request(body), BOUNDS, _check, _none)
         assert refused.value.type is BAD_REQUEST
 
     async def byte_by_byte() -> Message:

@@ -29,7 +29,7 @@ def on_page(messages: list[str], language: Language = ENGLISH) -> str:
     return "; ".join(message_text(error, translate, {}, language.number) for error in messages)
 
 
-def refused(**values: object) -> Problem:
+def refusal_of(**values: object) -> Problem:
     with pytest.raises(Problem) as caught:
         check(Order, values)
     return caught.value
@@ -45,7 +45,7 @@ def refused(**values: object) -> Problem:
     ],
 )
 def test_a_field_says_what_to_enter_and_gives_an_example(places: object, sentence: str) -> None:
-    assert on_page(form_errors(refused(places=places).errors, PLACES)["places"]) == sentence
+    assert on_page(form_errors(refusal_of(places=places).errors, PLACES)["places"]) == sentence
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_field_says_what_to_enter_and_gives_an_example(places: object, sentenc
 def test_without_an_instruction_the_kind_of_the_value_gives_the_example(
     values: dict[str, object], english: str, german: str
 ) -> None:
-    [messages] = form_errors(refused(**values).errors).values()
+    [messages] = form_errors(refusal_of(**values).errors).values()
 
     assert on_page(messages) == english
     assert on_page(messages, GERMAN) == german
@@ -84,7 +84,7 @@ def test_a_specific_message_is_not_replaced_by_an_instruction() -> None:
 
 
 def test_programs_still_read_the_messages_of_the_api() -> None:
-    assert refused(places="abc").extra["errors"] == {"places": ['must be an integer, not "abc"']}
+    assert refusal_of(places="abc").extra["errors"] == {"places": ['must be an integer, not "abc"']}
 
 
 async def test_a_refused_form_says_what_to_enter() -> None:

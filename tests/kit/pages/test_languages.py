@@ -16,7 +16,7 @@ from holdfast.kit.pages.language import (
 from tests.kit.pages.form_requests import request
 
 
-def accepting(header: bytes, query: bytes = b"") -> Language:
+def language_for(header: bytes, query: bytes = b"") -> Language:
     return language_of(request((b"accept-language", header), query=query))
 
 
@@ -40,17 +40,17 @@ def accepting(header: bytes, query: bytes = b"") -> Language:
 def test_the_browsers_preferred_language_is_taken_by_weight_and_then_by_order(
     header: bytes, language: Language
 ) -> None:
-    assert accepting(header) == language
+    assert language_for(header) == language
 
 
 @pytest.mark.parametrize("weight", [b"nan", b"inf", b"1e3", b"-1", b"2", b"0_1", b"0.1234", b"", b"x", b"1;q=1"])
 def test_a_language_with_weight_zero_is_left_out(weight: bytes) -> None:
-    assert accepting(b"de;q=" + weight + b",en;q=0.1") == ENGLISH
+    assert language_for(b"de;q=" + weight + b",en;q=0.1") == ENGLISH
 
 
 def test_only_the_beginning_of_a_long_header_counts() -> None:
-    assert accepting(b"de," + b"x" * 10_000) == GERMAN
-    assert accepting(b"x," * 5_000 + b"de") == ENGLISH
+    assert language_for(b"de," + b"x" * 10_000) == GERMAN
+    assert language_for(b"x," * 5_000 + b"de") == ENGLISH
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_only_the_beginning_of_a_long_header_counts() -> None:
     ],
 )
 def test_the_language_in_the_address_wins_and_is_kept_by_links(query: bytes, code: str) -> None:
-    language = accepting(b"de" if code == "en" else b"en", query)
+    language = language_for(b"de" if code == "en" else b"en", query)
 
     assert language.code == code
     assert language.at("/events/7") == f"/events/7?lang={code}"
@@ -76,20 +76,20 @@ def test_the_language_in_the_address_wins_and_is_kept_by_links(query: bytes, cod
     "query", [b"lang=", b"lang", b"lang=fr", b"lang=DE", b"lang=../de", b"xlang=de", b"a=lang%3Dde"]
 )
 def test_an_address_that_asks_for_no_language_of_ours_leaves_it_to_the_browser(query: bytes) -> None:
-    language = accepting(b"de", query)
+    language = language_for(b"de", query)
 
     assert language == GERMAN
     assert language.at("/events/7") == "/events/7"
 
 
 def test_a_query_of_thousands_of_parts_is_not_searched_for_a_language() -> None:
-    assert accepting(b"en", b"a=1&" * 10_000 + b"lang=de") == ENGLISH
+    assert language_for(b"en", b"a=1&" * 10_000 + b"lang=de") == ENGLISH
 
 
 @given(st.binary(max_size=300), st.binary(max_size=300))
 def test_a_page_for_any_header_and_query_is_in_one_of_our_languages(header: bytes, query: bytes) -> None:
-    assert accepting(header, query).code in LANGUAGES
-    assert accepting(b"de;" + header, b"lang=" + query).code in LANGUAGES
+    assert language_for(header, query).code in LANGUAGES
+    assert language_for(b"de;" + header, b"lang=" + query).code in LANGUAGES
 
 
 def test_an_unknown_stored_language_code_means_english() -> None:

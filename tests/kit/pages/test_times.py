@@ -21,7 +21,7 @@ def frame(tmp_path_factory: pytest.TempPathFactory) -> Frame:
     return Frame("Test", folder)
 
 
-def written(frame: Frame, days: int, language: Language = ENGLISH, zone: str = "", *, inside: bool = False) -> str:
+def written_time(frame: Frame, days: int, language: Language = ENGLISH, zone: str = "", *, inside: bool = False) -> str:
     moment = dt.datetime.now(dt.UTC).replace(hour=12, minute=5) + dt.timedelta(days=days)
     html = frame.render("page.html", language=language, moment=moment, zone=zone, inside=inside)
     return re.sub("[\u202f\u00a0]", " ", html)
@@ -36,13 +36,13 @@ def written(frame: Frame, days: int, language: Language = ENGLISH, zone: str = "
     ],
 )
 def test_days_near_today_have_their_names(frame: Frame, days: int, first: str, inside: str, german: str) -> None:
-    assert first in written(frame, days)
-    assert inside in written(frame, days, inside=True)
-    assert german in written(frame, days, GERMAN, inside=True)
+    assert first in written_time(frame, days)
+    assert inside in written_time(frame, days, inside=True)
+    assert german in written_time(frame, days, GERMAN, inside=True)
 
 
 def test_the_exact_moment_is_in_the_title_and_for_programs(frame: Frame) -> None:
-    html = written(frame, 0)
+    html = written_time(frame, 0)
 
     today = dt.datetime.now(dt.UTC)
     exact = re.sub("[\u202f\u00a0]", " ", ENGLISH.moment(today.replace(hour=12, minute=5), "UTC"))
@@ -51,11 +51,11 @@ def test_the_exact_moment_is_in_the_title_and_for_programs(frame: Frame) -> None
 
 
 def test_a_moment_is_left_to_the_browser_only_without_a_zone(frame: Frame) -> None:
-    assert 'data-local="first"' in written(frame, 0)
-    assert "data-local" not in written(frame, 0, zone=BERLIN)
+    assert 'data-local="first"' in written_time(frame, 0)
+    assert "data-local" not in written_time(frame, 0, zone=BERLIN)
     zone = GERMAN.zone(dt.datetime.now(dt.UTC), BERLIN)
     assert zone in ("MEZ", "MESZ")
-    assert f" {zone}<" in written(frame, 0, GERMAN, BERLIN), "The zone of an event is named."
+    assert f" {zone}<" in written_time(frame, 0, GERMAN, BERLIN), "The zone of an event is named."
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.helpers.data_directories import User, can_connect, query_value, server, start_users, used_directory
+from tests.helpers.data_directories import DatabaseUser, can_connect, query_value, server, start_users, used_directory
 
 SCRATCH = """
 from holdfast.kit.postgres.bundled import database_url, scratch_directory
@@ -32,8 +32,8 @@ def directory() -> Iterator[Path]:
 
 
 def test_starting_twice_shares_the_server_and_each_name_is_a_database_of_its_own(directory: Path) -> None:
-    with contextlib.closing(User(directory, "events", "inventory", "events")) as user:
-        User.start(user)
+    with contextlib.closing(DatabaseUser(directory, "events", "inventory", "events")) as user:
+        DatabaseUser.start(user)
         events, inventory, again = user.urls
 
         assert server(events) == server(inventory)
@@ -43,7 +43,7 @@ def test_starting_twice_shares_the_server_and_each_name_is_a_database_of_its_own
             connection.execute("create table only_here (id int)")
         assert query_value(inventory, "select to_regclass('only_here')") is None
 
-        User.end(user)
+        DatabaseUser.end(user)
         assert not is_running(directory, events)
 
 
@@ -51,11 +51,11 @@ def test_data_is_there_after_the_next_start_of_the_bundled_server(directory: Pat
     with start_users(directory, "events") as (first,):
         with psycopg.connect(first.url) as connection:
             connection.execute("create table shelf as select 7 as pages")
-        User.end(first)
+        DatabaseUser.end(first)
 
     with start_users(directory, "events") as (second,):
         assert query_value(second.url, "select pages from shelf") == 7
-        User.end(second)
+        DatabaseUser.end(second)
 
 
 def test_processes_that_start_together_share_a_server_until_the_last_of_them_ends(directory: Path) -> None:
@@ -63,11 +63,11 @@ def test_processes_that_start_together_share_a_server_until_the_last_of_them_end
         assert one.url == two.url
         assert server(one.url) == server(two.url) == server(three.url)
 
-        User.end(one)
+        DatabaseUser.end(one)
         assert is_running(directory, two.url)
-        User.end(three)
+        DatabaseUser.end(three)
         assert is_running(directory, two.url)
-        User.end(two)
+        DatabaseUser.end(two)
         assert not is_running(directory, two.url)
 
 
@@ -76,7 +76,7 @@ def test_a_process_that_was_killed_does_not_keep_the_server_running(directory: P
         killed.kill()
         killed_too.kill()
         assert is_running(directory, last.url)
-        User.end(last)
+        DatabaseUser.end(last)
         assert not is_running(directory, last.url)
 
 
@@ -87,7 +87,7 @@ def test_a_server_whose_every_user_was_killed_is_taken_over_and_stopped_by_the_n
 
     with start_users(directory, "events") as (successor,):
         assert server(successor.url) == before
-        User.end(successor)
+        DatabaseUser.end(successor)
         assert not is_running(directory, successor.url)
 
 
@@ -96,9 +96,9 @@ def test_processes_that_start_and_end_at_the_same_time_do_not_lose_count_of_each
         for _ in range(3):
             with start_users(directory, *["events"] * 5) as users:
                 assert [user.url for user in users] == [resident.url] * 5
-                User.end(*users)
+                DatabaseUser.end(*users)
             assert is_running(directory, resident.url)
-        User.end(resident)
+        DatabaseUser.end(resident)
         assert not is_running(directory, resident.url)
 
 

@@ -19,7 +19,7 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.kit.postgres.bundled import database_url
 from holdfast.kit.postgres.bundled_server import SUPERUSER, CannotRun, Cluster
 from tests.helpers.data_directories import (
-    User,
+    DatabaseUser,
     can_connect,
     data_directory,
     postmaster,
@@ -70,9 +70,9 @@ def test_a_server_that_was_killed_is_started_again_by_one_of_its_users(directory
 
         assert server(one.url) == server(two.url)
         assert server(one.url) != before
-        User.end(one)
+        DatabaseUser.end(one)
         assert can_connect(two.url)
-        User.end(two)
+        DatabaseUser.end(two)
         assert not can_connect(two.url)
 
 
@@ -87,7 +87,7 @@ def test_a_server_that_cannot_start_is_tried_until_it_can(directory: Path) -> No
         aside.rename(control)
 
         wait_until(lambda: can_connect(user.url))
-        User.end(user)
+        DatabaseUser.end(user)
 
 
 def test_a_process_that_has_got_the_number_of_a_dead_server_is_left_alone(directory: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_process_that_has_got_the_number_of_a_dead_server_is_left_alone(direct
 
         with start_users(directory, "events") as (user,):
             assert query_value(user.url, "select pages from shelf") == 7
-            User.end(user)
+            DatabaseUser.end(user)
 
         assert stranger.poll() is None
         stranger.communicate(timeout=60)
@@ -114,11 +114,11 @@ def test_a_file_that_was_half_written_does_not_hold_up_the_next_start(directory:
 
     with start_users(directory, "events") as (user,):
         assert query_value(user.url, "select pages from shelf") == 7
-        User.end(user)
+        DatabaseUser.end(user)
 
 
 def test_a_first_start_that_was_interrupted_is_begun_again(empty: Path) -> None:
-    user = User(empty, "events")
+    user = DatabaseUser(empty, "events")
     user.go()
     wait_until(lambda: any(empty.glob("postgres*/PG_VERSION")))
     user.kill()
@@ -126,7 +126,7 @@ def test_a_first_start_that_was_interrupted_is_begun_again(empty: Path) -> None:
 
     with start_users(empty, "events") as (second,):
         assert query_value(second.url, "select 1") == 1
-        User.end(second)
+        DatabaseUser.end(second)
     assert [path.name for path in empty.iterdir() if path.is_dir()] == ["postgres"]
 
 
@@ -137,7 +137,7 @@ def test_files_that_no_server_ever_used_are_put_aside(empty: Path) -> None:
 
     with start_users(empty, "events") as (user,):
         assert query_value(user.url, "select 1") == 1
-        User.end(user)
+        DatabaseUser.end(user)
 
     [aside] = empty.glob("postgres.unfinished-*")
     assert [path.name for path in aside.iterdir()] == ["PG_VERSION"]
@@ -154,7 +154,7 @@ def test_files_that_are_damaged_are_kept_and_the_start_says_what_is_wrong(direct
     copy.rename(control)
     with start_users(directory, "events") as (user,):
         assert query_value(user.url, "select pages from shelf") == 7
-        User.end(user)
+        DatabaseUser.end(user)
 
 
 def test_a_path_that_does_not_fit_the_socket_is_refused_in_one_line(empty: Path) -> None:
@@ -194,7 +194,7 @@ def test_the_bundled_server_is_reachable_by_its_owner_only_and_the_service_is_no
             )
             == 0
         )
-        User.end(user)
+        DatabaseUser.end(user)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another user")
@@ -221,7 +221,7 @@ def test_root_may_use_a_directory_that_is_closed_to_others_and_it_stays_closed(e
 
     with start_users(closed / "data", "events") as (user,):
         assert query_value(user.url, "select current_user") == "holdfast"
-        User.end(user)
+        DatabaseUser.end(user)
     assert stat.S_IMODE(closed.stat().st_mode) == 0o700
 
 
@@ -259,11 +259,11 @@ def test_a_database_that_the_superuser_made_for_an_earlier_release_is_given_to_t
         with psycopg.connect(user.url) as connection:
             connection.execute("alter table shops add column note text")
         assert INVENTORY.pending(user.url) == []
-        User.end(user)
+        DatabaseUser.end(user)
 
 
 def test_a_path_with_a_space_and_other_signs_works(empty: Path) -> None:
     with start_users(empty / "my data & 100%", "events") as (user,):
         assert query_value(user.url, "select 1") == 1
-        User.end(user)
+        DatabaseUser.end(user)
     shutil.rmtree(empty / "my data & 100%")

@@ -17,7 +17,7 @@ import pytest
 
 from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
 from tests.helpers.data_directories import (
-    User,
+    DatabaseUser,
     data_directory,
     postmaster,
     query_value,
@@ -158,7 +158,7 @@ def _title(process: psutil.Process) -> str:
         return ""
 
 
-def stalled(data_dir: Path) -> psutil.Process:
+def stall_server(data_dir: Path) -> psutil.Process:
     """A server that can no longer stop in order: the process that would write its last checkpoint stands still."""
     server = psutil.Process(postmaster(data_dir))
     [checkpointer] = [child for child in server.children() if "checkpointer" in _title(child)]
@@ -169,19 +169,19 @@ def stalled(data_dir: Path) -> psutil.Process:
 def test_a_server_that_does_not_stop_is_ended_and_has_lost_nothing(directory: Path) -> None:
     with start_users(directory, "events") as (user,):
         query_value(user.url, "select 'shelf' from pg_database limit 1")
-        server = stalled(directory)
-        User.end(user)
+        server = stall_server(directory)
+        DatabaseUser.end(user)
     assert not server.is_running()
     assert processes_in(directory) == []
 
     with start_users(directory, "events") as (user,):
         assert query_value(user.url, "select 1") == 1
-        User.end(user)
+        DatabaseUser.end(user)
 
 
 def test_a_server_that_has_been_stopping_for_too_long_is_ended_by_the_next_start(directory: Path) -> None:
     with start_users(directory, "events") as (user,):
-        server = stalled(directory)
+        server = stall_server(directory)
         user.kill()
     server.send_signal(signal.SIGINT)
     file = directory / "postgres" / "postmaster.pid"

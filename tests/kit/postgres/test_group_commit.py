@@ -16,7 +16,7 @@ from tests.helpers.any_bound import ANY_BOUND
 Run = Callable[[Sequence[int]], Awaitable[Sequence[int | Problem]]]
 
 
-class Gate:
+class GatedDoubling:
     """Doubles its calls, one batch at a time, each when it is let through."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ async def turn() -> None:
     await asyncio.sleep(0)
 
 
-def doubling(but: Callable[[int], int | Problem] = lambda call: 2 * call) -> Run:
+def doubling_run(but: Callable[[int], int | Problem] = lambda call: 2 * call) -> Run:
     async def run(calls: Sequence[int]) -> Sequence[int | Problem]:
         return [but(call) for call in calls]
 
@@ -63,7 +63,7 @@ def doubling(but: Callable[[int], int | Problem] = lambda call: 2 * call) -> Run
 
 
 async def test_calls_that_arrive_while_a_batch_is_in_flight_share_the_next_one() -> None:
-    gate = Gate()
+    gate = GatedDoubling()
     batcher = Batcher[int, int](ANY_BOUND, "test", gate.run)
     first = submit(batcher, 1)
     await gate.has_batch()
@@ -78,7 +78,7 @@ async def test_calls_that_arrive_while_a_batch_is_in_flight_share_the_next_one()
 
 
 async def test_calls_that_are_ready_at_once_share_the_first_batch() -> None:
-    gate = Gate()
+    gate = GatedDoubling()
     gate.open()
     batcher = Batcher[int, int](ANY_BOUND, "test", gate.run)
 
@@ -87,7 +87,7 @@ async def test_calls_that_are_ready_at_once_share_the_first_batch() -> None:
 
 
 async def test_a_batch_holds_no_more_than_its_size_and_keeps_the_order_of_arrival() -> None:
-    gate = Gate()
+    gate = GatedDoubling()
     gate.open()
     batcher = Batcher[int, int](ANY_BOUND, "test", gate.run, size=3)
 
@@ -96,7 +96,7 @@ async def test_a_batch_holds_no_more_than_its_size_and_keeps_the_order_of_arriva
 
 
 async def test_calls_that_come_one_by_one_in_short_succession_share_a_batch_if_they_may_wait() -> None:
-    gate = Gate()
+    gate = GatedDoubling()
     gate.open()
     batcher = Batcher[int, int](ANY_BOUND, "test", gate.run, collect_seconds=0.5)
     assert await outcomes(submit(batcher, 1)) == [2]
@@ -111,7 +111,7 @@ async def test_calls_that_come_one_by_one_in_short_succession_share_a_batch_if_t
 
 
 async def test_a_call_waits_for_no_others_if_none_came_before_or_many_at_once() -> None:
-    gate = Gate()
+    gate = GatedDoubling()
     gate.open()
     batcher = Batcher[int, int](ANY_BOUND, "test", gate.run, collect_seconds=3_600)
 
@@ -121,7 +121,7 @@ async def test_a_call_waits_for_no_others_if_none_came_before_or_many_at_once() 
 
 
 async def test_one_batch_is_in_flight_at_a_time() -> None:
-    gate = Gate()
+    gate = GatedDoubling()
     tasks = submit(Batcher[int, int](ANY_BOUND, "test", gate.run, size=1), 1, 2, 3)
     await gate.has_batch()
     for _ in range(10):
@@ -132,7 +132,7 @@ async def test_one_batch_is_in_flight_at_a_time() -> None:
 
 
 async def test_the_next_batch_is_in_flight_while_answers_are_completed() -> None:
-    gate = Gate()
+    gate = GatedDoubling()
     gate.open()
     batches_before_completion: list[int] = []
 
@@ -152,7 +152,7 @@ async def test_answers_that_cannot_be_completed_fail_their_own_batch() -> None:
             raise RuntimeError("it cannot be completed")
         return answers
 
-    batcher = Batcher[int, int](ANY_BOUND, "test", doubling(), complete=complete, size=1)
+    batcher = Batcher[int, int](ANY_BOUND, "test", doubling_run(), complete=complete, size=1)
 
     [failed, answer] = await outcomes(submit(batcher, 1, 2))
     assert (str(failed), answer) == ("it cannot be completed", 4)
@@ -160,7 +160,7 @@ async def test_answers_that_cannot_be_completed_fail_their_own_batch() -> None:
 
 async def test_a_problem_among_the_answers_is_raised_for_its_own_caller_alone() -> None:
     refusal = NOT_FOUND("There is no 2.")
-    batcher = Batcher[int, int](ANY_BOUND, "test", doubling(lambda call: refusal if call == 2 else 2 * call))
+    batcher = Batcher[int, int](ANY_BOUND, "test", doubling_run(lambda call: refusal if call == 2 else 2 * call))
 
     assert await outcomes(submit(batcher, 1, 2, 3)) == [2, refusal, 6]
 
@@ -183,7 +183,7 @@ async def test_a_call_whose_data_breaks_the_statement_fails_alone(kind: type[Exc
 
 
 async def test_any_other_error_fails_the_whole_batch_but_not_the_next_one() -> None:
-    gate = Gate()
+    gate = GatedDoubling()
 
     async def run(calls: Sequence[int]) -> Sequence[int]:
         answers = await gate.run(calls)
@@ -203,7 +203,7 @@ async def test_any_other_error_fails_the_whole_batch_but_not_the_next_one() -> N
 
 
 async def test_a_cancelled_call_is_run_only_if_its_batch_had_begun() -> None:
-    gate = Gate()
+    gate = GatedDoubling()
     batcher = Batcher[int, int](ANY_BOUND, "test", gate.run)
     in_flight = submit(batcher, 1, 2)
     await gate.has_batch()
@@ -222,7 +222,7 @@ async def test_a_cancelled_call_is_run_only_if_its_batch_had_begun() -> None:
 async def test_a_failure_of_a_cancelled_call_is_not_reported_as_unread() -> None:
     reported: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
-    gate = Gate()
+    gate = GatedDoubling()
 
     async def run(calls: Sequence[int]) -> Sequence[int]:
         await gate.run(calls)
@@ -240,7 +240,7 @@ async def test_a_failure_of_a_cancelled_call_is_not_reported_as_unread() -> None
 
 
 async def test_a_call_beyond_the_waiting_limit_is_refused_and_waiting_calls_are_served() -> None:
-    gate = Gate()
+    gate = GatedDoubling()
     batcher = Batcher[int, int](ANY_BOUND, "test", gate.run, max_waiting=2)
     in_flight = submit(batcher, 1)
     await gate.has_batch()
@@ -268,7 +268,7 @@ async def test_a_run_with_too_few_answers_fails_the_calls_without_one() -> None:
 @given(calls=st.lists(st.integers(), max_size=60), size=st.integers(1, 12))
 def test_every_caller_gets_the_answer_to_its_own_call(calls: list[int], size: int) -> None:
     async def answers() -> list[int | BaseException]:
-        batcher = Batcher[int, int](ANY_BOUND, "test", doubling(), size=size)
+        batcher = Batcher[int, int](ANY_BOUND, "test", doubling_run(), size=size)
         return await outcomes(submit(batcher, *calls))
 
     assert asyncio.run(answers()) == [2 * call for call in calls]

@@ -14,7 +14,7 @@ from tests.helpers.any_bound import ANY_BOUND
 ODD, TEN = LockedRow("odd", 1), LockedRow("ten", 2)
 
 
-class Rows:
+class LockedDoubling:
     """Doubles its calls. Odd calls need one row, calls from ten need another; both are locked until let go."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ async def answers(tasks: Sequence[asyncio.Task[int]]) -> list[int | BaseExceptio
         return await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def waiting(rows: Rows, batches: int) -> None:
+async def wait_for_batches(rows: LockedDoubling, batches: int) -> None:
     """Wait until a number of batches wait."""
     async with asyncio.timeout(5):
         while len(rows.waited) < batches:  # noqa: ASYNC110
@@ -51,11 +51,11 @@ async def waiting(rows: Rows, batches: int) -> None:
 
 
 async def test_calls_that_need_no_locked_row_are_answered_and_each_row_is_waited_for_by_its_own() -> None:
-    rows = Rows()
+    rows = LockedDoubling()
     tasks = rows.submit(1, 2, 3, 4, 10, 12)
 
     assert await answers([tasks[1], tasks[3]]) == [4, 8]
-    await waiting(rows, 2)
+    await wait_for_batches(rows, 2)
     assert rows.waited == [(ODD, [1, 3]), (TEN, [10, 12])]
     assert not any(tasks[place].done() for place in (0, 2, 4, 5))
 
@@ -66,9 +66,9 @@ async def test_calls_that_need_no_locked_row_are_answered_and_each_row_is_waited
 
 
 async def test_calls_for_a_row_that_is_waited_for_wait_behind_the_earlier_ones() -> None:
-    rows = Rows()
+    rows = LockedDoubling()
     first = rows.submit(1)
-    await waiting(rows, 1)
+    await wait_for_batches(rows, 1)
     later = rows.submit(3, 5)
     await answers(rows.submit(2))
     assert rows.waited == [(ODD, [1])]
@@ -132,10 +132,10 @@ async def test_a_call_for_which_a_lock_is_not_granted_is_refused_alone() -> None
 
 
 async def test_calls_that_wait_for_a_locked_row_count_towards_the_waiting_limit() -> None:
-    rows = Rows()
+    rows = LockedDoubling()
     rows.batcher = Batcher[int, int](ANY_BOUND, "test", rows.run, rows.wait, max_waiting=2)
     first = rows.submit(1)
-    await waiting(rows, 1)
+    await wait_for_batches(rows, 1)
     later = rows.submit(3, 5)
     for _ in range(5):
         await asyncio.sleep(0)

@@ -6,7 +6,7 @@ from holdfast.kit.background.loops import MAX_WAITERS, RowWaiters
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
 
 
-class Row:
+class HeldRow:
     """A row that is locked until it is let go."""
 
     def __init__(self) -> None:
@@ -19,7 +19,7 @@ class Row:
 
 
 async def test_a_locked_row_has_one_waiter_and_the_loop_is_woken_at_its_end() -> None:
-    row, ended = Row(), asyncio.Event()
+    row, ended = HeldRow(), asyncio.Event()
 
     async with RowWaiters(ended.set) as waiters, asyncio.timeout(5):
         for _ in range(2):
@@ -33,7 +33,7 @@ async def test_a_locked_row_has_one_waiter_and_the_loop_is_woken_at_its_end() ->
 
 
 async def test_a_locked_row_without_a_free_waiter_is_left_to_the_loop() -> None:
-    rows = [Row() for _ in range(MAX_WAITERS + 1)]
+    rows = [HeldRow() for _ in range(MAX_WAITERS + 1)]
     ended = asyncio.Event()
 
     async with RowWaiters(ended.set) as waiters, asyncio.timeout(5):
@@ -60,7 +60,7 @@ async def test_a_waiter_that_gives_up_makes_room_for_another() -> None:
 
 
 async def test_waiters_end_with_their_loop() -> None:
-    row = Row()
+    row = HeldRow()
 
     async with RowWaiters(lambda: None) as waiters:
         waiters.leave(7, row.work)

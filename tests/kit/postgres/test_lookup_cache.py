@@ -13,7 +13,7 @@ from tests.helpers.events_service import Service
 CHANNEL = "shelves"
 
 
-class Shelf:
+class ShelfLookup:
     """Finds the number of a shelf, and notes every look-up. Numbers from 100 on depend on others."""
 
     def __init__(self, service: Service, max_results: int = 100) -> None:
@@ -22,13 +22,13 @@ class Shelf:
             ANY_BOUND, service.database, CHANNEL, int, self._look_up, lambda value: value < 100, max_results
         )
         self.looking = asyncio.Event()
-        self.go_on = asyncio.Event()
-        self.go_on.set()
+        self.resume = asyncio.Event()
+        self.resume.set()
 
     async def _look_up(self, number: int) -> int:
         self.lookups.append(number)
         self.looking.set()
-        await self.go_on.wait()
+        await self.resume.wait()
         if number < 0:
             raise LookupError
         return number
@@ -39,12 +39,12 @@ async def announce(service: Service, payload: str) -> None:
 
 
 @pytest.fixture
-async def shelf(service: Service, only_notices_end_caches: None) -> Shelf:
+async def shelf(service: Service, only_notices_end_caches: None) -> ShelfLookup:
     await service.wait_for_notices()
-    return Shelf(service)
+    return ShelfLookup(service)
 
 
-async def test_a_result_is_looked_up_once_while_it_is_kept(shelf: Shelf) -> None:
+async def test_a_result_is_looked_up_once_while_it_is_kept(shelf: ShelfLookup) -> None:
     assert [await shelf.cache.get(key) for key in (1, 1, 2, 1)] == [1, 1, 2, 1]
     assert shelf.lookups == [1, 2]
 
@@ -67,15 +67,15 @@ async def test_a_wait_for_a_look_up_counts_as_work_in_progress(service: Service)
     assert admission.in_progress == 0
 
 
-async def test_a_crowd_waits_for_one_look_up_which_began_after_every_announced_change(shelf: Shelf) -> None:
-    shelf.go_on.clear()
+async def test_a_crowd_waits_for_one_look_up_which_began_after_every_announced_change(shelf: ShelfLookup) -> None:
+    shelf.resume.clear()
     crowd = [asyncio.create_task(shelf.cache.get(key)) for key in (1, 1, 1, -1, -1)]
     await shelf.looking.wait()
     crowd[0].cancel()
     shelf.cache.forget("1")
     later = [asyncio.create_task(shelf.cache.get(1)) for _ in range(2)]
     await asyncio.sleep(0)
-    shelf.go_on.set()
+    shelf.resume.set()
     answers = await asyncio.gather(*crowd, *later, return_exceptions=True)
 
     assert [answer if isinstance(answer, int) else type(answer) for answer in answers] == [
@@ -85,7 +85,9 @@ async def test_a_crowd_waits_for_one_look_up_which_began_after_every_announced_c
     assert sorted(shelf.lookups) == [-1, 1, 1]
 
 
-async def test_a_result_is_looked_up_again_when_its_time_is_over(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_result_is_looked_up_again_when_its_time_is_over(
+    shelf: ShelfLookup, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 0.0)
 
     for _ in range(3):
@@ -95,7 +97,7 @@ async def test_a_result_is_looked_up_again_when_its_time_is_over(shelf: Shelf, m
 
 
 async def test_the_cache_of_look_ups_is_bounded(service: Service) -> None:
-    shelf = Shelf(service, max_results=3)
+    shelf = ShelfLookup(service, max_results=3)
 
     for number in (1, 2, 3, 4, 4, 1):
         await shelf.cache.get(number)
@@ -104,7 +106,7 @@ async def test_the_cache_of_look_ups_is_bounded(service: Service) -> None:
 
 
 async def test_an_announcement_ends_the_named_result_and_those_that_depend_on_it(
-    service: Service, shelf: Shelf
+    service: Service, shelf: ShelfLookup
 ) -> None:
     with shelf.cache.forgetting():
         for number in (1, 2, 100):
@@ -117,7 +119,7 @@ async def test_an_announcement_ends_the_named_result_and_those_that_depend_on_it
     assert shelf.lookups == [1, 2, 100, 1, 100]
 
 
-async def test_an_announcement_without_a_name_ends_all_results(service: Service, shelf: Shelf) -> None:
+async def test_an_announcement_without_a_name_ends_all_results(service: Service, shelf: ShelfLookup) -> None:
     with shelf.cache.forgetting():
         for number in (1, 2):
             await shelf.cache.get(number)
@@ -129,20 +131,20 @@ async def test_an_announcement_without_a_name_ends_all_results(service: Service,
     assert shelf.lookups == [1, 2, 1, 2]
 
 
-async def test_a_result_is_not_kept_when_a_change_was_announced_meanwhile(service: Service, shelf: Shelf) -> None:
-    shelf.go_on.clear()
+async def test_a_result_is_not_kept_when_a_change_was_announced_meanwhile(service: Service, shelf: ShelfLookup) -> None:
+    shelf.resume.clear()
     with shelf.cache.forgetting():
         during = asyncio.create_task(shelf.cache.get(1))
         await shelf.looking.wait()
         await announce(service, "1")
-        shelf.go_on.set()
+        shelf.resume.set()
 
         assert (await during, await shelf.cache.get(1)) == (1, 1)
 
     assert shelf.lookups == [1, 1]
 
 
-async def test_a_failed_look_up_is_not_cached(shelf: Shelf) -> None:
+async def test_a_failed_look_up_is_not_cached(shelf: ShelfLookup) -> None:
     for _ in range(2):
         with pytest.raises(LookupError):
             await shelf.cache.get(-1)

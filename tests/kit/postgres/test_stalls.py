@@ -45,7 +45,7 @@ def test_a_process_that_stalls_as_soon_as_it_has_sent_a_statement_loses_its_lock
         wait_until(lambda: not _is_locked(connection))
 
         notified.set()
-        runner.run(_ended(locking))
+        runner.run(_wait_for_end(locking))
         runner.run(database.pool.close())
     assert tries == 2
 
@@ -61,5 +61,5 @@ def _a_turn(loop: asyncio.AbstractEventLoop) -> None:
     loop.run_forever()
 
 
-async def _ended(task: asyncio.Task[Any]) -> None:
+async def _wait_for_end(task: asyncio.Task[Any]) -> None:
     await task

@@ -10,14 +10,14 @@ from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from holdfast.kit.process import database_health
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Service, eventually
 
 HOUR = 3600
 
 
-def watching(service: Service, clock: Callable[[], float] = time.time) -> AbstractAsyncContextManager[None]:
-    return at_work(database_health.watch_database(service.database, clock))
+def watching_database(service: Service, clock: Callable[[], float] = time.time) -> AbstractAsyncContextManager[None]:
+    return run_in_background(database_health.watch_database(service.database, clock))
 
 
 def clock_lines(logs: list[Any]) -> list[tuple[str, float]]:
@@ -36,7 +36,7 @@ async def test_clocks_that_differ_are_logged_once_and_again_when_they_agree(
         return time.time() - (HOUR if questions < 20 else 0)
 
     with capture_logs() as logs:
-        async with watching(service, clock):
+        async with watching_database(service, clock):
             await eventually(lambda: len(clock_lines(logs)) == 2)
 
     (differ, seconds), (again, _) = clock_lines(logs)
@@ -47,7 +47,7 @@ async def test_clocks_that_differ_are_logged_once_and_again_when_they_agree(
 
 async def test_clocks_that_agree_are_not_logged(service: Service) -> None:
     with capture_logs() as logs:
-        async with watching(service):
+        async with watching_database(service):
             await eventually(lambda: REGISTRY.get_sample_value("holdfast_database_up", {"service": "events"}) == 1)
 
     assert clock_lines(logs) == []

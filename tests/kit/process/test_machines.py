@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 
 from holdfast.events.settings import Settings
 from holdfast.kit.process.service import count_machines
-from tests.helpers.events_service import Service, eventually, running
+from tests.helpers.events_service import Service, eventually, running_events
 
 ANOTHER = "holdfast events 0badcafe listener"
 """What a process of another machine calls the session by which it listens."""
@@ -32,7 +32,7 @@ async def test_a_second_machine_is_warned_of_unshared_state_with_the_setting_for
         def warnings() -> list[str]:
             return [log["event"] for log in logs if log["log_level"] == "warning"]
 
-        async with running(settings):
+        async with running_events(settings):
             await eventually(lambda: len(warnings()) == 2)
 
     limits, photos = warnings()
@@ -50,7 +50,7 @@ async def test_state_that_machines_share_causes_no_warning(settings: Settings) -
 async def test_a_process_that_has_ended_is_not_counted(settings: Settings, own_service: Service) -> None:
     at_own_database = settings.model_copy(update={"database_url": own_service.database.url})
     for _ in range(2):
-        async with running(at_own_database) as service:
+        async with running_events(at_own_database) as service:
             await eventually(lambda: listeners(service, 2))
 
         await eventually(lambda: listeners(own_service, 1))

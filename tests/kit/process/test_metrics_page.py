@@ -10,7 +10,7 @@ from prometheus_client.mmap_dict import MmapedDict
 from holdfast import __version__
 from holdfast.events.settings import Settings
 from holdfast.kit.environment import metrics
-from tests.helpers.events_service import Service, running
+from tests.helpers.events_service import Service, running_events
 
 TOKEN = "figures-" * 4
 
@@ -56,7 +56,7 @@ def test_metrics_of_work_in_progress_of_a_killed_worker_are_left_out(
 
 async def test_metrics_with_a_token_are_shown_to_its_holder_only(settings: Settings) -> None:
     guarded = settings.model_copy(update={"metrics_token": TOKEN})
-    async with running(guarded) as service, service.client_at("192.0.2.1") as client:
+    async with running_events(guarded) as service, service.client_at("192.0.2.1") as client:
         figures = await client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
         refused = [
             await http.get("/metrics", headers=headers)

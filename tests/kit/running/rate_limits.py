@@ -1,6 +1,4 @@
-"""Rate limits, a clock for them that a test moves, and how many requests they let through."""
-
-import time
+"""Rate limits, and how many requests they let through."""
 
 from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute
 
@@ -13,16 +11,6 @@ LIMITS: dict[str, RateLimitItem] = {
     "hourly": RateLimitItemPerHour(10),
     "five minutes": RateLimitItemPerMinute(2, 5),
 }
-
-
-class ManualClock:
-    """The monotonic clock, which goes on only when told to."""
-
-    def __init__(self) -> None:
-        self.now = time.monotonic()
-
-    def __call__(self) -> float:
-        return self.now
 
 
 async def refusal_of(limits: Limits, name: str, who: str) -> Problem | None:

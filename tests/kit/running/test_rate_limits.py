@@ -27,15 +27,16 @@ from holdfast.kit.process.checks.check_list import run_checks
 from holdfast.kit.process.checks.inspection import Inspection
 from holdfast.kit.process.checks.partners import check_rate_limits
 from holdfast.kit.running.rate_limits import Limits, SharedLimit
-from tests.helpers.events_service import Client, Service, running
-from tests.kit.running.rate_limits import LIMITS, ManualClock, count_admitted, refusal_of
+from tests.helpers.events_service import Client, Service, running_events
+from tests.helpers.manual_clock import ManualClock
+from tests.kit.running.rate_limits import LIMITS, count_admitted, refusal_of
 
 NOWHERE = "redis://127.0.0.1:1"
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
-    clock = ManualClock()
+    clock = ManualClock(time.monotonic())
     monkeypatch.setattr(time, "monotonic", clock)
     return clock
 
@@ -166,21 +167,21 @@ async def silent_url() -> AsyncIterator[str]:
 
 
 async def test_a_rate_limit_storage_that_does_not_answer_delays_no_request(settings: Settings, silent_url: str) -> None:
-    async with running(settings.model_copy(update={"rate_limit_storage_url": silent_url})) as service:
+    async with running_events(settings.model_copy(update={"rate_limit_storage_url": silent_url})) as service:
         async with asyncio.timeout(5):
             assert (await service.organizer()).key
 
 
 async def test_the_service_serves_while_the_storage_of_its_limits_is_away(settings: Settings) -> None:
     alone = settings.model_copy(update={"rate_limit_storage_url": NOWHERE, "organizers_per_hour": 2})
-    async with running(alone) as service:
+    async with running_events(alone) as service:
         answers = [await register_organizer(service, name) for name in ("ada", "ben", "cal")]
 
     assert [answer.status_code for answer in answers] == [201, 201, 429]
 
 
 async def test_a_refused_request_is_answered_with_retry_after(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"registrations_per_minute": 2})) as service:
+    async with running_events(settings.model_copy(update={"registrations_per_minute": 2})) as service:
         ada, ben = await service.organizer("Ada Events"), await service.organizer("Ben Events")
         event = await ada.create_event()
         people = [{"event_id": event["id"], "email": f"person{number}@example.com"} for number in range(3)]
@@ -194,7 +195,7 @@ async def test_a_refused_request_is_answered_with_retry_after(settings: Settings
 
 
 async def test_organizers_are_limited_by_the_address_they_come_from(settings: Settings) -> None:
-    async with running(settings.model_copy(update={"organizers_per_hour": 1})) as service:
+    async with running_events(settings.model_copy(update={"organizers_per_hour": 1})) as service:
         first = await register_organizer(service, "ada")
         second = await register_organizer(service, "ben", {"X-Forwarded-For": "203.0.113.7"})
 
@@ -227,7 +228,7 @@ def redis_port(tmp_path: Path) -> Iterator[int]:
 
 
 @pytest.fixture
-def shared(settings: Settings, redis_port: int) -> Settings:
+def shared_settings(settings: Settings, redis_port: int) -> Settings:
     """Settings under which processes share a limit of ten registrations a minute and key."""
     url = f"redis://127.0.0.1:{redis_port}"
     return settings.model_copy(update={"rate_limit_storage_url": url, "registrations_per_minute": 10})
@@ -250,8 +251,8 @@ async def register(client: Client, event_id: int, tries: int) -> list[int]:
     return sorted(answer.status_code for answer in answers)
 
 
-async def test_processes_that_share_a_redis_share_their_limits(shared: Settings) -> None:
-    async with running(shared) as one, running(shared) as other:
+async def test_processes_that_share_a_redis_share_their_limits(shared_settings: Settings) -> None:
+    async with running_events(shared_settings) as one, running_events(shared_settings) as other:
         ada, ben = await one.organizer("Ada Events"), await one.organizer("Ben Events")
         event, bens = await ada.create_event(), await ben.create_event()
         other_client = Client(other.http, ada.key)
@@ -264,8 +265,10 @@ async def test_processes_that_share_a_redis_share_their_limits(shared: Settings)
         assert await register(Client(other.http, ben.key), bens["id"], 3) == [202] * 3
 
 
-async def test_requests_that_come_at_once_to_several_processes_are_counted_one_by_one(shared: Settings) -> None:
-    async with running(shared) as one, running(shared) as other:
+async def test_requests_that_come_at_once_to_several_processes_are_counted_one_by_one(
+    shared_settings: Settings,
+) -> None:
+    async with running_events(shared_settings) as one, running_events(shared_settings) as other:
         ada = await one.organizer()
         event = await ada.create_event()
         statuses = await asyncio.gather(
@@ -275,8 +278,10 @@ async def test_requests_that_come_at_once_to_several_processes_are_counted_one_b
     assert [*statuses[0], *statuses[1]].count(202) == 10
 
 
-async def test_limits_hold_again_after_the_connection_to_redis_was_lost(shared: Settings, redis_port: int) -> None:
-    async with running(shared) as service:
+async def test_limits_hold_again_after_the_connection_to_redis_was_lost(
+    shared_settings: Settings, redis_port: int
+) -> None:
+    async with running_events(shared_settings) as service:
         ada = await service.organizer()
         event = await ada.create_event()
         assert await register(ada, event["id"], 1) == [202]
@@ -287,8 +292,10 @@ async def test_limits_hold_again_after_the_connection_to_redis_was_lost(shared: 
         assert await register(ada, event["id"], 1) == [429]
 
 
-async def test_a_service_that_has_stopped_leaves_no_connection_to_redis_open(shared: Settings, redis_port: int) -> None:
-    async with running(shared) as service:
+async def test_a_service_that_has_stopped_leaves_no_connection_to_redis_open(
+    shared_settings: Settings, redis_port: int
+) -> None:
+    async with running_events(shared_settings) as service:
         await service.organizer()
         assert (await redis(redis_port, "CLIENT LIST TYPE normal")).count(" addr=") > 1
 
@@ -296,8 +303,8 @@ async def test_a_service_that_has_stopped_leaves_no_connection_to_redis_open(sha
     assert (await redis(redis_port, "CLIENT LIST TYPE normal")).count(" addr=") == 1
 
 
-async def test_the_check_of_operators_finds_that_redis_answers(shared: Settings, redis_port: int) -> None:
-    [finding] = await run_checks(Inspection(EVENTS, shared), [check_rate_limits])
+async def test_the_check_of_operators_finds_that_redis_answers(shared_settings: Settings, redis_port: int) -> None:
+    [finding] = await run_checks(Inspection(EVENTS, shared_settings), [check_rate_limits])
 
     assert finding.status == "ok"
     assert (await redis(redis_port, "CLIENT LIST TYPE normal")).count(" addr=") == 1

@@ -24,7 +24,7 @@ class Put(Command):
     pages: int
 
 
-class Look(Command):
+class LookUp(Command):
     """Nothing to say."""
 
 
@@ -44,7 +44,7 @@ async def put_many(tx: Tx[Any], batch: Batch[Put]) -> Sequence[int | Problem]:
     return [together if count else NOT_FOUND("There is nothing in it.") for count in pages]
 
 
-async def is_in_a_transaction(reader: Reader[Any], caller: Caller, command: Look) -> bool:
+async def is_in_a_transaction(reader: Reader[Any], caller: Caller, command: LookUp) -> bool:
     """Whether one statement after another sees the same moment."""
     return await reader.value("select now()") == await reader.value("select now()")
 
@@ -120,8 +120,8 @@ async def test_a_call_the_database_refuses_takes_no_other_call_with_it(runner: R
 
 
 async def test_reads_run_without_a_transaction_and_changes_in_one(runner: Runner) -> None:
-    assert await runner.run_of(READ)(STRANGER, Look()) is False
-    assert await runner.run_of(CHANGE)(STRANGER, Look()) is True
+    assert await runner.run_of(READ)(STRANGER, LookUp()) is False
+    assert await runner.run_of(CHANGE)(STRANGER, LookUp()) is True
 
 
 @pytest.mark.parametrize("operation", [PUT, PUT_MANY])

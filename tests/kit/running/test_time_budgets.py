@@ -8,21 +8,15 @@ from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running import slots
 from holdfast.kit.running.slots import TimeBudget
+from tests.helpers.manual_clock import ManualClock
 
 BOUND = Bound(name="Tests", service="both", total="", tenant="", address="", reserved="", stranger="")
 WINDOW = 60.0
 STEP = st.tuples(st.sampled_from("abc"), st.floats(0.1, 20), st.floats(0, 40))
 
 
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def test_an_owner_without_budget_is_refused_until_the_window_ends() -> None:
-    clock = Clock()
+    clock = ManualClock(1000)
     budget = TimeBudget(BOUND, WINDOW, "{seconds} s in {minutes} min", clock)
     budget.spend("ada", 3)
     budget.require("ada", 4)
@@ -43,7 +37,7 @@ def test_an_owner_without_budget_is_refused_until_the_window_ends() -> None:
 def test_no_owner_ever_has_more_than_its_budget_and_one_piece_of_work_in_a_window(
     steps: list[tuple[str, float, float]], seconds: float
 ) -> None:
-    clock = Clock()
+    clock = ManualClock(1000)
     budget = TimeBudget(BOUND, WINDOW, "", clock)
     done: dict[str, list[tuple[float, float]]] = {}
 
@@ -65,7 +59,7 @@ def test_no_owner_ever_has_more_than_its_budget_and_one_piece_of_work_in_a_windo
 
 def test_ended_windows_of_budgets_are_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slots, "MIN_WINDOWS", 10)
-    clock = Clock()
+    clock = ManualClock(1000)
     budget = TimeBudget(BOUND, WINDOW, "", clock)
 
     for owner in range(1_000):

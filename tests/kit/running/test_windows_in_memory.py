@@ -5,7 +5,8 @@ import time
 import pytest
 
 from holdfast.kit.running.rate_limits import MIN_WINDOWS, Limits, WindowsInMemory
-from tests.kit.running.rate_limits import LIMITS, ManualClock, count_admitted, refusal_of
+from tests.helpers.manual_clock import ManualClock
+from tests.kit.running.rate_limits import LIMITS, count_admitted, refusal_of
 
 
 async def test_setting_the_clock_of_the_machine_changes_no_window(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,7 +25,7 @@ async def test_setting_the_clock_of_the_machine_changes_no_window(monkeypatch: p
 
 
 async def test_windows_that_have_ended_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = ManualClock()
+    clock = ManualClock(time.monotonic())
     monkeypatch.setattr(time, "monotonic", clock)
     windows = WindowsInMemory()
     for number in range(MIN_WINDOWS):

@@ -18,7 +18,7 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.security import api_keys
 from holdfast.kit.security.api_keys import KeyRing, digest, new_key
-from tests.helpers.events_service import Client, Service, running
+from tests.helpers.events_service import Client, Service, running_events
 
 
 class Finder:
@@ -48,7 +48,7 @@ async def code_of(ring: KeyRing, key: str | None) -> str:
 
 @contextlib.asynccontextmanager
 async def two_processes(settings: Settings) -> AsyncGenerator[tuple[Service, Service]]:
-    async with running(settings) as one, running(settings) as other:
+    async with running_events(settings) as one, running_events(settings) as other:
         await one.wait_for_notices()
         await other.wait_for_notices()
         yield one, other
@@ -173,12 +173,12 @@ async def test_a_revocation_during_a_look_up_is_not_undone_by_it(service: Servic
     await service.wait_for_notices()
     ada = await service.organizer()
     id, secret = await create_key(ada)
-    looked_up, go_on, revoked = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    looked_up, resume, revoked = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def find(reader: Reader, hashes: Sequence[bytes]) -> Mapping[bytes, Caller | Problem]:
         callers = await find_callers(reader, hashes)
         looked_up.set()
-        await go_on.wait()
+        await resume.wait()
         return callers
 
     ring = KeyRing(service.database, find)
@@ -188,7 +188,7 @@ async def test_a_revocation_during_a_look_up_is_not_undone_by_it(service: Servic
             await looked_up.wait()
             assert (await ada.delete(f"/api/keys/{id}")).status_code == 204
             await revoked.wait()
-            go_on.set()
+            resume.set()
             await asyncio.wait([during])
 
         assert await code_of(ring, secret) == "invalid_api_key"

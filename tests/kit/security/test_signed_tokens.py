@@ -32,7 +32,7 @@ SECRET = Secret(b"a secret of thirty-two characters")
 
 
 @dataclass(frozen=True)
-class Settings:
+class KeySettings:
     secret: Secret = SECRET
 
 
@@ -55,13 +55,13 @@ NOTE = TokenType("note+jwt", Note, lambda note: "readers", lifetime=600)
 OTHER = TokenType("other+jwt", Note, lambda note: "readers", lifetime=600)
 
 
-def verified(keys: SigningKeySet, token: str, *types: TokenType[Note]) -> Note:
+def verify_token(keys: SigningKeySet, token: str, *types: TokenType[Note]) -> Note:
     return keys.verify(token, types or (NOTE,), "https://example.com".__eq__)[1]
 
 
 @contextlib.asynccontextmanager
 async def process(url: str) -> AsyncGenerator[Signing]:
-    database = Database(url, Settings(), size=4, name="tests")
+    database = Database(url, KeySettings(), size=4, name="tests")
     await database.pool.open()
     yield database
     await database.pool.close()
@@ -110,19 +110,19 @@ async def test_a_token_of_one_type_is_not_one_of_another(database: Signing, keys
     now = await database.transact(keys.read_or_create)
 
     with pytest.raises(InvalidToken, match="another kind"):
-        verified(now, now.sign(NOTE, Note()), OTHER)
+        verify_token(now, now.sign(NOTE, Note()), OTHER)
 
 
 async def test_a_token_signed_by_one_set_of_keys_is_refused_by_another(database: Signing) -> None:
     letters, parcels = await database.transact(LETTERS.read_or_create), await database.transact(PARCELS.read_or_create)
     for signer, other in ((letters, parcels), (parcels, letters)):
         with pytest.raises(InvalidToken):
-            verified(other, signer.sign(NOTE, Note()))
+            verify_token(other, signer.sign(NOTE, Note()))
 
     twin = SigningKeyTable("letter_keys", "ES256", 3600)
     await run_sql(database, "delete from letter_keys")
     with pytest.raises(UnknownKey):
-        verified(await database.transact(twin.read_or_create), letters.sign(NOTE, Note()))
+        verify_token(await database.transact(twin.read_or_create), letters.sign(NOTE, Note()))
 
 
 @pytest.mark.parametrize(
@@ -132,14 +132,14 @@ async def test_a_token_for_another_issuer_or_audience_raises_foreign_token(datab
     keys = await database.transact(LETTERS.read_or_create)
 
     with pytest.raises(ForeignToken):
-        verified(keys, keys.sign(NOTE, note))
+        verify_token(keys, keys.sign(NOTE, note))
 
 
 async def test_an_audience_may_be_one_of_several(database: Signing) -> None:
     keys = await database.transact(LETTERS.read_or_create)
     note = Note(aud=["others", "readers"])
 
-    assert verified(keys, keys.sign(NOTE, note)) == note
+    assert verify_token(keys, keys.sign(NOTE, note)) == note
 
 
 @hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -153,7 +153,7 @@ async def test_a_token_with_another_character_is_never_accepted(
     assume(character != token[place])
 
     with pytest.raises(InvalidToken):
-        verified(keys, token[:place] + character + token[place + 1 :])
+        verify_token(keys, token[:place] + character + token[place + 1 :])
 
 
 @given(

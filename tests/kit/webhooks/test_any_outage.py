@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from holdfast.kit.webhooks.sending import MAX_CONNECTIONS, RETRY_SECONDS
 from tests.helpers.databases import scratch_database
-from tests.helpers.events_service import Service, running, unlimited
-from tests.helpers.webhook_programs import Program, Programs, programs_of
-from tests.helpers.webhook_receiver import Answer, Received
+from tests.helpers.events_service import Service, running_events, unlimited
+from tests.helpers.webhook_programs import OrganizerProgram, OrganizerPrograms, programs_of
+from tests.helpers.webhook_receiver import ReceivedMessage, ReceiverAnswer
 
 SOAK = bool(os.environ.get("HOLDFAST_SOAK"))
 
@@ -51,13 +51,13 @@ steps = st.lists(
 )
 
 
-def answer_of(mood: str, message: Received) -> Answer:
+def answer_of(mood: str, message: ReceivedMessage) -> ReceiverAnswer:
     if mood == "fails" or (mood == "fails for one subject" and message.content["subject"] == "event 1"):
-        return Answer(500)
-    return Answer(0 if mood == "breaks off" else 204)
+        return ReceiverAnswer(500)
+    return ReceiverAnswer(0 if mood == "breaks off" else 204)
 
 
-async def live(service: Service, program: Program, history: list[Step]) -> None:
+async def live_through(service: Service, program: OrganizerProgram, history: list[Step]) -> None:
     for step in history:
         await service.run_sql(STORE_MESSAGES, tenant=program.organizer.id, count=step.messages)
         if step.passes == "all":
@@ -72,20 +72,20 @@ def tell(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """Lets a history happen to a new endpoint. Then the endpoint takes everything, and a test is sent."""
     with scratch_database(template_url, "outages") as url, asyncio.Runner() as runner:
         stack = contextlib.AsyncExitStack()
-        service = runner.run(stack.enter_async_context(running(unlimited(url, tmp_path_factory.mktemp("data")))))
+        service = runner.run(stack.enter_async_context(running_events(unlimited(url, tmp_path_factory.mktemp("data")))))
         many = contextlib.asynccontextmanager(programs_of)
-        programs: Programs = runner.run(stack.enter_async_context(many(service)))
+        programs: OrganizerPrograms = runner.run(stack.enter_async_context(many(service)))
 
         async def story(history: list[Step], is_ordered: bool) -> None:
             program = await programs.add(await service.organizer(), ordered=is_ordered)
-            await live(service, program, history)
+            await live_through(service, program, history)
             before: dict[int, list[Any]] = {
                 id: rest
                 for id, *rest in await service.run_sql(
                     "select message_id, status, attempts, early_attempts from webhook_deliveries"
                 )
             }
-            program.receiver.answer = lambda _: Answer()
+            program.receiver.answer = lambda _: ReceiverAnswer()
             program.receiver.received.clear()
             await program.organizer.post(f"{program.path}/ping", {})
             await program.deliver()
@@ -97,7 +97,7 @@ def tell(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         runner.run(stack.aclose())
 
 
-async def check(service: Service, program: Program, before: dict[int, list[Any]], is_ordered: bool) -> None:
+async def check(service: Service, program: OrganizerProgram, before: dict[int, list[Any]], is_ordered: bool) -> None:
     rows = await service.run_sql(
         "select message_id, status, attempts, early_attempts, extract(epoch from due_at - now())::float8, subject_id"
         "  from webhook_deliveries order by message_id"

@@ -15,8 +15,8 @@ from holdfast.kit.webhooks.sending import DeliveryWork
 from tests.helpers.certificates import Authority
 from tests.helpers.events_service import Client, Service, eventually
 from tests.helpers.outside_servers import LOCAL, Script, ok_answer, outside_server, raw_answer
-from tests.helpers.webhook_programs import Program, Programs
-from tests.helpers.webhook_receiver import Answer, fan_all_out
+from tests.helpers.webhook_programs import OrganizerProgram, OrganizerPrograms
+from tests.helpers.webhook_receiver import ReceiverAnswer, fan_all_out
 
 DEFAULT_PORT = "must use the default port, 80 for http or 443 for https"
 
@@ -27,7 +27,7 @@ async def ada(service: Service) -> Client:
 
 
 @pytest.fixture
-async def program(ada: Client, programs: Programs) -> Program:
+async def program(ada: Client, programs: OrganizerPrograms) -> OrganizerProgram:
     return await programs.add(ada, types=["event.created"])
 
 
@@ -44,7 +44,7 @@ async def move(service: Service, url: str) -> None:
     await service.run_sql("update webhook_endpoints set url = %(url)s", url=url)
 
 
-async def result_of(service: Service, program: Program) -> tuple[str, int | None, str | None, str | None]:
+async def result_of(service: Service, program: OrganizerProgram) -> tuple[str, int | None, str | None, str | None]:
     """What came of the only message: its status, and the status, reason and error of its last attempt."""
     [delivery] = await program.deliveries()
     answer = await program.organizer.get(f"{program.path}/messages/{delivery['message_id']}/attempts")
@@ -74,7 +74,7 @@ async def gigabyte(writer: asyncio.StreamWriter, _request: str) -> None:
         await writer.drain()
 
 
-async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def speak_smtp(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Speak another protocol than TLS."""
     writer.write(b"220 mail.example ESMTP\r\n")
     await writer.drain()
@@ -95,7 +95,7 @@ async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     ids=["closes before it reads", "breaks off", "a gigabyte", "drips a body", "drips a head", "no HTTP", "redirects"],
 )
 async def test_a_status_is_the_answer_and_what_comes_after_it_does_not_count(
-    service: Service, ada: Client, program: Program, script: Script, status: str, reason: str | None
+    service: Service, ada: Client, program: OrganizerProgram, script: Script, status: str, reason: str | None
 ) -> None:
     await ada.create_event()
     async with outside_server(script) as server:
@@ -107,9 +107,9 @@ async def test_a_status_is_the_answer_and_what_comes_after_it_does_not_count(
         assert len(server.requests) == 1
 
 
-async def test_a_redirect_is_not_followed(ada: Client, program: Program) -> None:
+async def test_a_redirect_is_not_followed(ada: Client, program: OrganizerProgram) -> None:
     await ada.create_event()
-    program.receiver.answer = lambda _: Answer(307, {"Location": f"{program.receiver.url}/other"})
+    program.receiver.answer = lambda _: ReceiverAnswer(307, {"Location": f"{program.receiver.url}/other"})
 
     await program.deliver()
 
@@ -117,7 +117,7 @@ async def test_a_redirect_is_not_followed(ada: Client, program: Program) -> None
 
 
 async def test_a_name_that_leads_elsewhere_later_is_refused_then(
-    service: Service, ada: Client, program: Program
+    service: Service, ada: Client, program: OrganizerProgram
 ) -> None:
     addresses = [LOCAL, "10.0.0.1"]
 
@@ -155,12 +155,12 @@ async def test_a_name_that_leads_elsewhere_later_is_refused_then(
     ],
 )
 async def test_an_attempt_without_an_answer_says_why_and_what_to_do(
-    service: Service, ada: Client, program: Program, url: str, reason: str, detail: str
+    service: Service, ada: Client, program: OrganizerProgram, url: str, reason: str, detail: str
 ) -> None:
     await ada.create_event()
     async with outside_server(ok_answer(b"")) as closed:
         pass
-    async with await asyncio.start_server(greet, LOCAL, 0) as plain:
+    async with await asyncio.start_server(speak_smtp, LOCAL, 0) as plain:
         port = plain.sockets[0].getsockname()[1]
         await move(service, url.format(closed=closed.port, plain=port))
         exempt = [(LOCAL, closed.port), (LOCAL, port)]
@@ -175,7 +175,7 @@ async def test_an_attempt_without_an_answer_says_why_and_what_to_do(
 
 
 async def test_a_certificate_that_is_not_trusted_is_named(
-    service: Service, ada: Client, program: Program, tmp_path: Path
+    service: Service, ada: Client, program: OrganizerProgram, tmp_path: Path
 ) -> None:
     await ada.create_event()
     authority = Authority(tmp_path)
@@ -196,7 +196,7 @@ async def test_a_certificate_that_is_not_trusted_is_named(
 
 
 async def test_ten_thousand_endpoints_that_fail_leave_others_their_places(
-    service: Service, ada: Client, program: Program
+    service: Service, ada: Client, program: OrganizerProgram
 ) -> None:
     await service.run_sql(
         "insert into webhook_endpoints (tenant_id, url, types, is_ordered, sealed, failing_since, next_due_at)"
@@ -213,7 +213,7 @@ async def test_ten_thousand_endpoints_that_fail_leave_others_their_places(
 
 
 async def test_messages_on_their_way_are_signed_with_the_old_secret_too_when_it_is_rotated(
-    ada: Client, program: Program
+    ada: Client, program: OrganizerProgram
 ) -> None:
     for _ in range(20):
         await ada.create_event()
@@ -230,10 +230,10 @@ async def test_messages_on_their_way_are_signed_with_the_old_secret_too_when_it_
 
 
 async def test_an_endpoint_that_is_deleted_while_a_message_is_on_its_way_leaves_nothing(
-    service: Service, ada: Client, program: Program
+    service: Service, ada: Client, program: OrganizerProgram
 ) -> None:
     await ada.create_event()
-    program.receiver.answer = lambda _: Answer(-1)
+    program.receiver.answer = lambda _: ReceiverAnswer(-1)
 
     async def delete() -> None:
         await eventually(lambda: asyncio.sleep(0, bool(program.receiver.received)))

@@ -10,16 +10,18 @@ from holdfast.kit.webhooks import sending
 from holdfast.kit.webhooks.failures import FAILURES
 from holdfast.kit.webhooks.sending import MAX_UNRELIABLE_ENDPOINTS, RETRY_SECONDS, DeliveryWork
 from tests.helpers.events_service import Service, eventually
-from tests.helpers.webhook_programs import Programs, change
-from tests.helpers.webhook_receiver import Answer, deliver, fan_all_out
+from tests.helpers.webhook_programs import OrganizerPrograms, change
+from tests.helpers.webhook_receiver import ReceiverAnswer, deliver, fan_all_out
 
 
-async def test_a_message_is_sent_again_with_the_same_id_until_it_is_taken(service: Service, programs: Programs) -> None:
+async def test_a_message_is_sent_again_with_the_same_id_until_it_is_taken(
+    service: Service, programs: OrganizerPrograms
+) -> None:
     ada = await service.organizer()
     program = await programs.add(ada)
     await ada.create_event()
     statuses = [500, 302, 0, 204]
-    program.receiver.answer = lambda _: Answer(statuses.pop(0))
+    program.receiver.answer = lambda _: ReceiverAnswer(statuses.pop(0))
 
     for _ in range(5):
         await program.deliver()
@@ -44,16 +46,16 @@ async def test_a_message_is_sent_again_with_the_same_id_until_it_is_taken(servic
 
 @pytest.mark.parametrize("call", ["ping", "messages/{id}/resend"])
 async def test_a_test_or_a_message_that_is_sent_again_waits_for_no_pause_of_the_endpoint(
-    service: Service, programs: Programs, call: str
+    service: Service, programs: OrganizerPrograms, call: str
 ) -> None:
     ada = await service.organizer()
     program = await programs.add(ada)
     await ada.create_event()
-    program.receiver.answer = lambda _: Answer(500)
+    program.receiver.answer = lambda _: ReceiverAnswer(500)
     await program.deliver()
     await service.run_sql("update webhook_endpoints set leased_until = now() + interval '5 minutes'")
     [failed] = program.receiver.received
-    program.receiver.answer = lambda _: Answer()
+    program.receiver.answer = lambda _: ReceiverAnswer()
     assert await program.deliver() == 0
 
     answer = await ada.post(f"{program.path}/{call.format(id=failed.id)}", {})
@@ -63,12 +65,12 @@ async def test_a_test_or_a_message_that_is_sent_again_waits_for_no_pause_of_the_
 
 
 async def test_the_pauses_between_attempts_are_those_of_the_specification_with_jitter(
-    service: Service, programs: Programs
+    service: Service, programs: OrganizerPrograms
 ) -> None:
     ada = await service.organizer()
     program = await programs.add(ada)
     await ada.create_event()
-    program.receiver.answer = lambda _: Answer(500)
+    program.receiver.answer = lambda _: ReceiverAnswer(500)
 
     pauses: list[float] = []
     for _ in RETRY_SECONDS:
@@ -86,13 +88,13 @@ async def test_the_pauses_between_attempts_are_those_of_the_specification_with_j
 
 
 async def test_messages_that_fail_together_are_tried_again_at_different_times(
-    service: Service, programs: Programs
+    service: Service, programs: OrganizerPrograms
 ) -> None:
     ada = await service.organizer()
     program = await programs.add(ada)
     for _ in range(4):
         await ada.create_event()
-    program.receiver.answer = lambda _: Answer(500)
+    program.receiver.answer = lambda _: ReceiverAnswer(500)
 
     await program.deliver()
 
@@ -101,13 +103,15 @@ async def test_messages_that_fail_together_are_tried_again_at_different_times(
 
 
 @pytest.mark.parametrize("form", ["seconds", "date"])
-async def test_the_time_that_a_receiver_asks_for_is_waited(service: Service, programs: Programs, form: str) -> None:
+async def test_the_time_that_a_receiver_asks_for_is_waited(
+    service: Service, programs: OrganizerPrograms, form: str
+) -> None:
     ada = await service.organizer()
     program = await programs.add(ada)
     await ada.create_event()
     then = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=600)
     header = "600" if form == "seconds" else format_datetime(then, usegmt=True)
-    program.receiver.answer = lambda _: Answer(429, {"Retry-After": header})
+    program.receiver.answer = lambda _: ReceiverAnswer(429, {"Retry-After": header})
 
     await program.deliver()
 
@@ -115,11 +119,11 @@ async def test_the_time_that_a_receiver_asks_for_is_waited(service: Service, pro
     assert dt.datetime.fromisoformat(delivery["next_attempt_at"]) > then - dt.timedelta(seconds=10)
 
 
-async def test_an_endpoint_that_answers_410_is_paused(service: Service, programs: Programs) -> None:
+async def test_an_endpoint_that_answers_410_is_paused(service: Service, programs: OrganizerPrograms) -> None:
     ada = await service.organizer()
     program = await programs.add(ada)
     await ada.create_event()
-    program.receiver.answer = lambda _: Answer(410)
+    program.receiver.answer = lambda _: ReceiverAnswer(410)
 
     await program.deliver()
     await ada.create_event()
@@ -131,7 +135,7 @@ async def test_an_endpoint_that_answers_410_is_paused(service: Service, programs
     assert answer.json()["data"]["status"] == "paused"
 
 
-async def test_an_endpoint_that_fails_for_days_can_be_paused(service: Service, programs: Programs) -> None:
+async def test_an_endpoint_that_fails_for_days_can_be_paused(service: Service, programs: OrganizerPrograms) -> None:
     ada = await service.organizer()
     program = await programs.add(ada)
     await service.run_sql("update webhook_endpoints set status = 'failing', failing_since = now() - interval '6 days'")
@@ -145,12 +149,12 @@ async def test_an_endpoint_that_fails_for_days_can_be_paused(service: Service, p
 
 
 async def test_an_endpoint_that_fails_for_five_days_is_switched_off_and_its_messages_wait(
-    service: Service, programs: Programs
+    service: Service, programs: OrganizerPrograms
 ) -> None:
     ada = await service.organizer()
     program = await programs.add(ada, types=["event.created"])
     await ada.create_event()
-    program.receiver.answer = lambda _: Answer(500)
+    program.receiver.answer = lambda _: ReceiverAnswer(500)
     await program.deliver()
     await service.run_sql("update webhook_endpoints set failing_since = now() - interval '5 days 1 minute'")
     await program.pass_pauses()
@@ -161,7 +165,7 @@ async def test_an_endpoint_that_fails_for_five_days_is_switched_off_and_its_mess
     await program.pass_pauses()
     assert await program.deliver() == 0
 
-    program.receiver.answer = lambda _: Answer()
+    program.receiver.answer = lambda _: ReceiverAnswer()
     await change(ada, program.path, active=True)
     await program.pass_pauses()
     await program.deliver()
@@ -169,13 +173,13 @@ async def test_an_endpoint_that_fails_for_five_days_is_switched_off_and_its_mess
 
 
 async def test_only_one_message_at_a_time_is_tried_while_an_endpoint_fails(
-    service: Service, programs: Programs
+    service: Service, programs: OrganizerPrograms
 ) -> None:
     ada = await service.organizer()
     program = await programs.add(ada, types=["event.created"])
     for _ in range(20):
         await ada.create_event()
-    program.receiver.answer = lambda _: Answer(500)
+    program.receiver.answer = lambda _: ReceiverAnswer(500)
 
     await program.deliver()
     first = len(program.receiver.received)
@@ -186,7 +190,9 @@ async def test_only_one_message_at_a_time_is_tried_while_an_endpoint_fails(
     assert len(program.receiver.received) == first + 1
 
 
-async def test_endpoints_that_fail_leave_half_of_the_places_to_others(service: Service, programs: Programs) -> None:
+async def test_endpoints_that_fail_leave_half_of_the_places_to_others(
+    service: Service, programs: OrganizerPrograms
+) -> None:
     organizers = [await service.organizer() for _ in range(MAX_UNRELIABLE_ENDPOINTS + 2)]
     for ada in organizers:
         await programs.add(ada)
@@ -206,7 +212,7 @@ async def test_endpoints_that_fail_leave_half_of_the_places_to_others(service: S
 
 
 async def test_an_organizer_with_many_endpoints_takes_only_its_share_of_the_places(
-    service: Service, programs: Programs
+    service: Service, programs: OrganizerPrograms
 ) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     for _ in range(sending.MAX_ENDPOINTS_OF_TENANT + 3):
@@ -225,7 +231,7 @@ async def test_an_organizer_with_many_endpoints_takes_only_its_share_of_the_plac
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/", "http://10.0.0.1/", "http://[::1]/", "http://localhost/"])
 async def test_a_message_is_never_sent_to_an_address_of_a_private_network(
-    service: Service, programs: Programs, url: str
+    service: Service, programs: OrganizerPrograms, url: str
 ) -> None:
     ada = await service.organizer()
     program = await programs.add(ada)
@@ -241,11 +247,11 @@ async def test_a_message_is_never_sent_to_an_address_of_a_private_network(
     assert attempt["error"].startswith("The address ")
 
 
-async def test_the_body_of_an_answer_is_read_only_up_to_a_bound(service: Service, programs: Programs) -> None:
+async def test_the_body_of_an_answer_is_read_only_up_to_a_bound(service: Service, programs: OrganizerPrograms) -> None:
     ada = await service.organizer()
     program = await programs.add(ada)
     await ada.create_event()
-    program.receiver.answer = lambda _: Answer(200, body=b"x" * 5_000_000)
+    program.receiver.answer = lambda _: ReceiverAnswer(200, body=b"x" * 5_000_000)
 
     await program.deliver()
     await eventually(lambda: asyncio.sleep(0, program.receiver.broken_off == 1))
@@ -253,10 +259,12 @@ async def test_the_body_of_an_answer_is_read_only_up_to_a_bound(service: Service
     assert [delivery["status"] for delivery in await program.deliveries()] == ["delivered"]
 
 
-async def test_a_receiver_that_never_answers_holds_up_no_other_program(service: Service, programs: Programs) -> None:
+async def test_a_receiver_that_never_answers_holds_up_no_other_program(
+    service: Service, programs: OrganizerPrograms
+) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     slow, quick = await programs.add(ada), await programs.add(ben)
-    slow.receiver.answer = lambda _: Answer(-1)
+    slow.receiver.answer = lambda _: ReceiverAnswer(-1)
     for organizer in (ada, ben):
         await organizer.create_event()
 

@@ -6,8 +6,8 @@ import pytest
 
 from holdfast.kit.webhooks.sending import MAX_BROUGHT_FORWARD, RETRY_SECONDS
 from tests.helpers.events_service import Client, Service
-from tests.helpers.webhook_programs import Program, Programs
-from tests.helpers.webhook_receiver import Answer
+from tests.helpers.webhook_programs import OrganizerProgram, OrganizerPrograms
+from tests.helpers.webhook_receiver import ReceiverAnswer
 
 
 @pytest.fixture
@@ -16,24 +16,24 @@ async def ada(service: Service) -> Client:
 
 
 @pytest.fixture
-async def program(ada: Client, programs: Programs) -> Program:
+async def program(ada: Client, programs: OrganizerPrograms) -> OrganizerProgram:
     return await programs.add(ada, types=["event.created"])
 
 
-async def fail(program: Program, times: int) -> None:
+async def fail(program: OrganizerProgram, times: int) -> None:
     """Let all that waits have failed a number of times each, a moment ago."""
-    program.receiver.answer = lambda _: Answer(500)
+    program.receiver.answer = lambda _: ReceiverAnswer(500)
     await program.deliver()
     await program.service.run_sql(
         "update webhook_deliveries set attempts = %(times)s, due_at = now() + interval '1 hour'", times=times
     )
     await program.service.run_sql("update webhook_endpoints set leased_until = now(), next_due_at = null, failures = 3")
-    program.receiver.answer = lambda _: Answer()
+    program.receiver.answer = lambda _: ReceiverAnswer()
     program.receiver.received.clear()
 
 
 async def test_messages_that_failed_are_sent_when_the_endpoint_answers_again_the_oldest_first(
-    ada: Client, program: Program
+    ada: Client, program: OrganizerProgram
 ) -> None:
     for _ in range(3 * MAX_BROUGHT_FORWARD):
         await ada.create_event()
@@ -52,11 +52,13 @@ async def test_messages_that_failed_are_sent_when_the_endpoint_answers_again_the
 
 
 async def test_a_message_whose_fault_is_its_own_keeps_its_pauses_and_holds_up_no_other(
-    service: Service, ada: Client, program: Program
+    service: Service, ada: Client, program: OrganizerProgram
 ) -> None:
     await ada.create_event(title="Bad")
     await fail(program, times=4)
-    program.receiver.answer = lambda message: Answer(500 if message.content["data"].get("title") == "Bad" else 204)
+    program.receiver.answer = lambda message: ReceiverAnswer(
+        500 if message.content["data"].get("title") == "Bad" else 204
+    )
 
     for _ in range(12):
         await service.run_sql("update webhook_endpoints set leased_until = now()")
@@ -70,11 +72,13 @@ async def test_a_message_whose_fault_is_its_own_keeps_its_pauses_and_holds_up_no
     assert {other["status"] for other in others} == {"delivered"}
 
 
-async def test_a_message_that_failed_once_is_left_to_its_first_further_attempt(ada: Client, program: Program) -> None:
+async def test_a_message_that_failed_once_is_left_to_its_first_further_attempt(
+    ada: Client, program: OrganizerProgram
+) -> None:
     await ada.create_event()
-    program.receiver.answer = lambda _: Answer(500)
+    program.receiver.answer = lambda _: ReceiverAnswer(500)
     await program.deliver()
-    program.receiver.answer = lambda _: Answer()
+    program.receiver.answer = lambda _: ReceiverAnswer()
 
     await ada.post(f"{program.path}/ping", {})
     await program.deliver()
@@ -84,10 +88,10 @@ async def test_a_message_that_failed_once_is_left_to_its_first_further_attempt(a
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 async def test_an_endpoint_that_asks_for_time_gets_no_other_message_until_then(
-    service: Service, ada: Client, program: Program, status: int
+    service: Service, ada: Client, program: OrganizerProgram, status: int
 ) -> None:
     await ada.create_event()
-    program.receiver.answer = lambda _: Answer(status, {"Retry-After": "600"})
+    program.receiver.answer = lambda _: ReceiverAnswer(status, {"Retry-After": "600"})
     await program.deliver()
     await ada.create_event()
 
@@ -99,12 +103,12 @@ async def test_an_endpoint_that_asks_for_time_gets_no_other_message_until_then(
 
 
 async def test_an_endpoint_with_too_much_to_do_gets_nothing_for_a_moment_although_it_took_other_messages(
-    service: Service, ada: Client, program: Program
+    service: Service, ada: Client, program: OrganizerProgram
 ) -> None:
     for _ in range(2):
         await ada.create_event()
     statuses = [204, 502]
-    program.receiver.answer = lambda _: Answer(statuses.pop(0))
+    program.receiver.answer = lambda _: ReceiverAnswer(statuses.pop(0))
 
     await program.deliver()
 

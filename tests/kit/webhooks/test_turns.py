@@ -5,7 +5,7 @@ from holdfast.kit.webhooks.fan_out import FAN_OUT_BATCH_SIZE, MAX_TENANTS, fan_o
 from holdfast.kit.webhooks.sending import MAX_UNRELIABLE_ENDPOINTS, DeliveryWork
 from tests.helpers.events_service import Service
 from tests.helpers.row_work import handle_all
-from tests.helpers.webhook_programs import Program, Programs
+from tests.helpers.webhook_programs import OrganizerProgram, OrganizerPrograms
 from tests.helpers.webhook_receiver import deliver, fan_all_out
 
 STORE_MESSAGES = """
@@ -15,7 +15,7 @@ STORE_MESSAGES = """
 """
 
 
-async def waiting(service: Service, program: Program) -> int:
+async def count_waiting(service: Service, program: OrganizerProgram) -> int:
     """How many messages wait until they are fanned out for a program."""
     [(count,)] = await service.run_sql(
         "select count(*) from webhook_messages join webhook_endpoints using (tenant_id)"
@@ -25,7 +25,9 @@ async def waiting(service: Service, program: Program) -> int:
     return count
 
 
-async def test_a_tenant_with_many_messages_delays_those_of_no_other(service: Service, programs: Programs) -> None:
+async def test_a_tenant_with_many_messages_delays_those_of_no_other(
+    service: Service, programs: OrganizerPrograms
+) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     busy, calm = await programs.add(ada), await programs.add(ben)
     await service.run_sql(STORE_MESSAGES, first=ada.id, last=ada.id, count=3 * FAN_OUT_BATCH_SIZE)
@@ -33,8 +35,8 @@ async def test_a_tenant_with_many_messages_delays_those_of_no_other(service: Ser
 
     batch = await service.database.transact(fan_out)
 
-    assert await waiting(service, calm) == 0
-    assert await waiting(service, busy) == 3 * FAN_OUT_BATCH_SIZE - (batch.messages - 1)
+    assert await count_waiting(service, calm) == 0
+    assert await count_waiting(service, busy) == 3 * FAN_OUT_BATCH_SIZE - (batch.messages - 1)
     assert FAN_OUT_BATCH_SIZE // 2 <= batch.messages <= FAN_OUT_BATCH_SIZE
 
 
@@ -54,7 +56,7 @@ async def test_the_messages_of_more_tenants_than_a_batch_has_are_taken_in_turns(
     assert await service.run_sql("select count(*) from webhook_messages where not is_fanned_out") == [(0,)]
 
 
-async def test_a_locked_endpoint_delays_its_own_tenant_only(service: Service, programs: Programs) -> None:
+async def test_a_locked_endpoint_delays_its_own_tenant_only(service: Service, programs: OrganizerPrograms) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     locked, other = await programs.add(ada), await programs.add(ben)
     for organizer in (ada, ben):
@@ -64,14 +66,14 @@ async def test_a_locked_endpoint_delays_its_own_tenant_only(service: Service, pr
         await tx.tuples("select from webhook_endpoints where id = %(id)s for update", {"id": locked.endpoint["id"]})
         batch = await service.database.transact(fan_out)
         assert (batch.tenants, batch.unlocked) == (2, 1)
-        assert (await waiting(service, locked), await waiting(service, other)) == (1, 0)
+        assert (await count_waiting(service, locked), await count_waiting(service, other)) == (1, 0)
 
     await deliver(service.database)
     assert locked.receiver.types == ["event.created"]
 
 
 async def test_a_receiver_that_answers_slowly_loses_its_place_after_its_turn(
-    service: Service, programs: Programs
+    service: Service, programs: OrganizerPrograms
 ) -> None:
     ada = await service.organizer()
     program = await programs.add(ada, types=["event.created"])
@@ -93,7 +95,7 @@ async def test_a_receiver_that_answers_slowly_loses_its_place_after_its_turn(
     assert program.receiver.received == []
 
 
-async def test_no_message_is_begun_after_the_turn_of_an_endpoint(service: Service, programs: Programs) -> None:
+async def test_no_message_is_begun_after_the_turn_of_an_endpoint(service: Service, programs: OrganizerPrograms) -> None:
     ada = await service.organizer()
     program = await programs.add(ada, types=["event.changed"])
     await service.run_sql(STORE_MESSAGES, first=ada.id, last=ada.id, count=sending.MESSAGES_PER_READ)
@@ -110,7 +112,7 @@ async def test_no_message_is_begun_after_the_turn_of_an_endpoint(service: Servic
 
 
 async def test_an_endpoint_that_took_long_is_noted_until_it_is_quick_again(
-    service: Service, programs: Programs
+    service: Service, programs: OrganizerPrograms
 ) -> None:
     ada = await service.organizer()
     program = await programs.add(ada, types=["event.created"])

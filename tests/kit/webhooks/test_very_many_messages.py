@@ -12,9 +12,9 @@ import psutil
 from holdfast.kit.background import row_work
 from holdfast.kit.webhooks.fan_out import FAN_OUT_BATCH_SIZE, FAN_OUT_LOOP
 from holdfast.kit.webhooks.sending import DeliveryWork
-from tests.helpers.background_loops import at_work
+from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Service, eventually
-from tests.helpers.webhook_programs import Program, Programs
+from tests.helpers.webhook_programs import OrganizerProgram, OrganizerPrograms
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 MESSAGES = max(int(os.environ.get("HOLDFAST_SOAK", "0")), 3 * FAN_OUT_BATCH_SIZE)
@@ -33,7 +33,7 @@ STORE_MESSAGES = """
 """
 
 
-async def seconds_until_delivery(program: Program, event_id: int, title: str) -> float:
+async def seconds_until_delivery(program: OrganizerProgram, event_id: int, title: str) -> float:
     """Change an event, and wait until the program of its organizer has the message."""
     count, began = len(program.receiver.received), time.monotonic()
     await program.organizer.patch(f"/api/events/{event_id}", {"event": {"title": title}})
@@ -42,7 +42,7 @@ async def seconds_until_delivery(program: Program, event_id: int, title: str) ->
 
 
 async def test_the_messages_about_one_cancelled_event_delay_no_other_organizer(
-    service: Service, programs: Programs
+    service: Service, programs: OrganizerPrograms
 ) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     busy, calm = await programs.add(ada), await programs.add(ben)
@@ -53,7 +53,7 @@ async def test_the_messages_about_one_cancelled_event_delay_no_other_organizer(
     process = psutil.Process()
     memory, began = process.memory_info().rss, time.monotonic()
     loops = (FAN_OUT_LOOP.run(service.database), row_work.run(service.database, DeliveryWork(service.database)))
-    async with at_work(*loops):
+    async with run_in_background(*loops):
         delays = [
             await seconds_until_delivery(calm, event["id"], f"Evening {number}") for number in range(MEASUREMENTS)
         ]

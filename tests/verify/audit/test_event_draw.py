@@ -91,7 +91,7 @@ def test_an_entry_that_left_is_skipped_in_the_drawn_order() -> None:
     assert findings([*log[:7], left, *log[7:-7], *place_entries(rest), log[-1]]) == ""
 
 
-def swapped() -> DrawLog:
+def swapped_log() -> DrawLog:
     log = placed_log()
     log[-7]["number"], log[-6]["number"] = log[-6]["number"], log[-7]["number"]
     return log
@@ -165,7 +165,7 @@ def opened_without_a_draw() -> DrawLog:
 @pytest.mark.parametrize(
     ("plant", "fault"),
     [
-        (swapped, "when it was the turn of number"),
+        (swapped_log, "when it was the turn of number"),
         (passed_over, "when it was the turn of number"),
         (late_one_put_first, "when it was the turn of number"),
         (placed_twice, "although it waited no more"),

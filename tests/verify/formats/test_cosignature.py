@@ -27,13 +27,13 @@ AICS_VKEY = Cosigner("aics", Ed25519PrivateKey.from_private_bytes(bytes([2] * 32
 KEY = CosignatureVerifier(WITNESS.vkey)
 
 
-def cosigned(note: str, witness: Cosigner = WITNESS) -> str:
+def cosigned_note(note: str, witness: Cosigner = WITNESS) -> str:
     return note + witness.signature_line(parse_note(note).text)
 
 
 def test_a_cosigned_note_opens_with_the_key_of_the_log_and_with_that_of_the_witness() -> None:
     before = int(time.time())
-    note = cosigned(NOTE)
+    note = cosigned_note(NOTE)
 
     cosignature = find_cosignature(note, KEY)
 
@@ -46,14 +46,14 @@ def test_a_cosigned_note_opens_with_the_key_of_the_log_and_with_that_of_the_witn
 
 def test_a_cosignature_has_the_form_and_the_time_of_the_example() -> None:
     [_, (name, _, signature)] = parse_note(EXAMPLE).signatures
-    [_, (own_name, _, own_signature)] = parse_note(cosigned(NOTE)).signatures
+    [_, (own_name, _, own_signature)] = parse_note(cosigned_note(NOTE)).signatures
 
     assert (name, len(signature)) == (own_name, len(own_signature))
     assert int.from_bytes(signature[:8]) == 1679315147
 
 
 def test_a_cosignature_of_another_time_or_text_is_refused() -> None:
-    text, [_, (name, key_id, signature)] = parse_note(cosigned(NOTE))
+    text, [_, (name, key_id, signature)] = parse_note(cosigned_note(NOTE))
     other_time = (int.from_bytes(signature[:8]) + 1).to_bytes(8) + signature[8:]
     no_time = bytes(8) + WITNESS.private_key.sign(f"cosignature/v1\ntime 0\n{text}".encode())
 
@@ -62,7 +62,7 @@ def test_a_cosignature_of_another_time_or_text_is_refused() -> None:
         with pytest.raises(InvalidNote, match=r"The (co)?signature of"):
             KEY.verify(text, wrong)
     with pytest.raises(InvalidNote, match="is not one of this text"):
-        find_cosignature(cosigned(NOTE).replace("20852163", "20852164"), KEY)
+        find_cosignature(cosigned_note(NOTE).replace("20852163", "20852164"), KEY)
     assert (name, key_id) == (KEY.name, KEY.key_id)
 
 
@@ -77,10 +77,10 @@ def test_the_keys_of_logs_and_of_witnesses_are_not_taken_for_each_other() -> Non
 
 
 def test_aics_tlog_verifies_our_cosignatures_and_makes_such_as_we_verify() -> None:
-    note = cosign_with_aics(cosigned(NOTE), LOG.vkey, WITNESS.vkey)
+    note = cosign_with_aics(cosigned_note(NOTE), LOG.vkey, WITNESS.vkey)
 
     cosignature = find_cosignature(note, CosignatureVerifier(AICS_VKEY))
     assert cosignature is not None
     assert cosignature.timestamp == 1679315147
     with pytest.raises(LogRefused):
-        cosign_with_aics(cosigned(NOTE.replace("20852163", "1")), LOG.vkey, WITNESS.vkey)
+        cosign_with_aics(cosigned_note(NOTE.replace("20852163", "1")), LOG.vkey, WITNESS.vkey)

@@ -80,7 +80,7 @@ def part_of(tiles: list[TileId]) -> dict[TileId, bytes]:
     return {tile: TREE.tiles[tile] for tile in tiles}
 
 
-def altered(content: bytes, bit: int) -> bytes:
+def altered_content(content: bytes, bit: int) -> bytes:
     position, shift = divmod(bit % (8 * len(content)), 8)
     return content[:position] + bytes([content[position] ^ 1 << shift]) + content[position + 1 :]
 
@@ -181,12 +181,16 @@ def test_a_proof_of_inclusion_is_refused_with_any_part_altered(size: int, bit: i
     leaf, root, proof = LEAVES[index], root_by_definition(0, size), inclusion_proof(index, size, TREE.tiles)
     at = bit % len(proof) if proof else 0
     forgeries: list[tuple[bytes, int, int, bytes, list[bytes]]] = [
-        (altered(leaf, bit), index, size, root, proof),
+        (altered_content(leaf, bit), index, size, root, proof),
         (leaf, other, size, root, proof),
         (leaf, index, other_size, root_by_definition(0, other_size), proof),
-        (leaf, index, size, altered(root, bit), proof),
+        (leaf, index, size, altered_content(root, bit), proof),
         (leaf, index, size, root, [*proof, leaf]),
-        *([(leaf, index, size, root, [*proof[:at], altered(proof[at], bit), *proof[at + 1 :]])] if proof else []),
+        *(
+            [(leaf, index, size, root, [*proof[:at], altered_content(proof[at], bit), *proof[at + 1 :]])]
+            if proof
+            else []
+        ),
         *([(leaf, index, size, root, [*proof[:at], proof[at][:-1], *proof[at + 1 :]])] if proof else []),
     ]
 
@@ -206,12 +210,16 @@ def test_a_proof_of_consistency_is_refused_with_any_part_altered(new: int, bit: 
     forgeries: list[tuple[int, int, bytes, bytes, list[bytes]]] = [
         (other, new, old_root, new_root, proof),
         (old, other_new, old_root, root_by_definition(0, other_new), proof),
-        (old, new, altered(old_root, bit), new_root, proof),
-        (old, new, old_root, altered(new_root, bit), proof),
+        (old, new, altered_content(old_root, bit), new_root, proof),
+        (old, new, old_root, altered_content(new_root, bit), proof),
         (old, new, old_root, new_root, [*proof, old_root]),
         (0, new, old_root, new_root, []),
         (0, 0, EMPTY_ROOT, new_root, []),
-        *([(old, new, old_root, new_root, [*proof[:at], altered(proof[at], bit), *proof[at + 1 :]])] if proof else []),
+        *(
+            [(old, new, old_root, new_root, [*proof[:at], altered_content(proof[at], bit), *proof[at + 1 :]])]
+            if proof
+            else []
+        ),
     ]
 
     for forgery in forgeries:

@@ -26,7 +26,7 @@ import pytest
 from holdfast_verify.formats.proof_file import parse_proof_file
 from holdfast_verify.formats.tree import TILE_WIDTH, tile_path
 from tests.helpers.installed_programs import program
-from tests.helpers.node import ROOT, installed, node
+from tests.helpers.node import ROOT, installed_packages, node
 
 HERE = Path(__file__).parent
 PACKAGES = ROOT / "conformance" / "log"
@@ -118,7 +118,7 @@ def verify_with_sigstore(directory: Path, vkey: str) -> None:
     """Verify the proof files with `@sigstore/verify`. It raises LogRefused, and skips without npm's registry."""
     script = (HERE / "verify_with_sigstore.js").read_text(encoding="utf-8")
     with _only_one_installs():
-        packages = installed(PACKAGES, CACHE / "node")
+        packages = installed_packages(PACKAGES, CACHE / "node")
     _judge(node(packages, "--eval", script, directory, vkey))
 
 

@@ -9,18 +9,9 @@ from holdfast.events.oauth.issuer import LEEWAY_SECONDS, Issuer
 from holdfast.events.oauth.model import SCOPES
 from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServer, encode_part
 from tests.events.oauth.outcomes import refusal
+from tests.helpers.manual_clock import ManualClock
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-class Clock:
-    """One that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = float(int(time.time()))
-
-    def __call__(self) -> float:
-        return self.now
 
 
 async def test_a_verified_token_has_a_subject_an_address_scopes_and_an_expiry(
@@ -128,7 +119,7 @@ async def test_a_subject_that_is_no_short_text_is_refused(
 
 
 async def test_a_token_is_accepted_from_its_beginning_to_its_end(server: AuthorizationServer) -> None:
-    issuer = Issuer(server.issuer, AUDIENCE, clock := Clock())
+    issuer = Issuer(server.issuer, AUDIENCE, clock := ManualClock(int(time.time())))
     now = clock.now
 
     assert await issuer.verify(server.token(exp=now + 1, nbf=now - 1, iat=now - 1.5))
@@ -150,7 +141,7 @@ async def test_a_time_claim_that_is_no_number_is_refused(
 
 
 async def test_a_cached_token_expires_at_its_time(server: AuthorizationServer) -> None:
-    issuer = Issuer(server.issuer, AUDIENCE, clock := Clock())
+    issuer = Issuer(server.issuer, AUDIENCE, clock := ManualClock(int(time.time())))
     token = server.token(exp=clock.now + 60)
     claims = await issuer.verify(token)
 

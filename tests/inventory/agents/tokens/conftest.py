@@ -34,7 +34,7 @@ VOUCHER = TokenType("voucher+jwt", Ticket, lambda ticket: f"{ticket.iss}/door", 
 
 
 @dataclass(frozen=True)
-class Settings:
+class TokenSettings:
     secret: Secret = SECRET
 
 
@@ -43,7 +43,7 @@ Signing = Database[Any]
 
 @contextlib.asynccontextmanager
 async def process(url: str, secret: Secret = SECRET) -> AsyncGenerator[Signing]:
-    database = Database(url, Settings(secret), size=4, name="tests")
+    database = Database(url, TokenSettings(secret), size=4, name="tests")
     await database.pool.open()
     yield database
     await database.pool.close()

@@ -41,13 +41,13 @@ async def test_a_ticket_with_a_wrong_signature_or_header_is_refused(database: Si
 
     def unsigned(algorithm: str) -> str:
         """A token of another algorithm, with the signature of a good one."""
-        head = encoded(json.dumps({**header, "alg": algorithm}).encode())
+        head = base64url(json.dumps({**header, "alg": algorithm}).encode())
         return ".".join((head, *good.split(".")[1:]))
 
     def with_secret(secret: bytes) -> str:
         """A token signed by HMAC with what everybody knows."""
         signed = unsigned("HS256").rpartition(".")[0]
-        return f"{signed}.{encoded(hmac.digest(secret, signed.encode(), 'sha256'))}"
+        return f"{signed}.{base64url(hmac.digest(secret, signed.encode(), 'sha256'))}"
 
     await signer.verify(sign(header), TICKET)
     forged = {
@@ -104,7 +104,7 @@ async def test_a_cached_token_is_refused_after_its_expiry(database: Signing) -> 
         assert "expired" in await refusal(signer, token)
 
 
-def encoded(content: bytes) -> str:
+def base64url(content: bytes) -> str:
     return urlsafe_b64encode(content).rstrip(b"=").decode()
 
 
@@ -128,5 +128,5 @@ async def test_a_text_of_any_kind_is_refused_as_invalid_at_worst(
 ) -> None:
     signer = TokenSigner(database, ISSUER)
 
-    assert await refusal(signer, ".".join(map(encoded, (header, claims, signature))))
+    assert await refusal(signer, ".".join(map(base64url, (header, claims, signature))))
     assert await refusal(signer, claims.decode("latin-1"))

@@ -18,7 +18,7 @@ class ReceivedWebhook(NamedTuple):
     raw: bytes
 
 
-class Listener:
+class WebhookRecorder:
     """A program that gets webhooks.
 
     answers    the statuses of the next answers; afterwards all are 200
