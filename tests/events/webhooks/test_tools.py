@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from holdfast.events.webhooks.operations import MAX_ENDPOINTS
 from tests.events.agents.samples import agent
 from tests.helpers.agents import problem_of
 from tests.helpers.events_service import Service
@@ -40,6 +41,31 @@ async def test_a_new_endpoint_needs_an_address(service: Service) -> None:
     refusal = problem_of(await asking.call("set_webhook", types=["event.full"]))
 
     assert refusal["errors"] == {"endpoint_id": ["is required, or a url for a new endpoint"]}
+
+
+async def test_one_endpoint_more_than_an_organizer_may_have_is_refused(service: Service) -> None:
+    asking = agent(service, await service.organizer())
+    for number in range(MAX_ENDPOINTS):
+        await asking.call("set_webhook", url=f"{URL}/{number}")
+
+    refusal = problem_of(await asking.call("set_webhook", url=URL))
+
+    assert refusal["code"] == "quota_exceeded"
+
+
+async def test_an_admin_has_no_endpoints(service: Service, programs: OrganizerPrograms) -> None:
+    program = await programs.add(await service.organizer())
+    asking = agent(service, await service.admin())
+    which: dict[str, Any] = {"endpoint_id": program.endpoint["id"]}
+
+    refusals = [
+        problem_of(await asking.call("list_webhooks")),
+        problem_of(await asking.call("set_webhook", url=URL)),
+        problem_of(await asking.call("ping_webhook", **which)),
+        problem_of(await asking.call("delete_webhook", **which)),
+    ]
+
+    assert [refusal["code"] for refusal in refusals] == ["forbidden"] * 4
 
 
 async def test_an_agent_sees_why_a_test_failed_and_has_it_sent_again(
