@@ -74,7 +74,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int | ExitCode) ->
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if _differences:
-        terminalreporter.section("refusals")
+        terminalreporter.section("The run fails: declared refusals are not those that tests saw", red=True)
         for difference in _differences:
             terminalreporter.line(difference)
 
