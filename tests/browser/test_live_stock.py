@@ -57,6 +57,7 @@ async def test_the_pages_of_the_stock_show_what_other_merchants_and_agents_do(
         pools = await open_live(ada, console)
         sync = await open_live(ada, f"{console}/sync")
         changing = await open_live(ada, f"{console}/suggestions")
+        await changing.locator("summary", has_text="Rename").last.click()
         await changing.locator("[name=name]").last.fill("Boxes of mine")
         await expect(suggestions.locator("#suggestions li form")).to_have_count(4)
         await expect(sync.get_by_text("Nothing to sync yet.")).to_be_visible()
