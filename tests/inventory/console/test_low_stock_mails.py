@@ -95,6 +95,16 @@ async def test_a_mail_says_for_how_long_the_stock_lasts(
     assert "When new goods come in, add them on the page of the pool." in text
 
 
+async def test_a_mail_does_not_say_that_stock_lasts_at_a_pace_of_zero(owner: Owner, shop: Shop) -> None:
+    pool = await shop.pool(13, low_stock_at=12)
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
+
+    [mail] = await low_stock_mails(owner.inventory)
+
+    assert "12 units left that can be sold" in mail
+    assert "this lasts" not in mail
+
+
 async def test_a_mail_about_stock_of_which_none_was_taken_does_not_say_for_how_long_it_lasts(
     owner: Owner, shop: Shop
 ) -> None:

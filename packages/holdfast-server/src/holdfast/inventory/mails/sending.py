@@ -46,15 +46,20 @@ async def find_low_pools(reader: Reader, mails: Sequence[Mail]) -> Mapping[int, 
     turned the mails off.
     """
     rows = await reader.tuples(
+        # What was taken is added up once for a pool, not for each merchant of the shop.
         f"""
-        select mail.mail_id, domain, pools.name, pools.unit, available, low_stock_at, merchants.language, {DAYS_LEFT}
+        with pool as materialized (
+            select id, shop_id, name, unit, available, low_stock_at, {DAYS_LEFT} from pools
+              {STOCK_AND_RECENT_DRAWS}
+             where id = any(%(pools)s) and is_low and status = 'active')
+        select mail.mail_id, domain, pool.name, pool.unit, available, low_stock_at, merchants.language,
+               taken_per_day, days_of_cover
           from unnest(%(mails)s::bigint[], %(pools)s::bigint[], %(merchants)s::bigint[])
                as mail (mail_id, pool_id, merchant_id)
-          join pools on pools.id = mail.pool_id
-          join merchants on merchants.id = mail.merchant_id and merchants.shop_id = pools.shop_id
-          join shops on shops.id = pools.shop_id
-          {STOCK_AND_RECENT_DRAWS}
-         where is_low and status = 'active' and wants_low_stock
+          join pool on pool.id = mail.pool_id
+          join merchants on merchants.id = mail.merchant_id and merchants.shop_id = pool.shop_id
+          join shops on shops.id = pool.shop_id
+         where wants_low_stock
         """,
         {
             "mails": [mail.id for mail in mails],

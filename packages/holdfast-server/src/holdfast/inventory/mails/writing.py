@@ -61,7 +61,8 @@ def message(mail: LowStockMail, frame: Frame) -> MailMessage:
         _("%(pool)s has %(amount)s left that can be sold. The low-stock limit is %(limit)s.")
         % {"pool": pool, "amount": amount(mail.available), "limit": language.number(mail.low_stock_at)}
     ]
-    if mail.available and mail.days_of_cover is not None:
+    pace = round(mail.taken_per_day, 1)
+    if mail.available and pace and mail.days_of_cover is not None:
         days = round(mail.days_of_cover)
         sentence = (
             ngettext(
@@ -72,7 +73,7 @@ def message(mail: LowStockMail, frame: Frame) -> MailMessage:
             if days
             else _("At %(amount)s a day, this lasts less than a day.")
         )
-        sentences.append(sentence % {"amount": amount(round(mail.taken_per_day, 1)), "number": language.number(days)})
+        sentences.append(sentence % {"amount": amount(pace), "number": language.number(days)})
     sentences.append(_("When new goods come in, add them on the page of the pool."))
     return link_message(
         mail,
