@@ -281,7 +281,7 @@ class Console:
     """The layout of a console.
 
     signed_in    makes routes that only signed-in people reach
-    run          the operations of the API, by name
+    run          operations, by name
     """
 
     def __init__(self, signed_in: SignedInPages, run: Mapping[str, Run]) -> None:

@@ -132,7 +132,7 @@ class AgentAction(Struct):
     email           the address of this person
     status          of the registration now; None: there is none any more
     event_title     None if it was about no event
-    is_event_open   whether the event is neither over nor cancelled
+    is_event_open   whether the event has not begun and is not cancelled
     is_queue_open   whether the queue is not deleted
     is_key_active   whether the key it was about is not revoked
     """
