@@ -243,7 +243,7 @@ async def test_a_registration_removed_by_the_organizer_meanwhile_is_gone(service
     assert await service.complete_cancellations() == 1
 
 
-async def test_the_schema_refuses_to_give_up_a_rejected_registration(service: Service) -> None:
+async def test_a_rejection_ends_a_cancellation_that_waits(service: Service) -> None:
     await register_in_order(service, "ann")
     await service.run_sql("update registrations set cancels_at = now() + interval '1 hour'")
 
@@ -277,7 +277,7 @@ async def test_a_locked_event_does_not_hold_up_the_seats_of_others(service: Serv
     assert await registration_statuses(ada) == {"ben": "registered"}
 
 
-async def test_cancelling_and_undoing_count_towards_the_limit_of_forms_of_an_address(limited_service: Service) -> None:
+async def test_only_cancelling_counts_towards_the_limit_of_forms_and_undoing_does_not(limited_service: Service) -> None:
     _, _, [ann] = await register_in_order(limited_service, "ann")
     http = Visitor(limited_service, address="192.0.2.7").http
     token = field_value(await http.get(f"{ann}/cancel"), "token")

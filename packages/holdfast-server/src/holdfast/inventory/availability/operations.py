@@ -83,7 +83,7 @@ async def explain(reader: Reader, caller: Caller, command: ExplainAvailability) 
 
 @refuses(VALIDATION_FAILED)
 async def list_low_stock(reader: Reader, caller: Caller, command: ListLowStock) -> LowStockList:
-    """Which pools run low: below their threshold, or at the present pace not for much longer."""
+    """Which pools run low: at or below their limit, or at the present pace not for much longer."""
     rows = await sql.list_low_stock(reader, caller.tenant, command)
     pools, cursor = cursor_page(rows, command, lambda pool: pool.pool_id)
     return LowStockList(pools, cursor)

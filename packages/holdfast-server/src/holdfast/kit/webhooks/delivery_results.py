@@ -58,7 +58,7 @@ STORE_RESULTS: LiteralString = """
          where webhook_deliveries.subject_id = sent_message.subject_id
            and webhook_deliveries.number = sent_message.number
         returning webhook_deliveries.subject_id, webhook_deliveries.number, webhook_deliveries.status),
-    -- Of a subject in strict order, the message that follows may be sent now.
+    -- If the endpoint wants strict order, the next message of the subject may be sent now.
     next_delivery as (
         update webhook_deliveries as delivery set due_at = now()
           from changed_delivery, webhook_endpoints as endpoint
