@@ -61,7 +61,7 @@ SMALL_CACHES = {
     "events/events/calendar_file.py:_file_parts": "lines of calendar files",
     "holdfast_verify/formats/tree.py:_perfect_root": "hashes of the left part of a log",
     "kit/pages/site.py:_policy": "headers of pages",
-    "kit/postgres/database.py:_compiled": "structures of rows, which only our statements name",
+    "kit/postgres/row_structs.py:_compile_maker": "structures of rows, which only our statements name",
     "kit/security/signed_tokens.py:_unseal_key": "signing keys, which only the service makes",
 }
 """Functions that remember results which take a millisecond or less to compute again: nobody gains by filling them.

@@ -1,28 +1,22 @@
-"""PostgreSQL: the pool, reads, structures made of rows, and transactions that are retried as a whole. All SQL of a
-service uses this module.
-"""
+"""PostgreSQL: the pool, reads, and transactions that are retried as a whole. All SQL of a service uses this module."""
 
 import asyncio
 import contextlib
 import copy
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from functools import lru_cache
-from inspect import Parameter, signature
-from itertools import takewhile
-from keyword import iskeyword
 from typing import Any, Generic, LiteralString, NamedTuple, TypeVar
 
 import msgspec
 import psycopg
 from msgspec import Struct
 from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, errors
-from psycopg.pq import ExecStatus
-from psycopg.rows import AsyncRowFactory, RowMaker, no_result, tuple_row
+from psycopg.rows import AsyncRowFactory, tuple_row
 
 from holdfast.kit.compat.psycopg_pipeline import wait_for_answer
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.postgres.connection_pool import KEEPALIVE, OUTAGE_TIMEOUT_SECONDS, Pool
 from holdfast.kit.postgres.notifications import NOTIFICATION, POSTGRES_CHANNEL, Notices, Receiver, listener_name
+from holdfast.kit.postgres.row_structs import pair_of, row_of
 from holdfast.kit.postgres.transactions import (
     CALLER_TIMEOUT_SECONDS,
     CONFLICTS,
@@ -39,76 +33,6 @@ from holdfast.kit.postgres.transactions import (
 from holdfast.kit.postgres.transactions import TASKS_CHANNEL as TASKS
 
 T = TypeVar("T")
-S = TypeVar("S", bound=Struct)
-
-MAX_ROW_MAKERS = 2_000
-
-
-def row_of(into: type[T]) -> AsyncRowFactory[T]:
-    """A row as `into(**columns)`."""
-
-    def factory(cursor: AsyncCursor[Any]) -> RowMaker[T]:
-        names = _names(cursor)
-        return no_result if names is None else _maker(into, names)
-
-    return factory
-
-
-def pair_of(first: type[T], second: type[S]) -> AsyncRowFactory[tuple[T, S]]:
-    """A row as two structures: the last columns, as many as `second` has fields, and those before them."""
-    count = len(second.__struct_fields__)
-
-    def factory(cursor: AsyncCursor[Any]) -> RowMaker[tuple[T, S]]:
-        names = _names(cursor)
-        if names is None:
-            return no_result
-        make_first, make_second = _maker(first, names[:-count]), _maker(second, names[-count:])
-        return lambda values: (make_first(values[:-count]), make_second(values[-count:]))
-
-    return factory
-
-
-def _names(cursor: AsyncCursor[Any]) -> tuple[bytes | None, ...] | None:
-    """The encoded names of the columns; None if the statement returns no rows."""
-    result = cursor.pgresult
-    if result is None or (not result.nfields and result.status != ExecStatus.TUPLES_OK):
-        return None
-    return tuple(map(result.fname, range(result.nfields)))
-
-
-def _maker(into: Callable[..., T], names: tuple[bytes | None, ...]) -> Callable[[Sequence[Any]], T]:
-    # Other callables may be made for each statement, so their makers are not remembered.
-    return _compiled(into, names) if isinstance(into, type) else _by_keywords(into, _decoded(names))
-
-
-def _decoded(names: tuple[bytes | None, ...]) -> tuple[str, ...]:
-    return tuple((name or b"").decode() for name in names)
-
-
-@lru_cache(MAX_ROW_MAKERS)
-def _compiled(into: Callable[..., T], encoded_names: tuple[bytes | None, ...]) -> Callable[[Sequence[Any]], T]:
-    names = _decoded(encoded_names)
-    if not all(name.isidentifier() and not iskeyword(name) for name in names):
-        return _by_keywords(into, names)
-    # For 46 columns, arguments by name take a structure 2.5 us, by place 0.6 us, and all in their order 0.2 us.
-    by_place = [*takewhile(names.__contains__, _positional_names(into))]
-    if by_place == [*names]:
-        return lambda values: into(*values)
-    arguments = [f"values[{names.index(name)}]" for name in by_place]
-    arguments += [f"{name}=values[{number}]" for number, name in enumerate(names) if name not in by_place]
-    return eval(f"lambda values: into({', '.join(arguments)})", {"into": into})  # noqa: S307 - of names of columns
-
-
-def _positional_names(into: Callable[..., object]) -> list[str]:
-    """The names of the arguments that a structure also takes by their places."""
-    parameters = signature(into).parameters.values()
-    return [parameter.name for parameter in parameters if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD]
-
-
-def _by_keywords(into: Callable[..., T], names: tuple[str, ...]) -> Callable[[Sequence[Any]], T]:
-    return lambda values: into(**dict(zip(names, values, strict=False)))
-
-
 A = TypeVar("A", bound=Struct)
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
