@@ -22,6 +22,7 @@ from holdfast.kit.postgres.transactions import (
     CONFLICTS,
     ENQUEUE_TASK,
     JOBS_CHANNEL,
+    TASKS_CHANNEL,
     Commits,
     EnqueuedTask,
     Task,
@@ -30,7 +31,6 @@ from holdfast.kit.postgres.transactions import (
     pipelined_transaction,
     problem_of,
 )
-from holdfast.kit.postgres.transactions import TASKS_CHANNEL as TASKS
 
 T = TypeVar("T")
 A = TypeVar("A", bound=Struct)
@@ -172,7 +172,7 @@ class Tx(Reader[R_co]):
             raise ValueError("A transaction of a tenant enqueues no work of another.")
         stored = msgspec.json.encode(EnqueuedTask(tenant or self._tenant, arguments)).decode()
         if delay > 0:
-            await self.notify(TASKS)
+            await self.notify(TASKS_CHANNEL)
         return await self.value(ENQUEUE_TASK, {"name": task.name, "arguments": stored, "delay": delay})
 
 
