@@ -315,7 +315,7 @@ async def publish(database: Database, witnesses: Sequence[WitnessClient] = ()) -
 async def _read_durable(tx: Tx) -> tuple[list[HeadLog], Ed25519PrivateKey]:
     """Heads of head logs, and the key that signs. Both are as durable as configured when the transaction has ended."""
     heads, key = await list_head_logs(tx), await signing_key(tx)
-    await tx.confirm()
+    await tx.wait_for_earlier_commits()
     return heads, key
 
 

@@ -141,7 +141,7 @@ async def read_durable_heads(tx: Tx) -> list[UnsignedHead]:
     """The next heads to sign. When the transaction has ended, they are as durable as configured."""
     heads = await sql.list_unsigned_heads(tx, MAX_LOGS)
     if heads:
-        await tx.confirm()
+        await tx.wait_for_earlier_commits()
     return heads
 
 

@@ -87,7 +87,7 @@ async def get_receipt(tx: Tx, caller: Caller, command: RoomVisit) -> ReceiptFile
     place = await sql.find_logged_place(tx, command.queue_id, command.visitor_id)
     if place is None:
         raise NOT_FOUND("There is no receipt for this place.")
-    await tx.confirm()  # only what is as durable as configured is promised
+    await tx.wait_for_earlier_commits()  # only what is as durable as configured is promised
     name, base_url = LogName("queues", command.queue_id), tx.resources.settings.base_url
     receipt = receipt_of(name, base_url, place.joined_at, command.visitor_id, place.nonce, place.ticket)
     return later_receipt(receipt, name.subject, base_url, status_path(command.queue_id, command.visitor_id))

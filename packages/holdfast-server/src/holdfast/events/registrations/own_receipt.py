@@ -42,7 +42,7 @@ async def get_receipt(tx: Tx, caller: Caller, command: GetOwnReceipt) -> Receipt
     facts = await tx.row(_ReceiptFacts, RECEIPT_FACTS, msgspec.structs.asdict(command))
     if facts is None or facts.nonce is None:
         raise NOT_FOUND("There is no receipt for this registration.")
-    await tx.confirm()  # only what is as durable as configured is promised
+    await tx.wait_for_earlier_commits()  # only what is as durable as configured is promised
     name, base_url = LogName("events", command.event_id), tx.resources.settings.base_url
     person = facts.logged_as or command.public_id
     receipt = receipt_of(name, base_url, facts.received_at, person, facts.nonce)

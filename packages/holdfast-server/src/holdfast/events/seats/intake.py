@@ -223,7 +223,7 @@ async def _add_stamps(
         return
     if not any(result.stored for result in results):
         # A caller is told that the registration is stored, which another transaction has done.
-        await tx.confirm()
+        await tx.wait_for_earlier_commits()
     people = [(requests[index].event_id, results[index].public_id) for index in earlier]
     stamps = await find_stamps(tx, people, can_commit_early)
     cancelling = [position for position, stamp in enumerate(stamps) if stamp.is_cancelling]

@@ -140,7 +140,7 @@ class Tx(Reader[R_co]):
         await self._commit(self)
         return await cursor.fetchall()
 
-    async def confirm(self) -> None:
+    async def wait_for_earlier_commits(self) -> None:
         """Make the commit wait until all earlier commits are as durable as configured.
 
         A transaction that stores nothing would not wait. This is for answers that confirm earlier commits.

@@ -117,7 +117,7 @@ class Idempotency:
         new_indexes = [index for index, request in enumerate(requests) if request.id not in stored]
         new_answers = dict(zip(new_indexes, await work(new_indexes), strict=True)) if new_indexes else {}
         if stored:
-            await tx.confirm()
+            await tx.wait_for_earlier_commits()
         secret = tx.resources.secret
         await self._insert_answers(
             tx,

@@ -323,7 +323,7 @@ class Runner:
                 steps = self._build_steps(operation, caller, command, request)
                 answer = await steps.read(lambda reader: self.idempotency.find_answer(reader, request))
                 if answer is not None:
-                    await steps.transact(lambda tx: tx.confirm())
+                    await steps.transact(lambda tx: tx.wait_for_earlier_commits())
                     return _answer_or_raise(answer)
                 return await self._take_steps(operation, mode, steps, caller, command)
 
