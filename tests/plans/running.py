@@ -172,7 +172,7 @@ async def attempt(
         elif mode.reads:
             await database.read(work, tenant)
         else:
-            await database.transact(work, tenant, commit=False)
+            await database.transact(work, tenant, is_dry_run=True)
     except Problem as problem:
         return problem
     return None

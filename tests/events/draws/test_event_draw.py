@@ -242,7 +242,7 @@ async def test_drawn_places_are_given_once_under_kills_and_by_two_processes(
     await draw.freeze_in_log()
     database, id, signature = draw.service.database, draw.event["id"], bytes.fromhex(ROUNDS[ROUND])
     now = draw.round_at + dt.timedelta(seconds=1)
-    await database.transact(lambda tx: drawing.draw(tx, draw.subject, id, ROUND, signature, now), commit=False)
+    await database.transact(lambda tx: drawing.draw(tx, draw.subject, id, ROUND, signature, now), is_dry_run=True)
     await draw.give_places()
     assert await draw.statuses(*PEOPLE) == 7 * [PENDING]
     drawn = await asyncio.gather(
@@ -250,7 +250,7 @@ async def test_drawn_places_are_given_once_under_kills_and_by_two_processes(
         return_exceptions=True,
     )
     assert drawn.count("drawn") == 1
-    assert await database.transact(lambda tx: placing.place_entries(tx, id), commit=False)
+    assert await database.transact(lambda tx: placing.place_entries(tx, id), is_dry_run=True)
     await database.transact(lambda tx: placing.place_entries(tx, id))
     await draw.change(capacity=4)
     await draw.enter_late("new")

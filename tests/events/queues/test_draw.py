@@ -115,7 +115,7 @@ async def test_a_draw_that_ends_in_the_middle_is_made_later_and_two_processes_ma
     await freeze_list(draw)
     database, id = draw.queue.service.database, draw.queue.id
     now = draw.round_at + dt.timedelta(seconds=1)
-    await database.transact(lambda tx: drawing.draw(tx, QUEUE_DRAWS, id, ROUND, SIGNATURE, now), commit=False)
+    await database.transact(lambda tx: drawing.draw(tx, QUEUE_DRAWS, id, ROUND, SIGNATURE, now), is_dry_run=True)
     assert await draw.queue.position("ann") == 7
     results = await asyncio.gather(
         *(database.transact(lambda tx: drawing.draw(tx, QUEUE_DRAWS, id, ROUND, SIGNATURE, now)) for _ in range(2)),

@@ -39,7 +39,7 @@ async def test_a_transaction_that_is_rolled_back_enqueues_no_task(service: Servi
 
     with pytest.raises(Problem):
         await service.database.transact(want)
-    await service.database.transact(lambda tx: tx.enqueue(POST_LETTER, Letter("ben")), commit=False)
+    await service.database.transact(lambda tx: tx.enqueue(POST_LETTER, Letter("ben")), is_dry_run=True)
 
     assert await stored_jobs(service) == []
 

@@ -72,7 +72,7 @@ async def test_a_transaction_is_not_committed_early_if_more_statements_follow(bo
 
 
 async def test_a_transaction_that_is_not_kept_commits_nothing(boxes: Service) -> None:
-    assert await boxes.database.transact(fill_and_commit, commit=False, can_commit_early=True) == [(1, 1)]
+    assert await boxes.database.transact(fill_and_commit, is_dry_run=True, can_commit_early=True) == [(1, 1)]
 
     assert await box_contents(boxes) == [0, 0]
 

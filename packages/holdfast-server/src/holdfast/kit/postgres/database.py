@@ -277,19 +277,18 @@ class Database(Generic[R]):
         work: Callable[[Tx[R]], Awaitable[T]],
         tenant: int | None = None,
         *,
-        commit: bool = True,
+        is_dry_run: bool = False,
         can_commit_early: bool = False,
     ) -> T:
         """Run `work` in a transaction and return its result after the commit.
 
         After a conflict, and if the connection was lost before the COMMIT was sent, `work` is run again. A COMMIT that
         was sent continues even if the caller stops waiting. With `tenant`, in a service with row-level security, `work`
-        sees only that tenant's rows. If `commit` is false, the transaction is rolled back, and the result says what
-        would have happened. If `can_commit_early`, `work` may commit with its last statement. Raises
-        `service_unavailable` if the database cannot be reached or takes too long; then it is unknown whether the
-        changes were stored.
+        sees only that tenant's rows. A dry run is rolled back, and its result says what would have happened. If
+        `can_commit_early`, `work` may commit with its last statement. Raises `service_unavailable` if the database
+        cannot be reached or takes too long; then it is unknown whether the changes were stored.
         """
-        return await self._retry(lambda: self._attempt(work, tenant, commit, can_commit_early))
+        return await self._retry(lambda: self._attempt(work, tenant, is_dry_run, can_commit_early))
 
     async def read(self, work: Callable[[Reader[R]], Awaitable[T]], tenant: int | None = None) -> T:
         """Run `work`, which reads, with each statement in its own transaction.
@@ -346,13 +345,13 @@ class Database(Generic[R]):
                 await self.pool.putconn(reader.opened.connection)
 
     async def _attempt(
-        self, work: Callable[[Tx[R]], Awaitable[T]], tenant: int | None, commit: bool, can_commit_early: bool
+        self, work: Callable[[Tx[R]], Awaitable[T]], tenant: int | None, is_dry_run: bool, can_commit_early: bool
     ) -> T:
         answers: list[T] = []
         with contextlib.suppress(_RollBack):
-            async with self.transaction(tenant, can_commit_early=can_commit_early and commit) as tx:
+            async with self.transaction(tenant, can_commit_early=can_commit_early and not is_dry_run) as tx:
                 answers.append(await work(tx))
-                if not commit:
+                if is_dry_run:
                     # Wait for statements whose results were not read, so that their errors are raised here.
                     await tx.run("set constraints all immediate")
                     await tx.value("select true")
@@ -361,4 +360,4 @@ class Database(Generic[R]):
 
 
 class _RollBack(Exception):
-    """Raised to roll back a transaction with `commit` false."""
+    """Raised to roll back a dry run."""

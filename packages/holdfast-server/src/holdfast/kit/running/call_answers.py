@@ -165,17 +165,17 @@ class LoggedWork:
 class CallTransaction:
     """Answers calls in one transaction, or without one if the operation only reads.
 
-    reads     whether the operation only reads
-    commit    whether to commit; if not, the transaction is rolled back
+    reads         whether the operation only reads
+    is_dry_run    whether the transaction is rolled back
     """
 
     def __init__(
-        self, database: Database[Any], answers: CallAnswers, *, reads: bool = False, commit: bool = True
+        self, database: Database[Any], answers: CallAnswers, *, reads: bool = False, is_dry_run: bool = False
     ) -> None:
         self._database = database
         self._answers = answers
         self._reads = reads
-        self._commit = commit
+        self._is_dry_run = is_dry_run
 
     async def __call__(self, tenant: int | None, calls: Sequence[Any], *, waits: bool = True) -> Sequence[Any]:
         def work(tx: Any) -> Awaitable[Sequence[Any]]:
@@ -184,7 +184,7 @@ class CallTransaction:
         if self._reads:
             return await self._database.read(work, tenant)
         return await self._database.transact(
-            work, tenant, commit=self._commit, can_commit_early=self._answers.can_commit_early(calls)
+            work, tenant, is_dry_run=self._is_dry_run, can_commit_early=self._answers.can_commit_early(calls)
         )
 
 

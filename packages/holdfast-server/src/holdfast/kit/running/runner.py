@@ -245,7 +245,7 @@ class Runner:
         submit_keyed = self._build_submit(operation, mode, KeyedAnswers(self.idempotency, answers), have_keys=True)
         submit_dry_run: Submit | None = None
         if issubclass(operation.command, Repeatable):
-            dry_run = CallTransaction(self._database, DryRunAnswers(answers), commit=False)
+            dry_run = CallTransaction(self._database, DryRunAnswers(answers), is_dry_run=True)
             submit_dry_run = self._build_batches(operation, self._writes, dry_run).submit
 
         async def run(caller: Caller, command: Any, key: str | None = None) -> Any:
