@@ -69,7 +69,7 @@ EXCEPTIONS = {
     "events/queues/visitor_retention.py _delete_releases": OLD_QUEUES,
     "events/queues/visitor_retention.py _delete_queues": OLD_QUEUES,
     "events/queues/sql.py COUNT": QUOTA,
-    "kit/mail/outbox.py update_gauges": "counts up to 100,000 mails that wait, every five seconds, in one process",
+    "kit/mail/mail_gauges.py update_gauges": "counts up to 100,000 mails that wait, every five seconds, in one process",
     "events/registrations/sql.py delete_old_rejections": "once a day",
 }
 """Functions whose statements may read more than they touch, and why."""

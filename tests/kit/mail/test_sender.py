@@ -1,7 +1,6 @@
 """Each mail is sent once, for every behaviour of the mail server."""
 
 import contextlib
-import re
 from typing import Any
 
 import psycopg
@@ -11,9 +10,8 @@ from structlog.testing import capture_logs
 
 from holdfast.events.settings import Settings
 from holdfast.kit.background.row_work import RetryBackoff
-from holdfast.kit.mail import outbox, sender, turns
+from holdfast.kit.mail import mail_lists, outbox, sender, turns
 from holdfast.kit.postgres.database import Reader
-from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Service, eventually, running_events
 from tests.helpers.smtp import BREAK, NEVER, MailServer
 from tests.kit.mail.posting import PEOPLE, has_received, mail_states, post_mails, run_senders, wait_until_all_ended
@@ -104,21 +102,6 @@ async def test_an_unreachable_server_counts_no_attempts_and_gets_all_mails_later
     assert {*(await mail_states(service)).values()} == {("sent", 1)}
 
 
-async def test_a_process_that_stops_measuring_shows_no_metrics_of_waiting_mails(service: Service) -> None:
-    async def waiting() -> list[str]:
-        figures = (await service.anonymous.get("/metrics")).text
-        return re.findall(r"^holdfast_mails_(?:waiting|oldest_seconds) (\S+)$", figures, re.MULTILINE)
-
-    async def waits() -> bool:
-        return (await waiting())[0] == "1.0"
-
-    await post_mails(service, "ann@example.com")
-    async with run_in_background(outbox.MEASURE.run(service.database)):
-        await eventually(waits)
-
-    assert await waiting() == ["0.0", "0.0"]
-
-
 async def test_an_unreachable_server_and_its_return_are_logged_once(service: Service, server: MailServer) -> None:
     server.answers["MAIL"] = ["421 later"] * 20 + [""]
     with capture_logs() as logs:
@@ -150,7 +133,7 @@ async def test_a_mail_that_waits_for_a_server_that_refuses_our_sender_says_why(
     server.answers["MAIL"] = ["550 5.7.1 not from you"]
 
     async def errors() -> list[tuple[str | None, int]]:
-        mails = await service.database.read(outbox.unsent_mails)
+        mails = await service.database.read(mail_lists.unsent_mails)
         return [(mail.error, mail.attempts) for mail in mails if mail.error]
 
     await post_mails(service, "ann@example.com")

@@ -3,11 +3,11 @@
 from holdfast.events.mails import sending
 from holdfast.events.resources import Context
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
-from holdfast.kit.mail import outbox
+from holdfast.kit.mail import mail_gauges, outbox
 from holdfast.kit.process.part import Part
 
 PART: Part[Context] = Part(
-    loops=(sending.ANNOUNCEMENTS, outbox.MEASURE),
+    loops=(sending.ANNOUNCEMENTS, mail_gauges.MEASURE),
     senders={"sending.run": sending.run},
     timed_tasks=(TimedTask("forget_mails", Schedule.daily("04:07"), in_batches(outbox.forget_mails)),),
 )

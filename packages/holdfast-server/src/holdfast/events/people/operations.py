@@ -37,8 +37,8 @@ from holdfast.events.resources import Reader, Tx
 from holdfast.events.seats import seats
 from holdfast.events.users.operations import find_free_public_id
 from holdfast.kit.contract.problems import NOT_FOUND
-from holdfast.kit.mail import outbox
-from holdfast.kit.mail.outbox import RecipientMail
+from holdfast.kit.mail import mail_lists, outbox
+from holdfast.kit.mail.mail_lists import RecipientMail
 
 ANNOUNCEMENT_LOCK = 0x74656C6C
 """Advisory lock ("tell"): shared while announcements become mails, exclusive while the mails to a person are deleted.
@@ -49,7 +49,7 @@ async def export(reader: Reader, selector: AccountSelector) -> Export:
     """All stored data about a person. Raises `not_found`, and `forbidden` for an organizer."""
     holders, address = await _find_holders(reader, selector)
     account = holders.account
-    mails = await outbox.mails_to(reader, address)
+    mails = await mail_lists.mails_to(reader, address)
     if holders.is_unknown and not mails:
         raise _not_found(selector)
     return Export(
@@ -72,7 +72,7 @@ async def export(reader: Reader, selector: AccountSelector) -> Export:
 async def preview(reader: Reader, selector: AccountSelector) -> Erasure:
     """The result that `erase` would have. Raises `not_found`, and `forbidden` for an organizer."""
     holders, address = await _find_holders(reader, selector)
-    mails = await outbox.count_mails_to(reader, address)
+    mails = await mail_lists.count_mails_to(reader, address)
     if holders.is_unknown and not mails:
         raise _not_found(selector)
     registrations = await sql.list_affected(reader, holders.account.id) if holders.account else []

@@ -4,11 +4,11 @@ from typing import Any
 
 from holdfast.inventory.mails import sending
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
-from holdfast.kit.mail import outbox
+from holdfast.kit.mail import mail_gauges, outbox
 from holdfast.kit.process.part import Part
 
 PART: Part[Any] = Part(
-    loops=(outbox.MEASURE,),
+    loops=(mail_gauges.MEASURE,),
     senders={"sending.run": sending.run},
     timed_tasks=(TimedTask("forget_mails", Schedule.daily("04:07"), in_batches(outbox.forget_mails)),),
 )

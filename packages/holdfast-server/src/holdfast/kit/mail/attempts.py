@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import structlog
+from prometheus_client import Counter
 
 from holdfast.kit.background.row_work import RetryBackoff
 from holdfast.kit.mail import outbox
@@ -31,6 +32,8 @@ RETRY_BACKOFF = RetryBackoff(1.0, 60.0)
 MAX_CONNECTION_BREAKS = 3
 """Connection losses at a mail after which the mail is deferred, so that it does not delay others. One is enough if the
 server did not answer in time."""
+
+MAIL_RESULTS = Counter("holdfast_mails", "Mails that ended, or were deferred by the mail server.", ["outcome"])
 
 log = structlog.get_logger()
 
@@ -146,5 +149,5 @@ class MailAttempts:
     async def store(self, result: AttemptResult) -> None:
         """Store the result of an attempt: the end of the mail, or its deferral. Returns after the commit."""
         await self._results.add(result)
-        outbox.MAILS.labels(result.outcome or "deferred").inc()
+        MAIL_RESULTS.labels(result.outcome or "deferred").inc()
         self._breaks.pop(result.id, None)

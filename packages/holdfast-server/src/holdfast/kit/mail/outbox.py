@@ -1,4 +1,4 @@
-"""The outbox: a table of the mails that transactions have caused, until they are sent, with its results and metrics.
+"""The outbox: a table of the mails that transactions have caused, until they are sent, and the results of attempts.
 
 The transaction that causes a mail writes its row. `sender.py` sends it. Mails of one thread are sent strictly in order:
 while one of them waits, the later ones wait too. Apart from that, owners take turns (`turns.py`). All mails to one
@@ -16,21 +16,79 @@ from typing import Any, Literal, LiteralString
 
 import msgspec
 from msgspec import Struct
-from prometheus_client import Counter, Gauge
 
-from holdfast.kit.background.loops import Loop, RowWaiters
 from holdfast.kit.background.row_work import RetryBackoff
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.postgres.connection_pool import RETRY_SECONDS
 from holdfast.kit.postgres.database import Database, Reader, Tx
-from holdfast.kit.postgres.notifications import POLL_SECONDS
+
+MailOutcome = Literal["sent", "superseded", "failed"]
+
+CHANNEL: LiteralString = "mails"
+
+MAX_ATTEMPTS = 22
+"""Attempts for a mail that the mail server defers: they last three days, with the pauses below."""
+
+RETRY_BACKOFF = RetryBackoff(30, 21_600)
+
+RENDER_ERROR_PREFIX = "it could not be written"
+"""The prefix of the error of a mail that could not be rendered."""
+
+OWNER: LiteralString = "coalesce(arguments ->> 'organizer_id', arguments ->> 'merchant_id', '')"
+"""SQL: the owner of a mail, an organizer or a merchant, as the index `mails_in_turns` has it.
+
+Empty: a mail of none, such as a link to sign in.
+"""
 
 BATCH_SIZE = 1_000
 """Mails whose hold one statement ends."""
 
+DELETE_BATCH_SIZE = 5_000
+"""Mails that one transaction deletes."""
+
+
+class Mail(Struct):
+    """A due mail, as its transaction has stored it.
+
+    is_behind    whether an earlier mail of its thread is held
+    owner        the organizer or merchant whose mail it is; empty: it is of none, such as a link to sign in
+    shard        the number of the shard of its mailbox
+    """
+
+    id: int
+    kind: str
+    thread: str
+    recipient: str
+    arguments: dict[str, Any]
+    inserted_at: datetime
+    attempts: int
+    is_behind: bool = False
+    owner: str = ""
+    shard: int = 0
+
+    def message_id(self, domain: str) -> str:
+        """The Message-ID of this mail. It is the same in each attempt, and unique."""
+        return f"{self.id}.{round(self.inserted_at.timestamp() * 1_000_000)}@{domain}"
+
 
 class HeldMail(Struct):
     """The result of rendering a mail that stays in the outbox and is held."""
+
+
+class AttemptResult(Struct):
+    """The result of one attempt. Without an outcome, the mail is deferred for `pause` seconds."""
+
+    id: int
+    outcome: MailOutcome | None
+    error: str | None = None
+    pause: float = 0
+
+
+def deferred_result(mail: Mail, error: str) -> AttemptResult:
+    """The result of an attempt after which a mail may be retried."""
+    if mail.attempts + 1 >= MAX_ATTEMPTS:
+        return AttemptResult(mail.id, "failed", error)
+    return AttemptResult(mail.id, None, error, RETRY_BACKOFF.pause(mail.attempts + 1))
 
 
 async def end_due_holds(reader: Reader[Any]) -> None:
@@ -70,72 +128,6 @@ async def hold_later_mails(reader: Reader[Any], ids: Sequence[int]) -> None:
     )
 
 
-MailOutcome = Literal["sent", "superseded", "failed"]
-UnsentMailStatus = Literal["waiting", "held", "failed"]
-
-CHANNEL: LiteralString = "mails"
-
-MAX_LISTED_MAILS = 100
-"""Mails in one list."""
-
-MAX_ATTEMPTS = 22
-"""Attempts for a mail that the mail server defers: they last three days, with the pauses below."""
-
-RETRY_BACKOFF = RetryBackoff(30, 21_600)
-
-RENDER_ERROR_PREFIX = "it could not be written"
-"""The prefix of the error of a mail that could not be rendered."""
-
-OWNER: LiteralString = "coalesce(arguments ->> 'organizer_id', arguments ->> 'merchant_id', '')"
-"""SQL: the owner of a mail, an organizer or a merchant, as the index `mails_in_turns` has it.
-
-Empty: a mail of none, such as a link to sign in.
-"""
-
-DELETE_BATCH_SIZE = 5_000
-"""Mails that one transaction deletes."""
-
-
-class Mail(Struct):
-    """A due mail, as its transaction has stored it.
-
-    is_behind    whether an earlier mail of its thread is held
-    owner        the organizer or merchant whose mail it is; empty: it is of none, such as a link to sign in
-    shard        the number of the shard of its mailbox
-    """
-
-    id: int
-    kind: str
-    thread: str
-    recipient: str
-    arguments: dict[str, Any]
-    inserted_at: datetime
-    attempts: int
-    is_behind: bool = False
-    owner: str = ""
-    shard: int = 0
-
-    def message_id(self, domain: str) -> str:
-        """The Message-ID of this mail. It is the same in each attempt, and unique."""
-        return f"{self.id}.{round(self.inserted_at.timestamp() * 1_000_000)}@{domain}"
-
-
-class AttemptResult(Struct):
-    """The result of one attempt. Without an outcome, the mail is deferred for `pause` seconds."""
-
-    id: int
-    outcome: MailOutcome | None
-    error: str | None = None
-    pause: float = 0
-
-
-def deferred_result(mail: Mail, error: str) -> AttemptResult:
-    """The result of an attempt after which a mail may be retried."""
-    if mail.attempts + 1 >= MAX_ATTEMPTS:
-        return AttemptResult(mail.id, "failed", error)
-    return AttemptResult(mail.id, None, error, RETRY_BACKOFF.pause(mail.attempts + 1))
-
-
 async def store_results(reader: Reader[Any], results: Sequence[AttemptResult]) -> None:
     """Store the results of attempts.
 
@@ -166,66 +158,6 @@ async def store_error(reader: Reader[Any], id: int, error: str) -> None:
         "update mails set error = %(error)s where id = %(id)s and ended_at is null and attempts = 0 returning id",
         {"id": id, "error": error},
     )
-
-
-class UnsentMail(Struct):
-    """A waiting, held or failed mail, for operators."""
-
-    id: int
-    status: UnsentMailStatus
-    kind: str
-    recipient: str
-    attempts: int
-    inserted_at: datetime
-    due_at: datetime
-    error: str | None
-
-
-async def unsent_mails(reader: Reader[Any], limit: int = MAX_LISTED_MAILS) -> list[UnsentMail]:
-    """The newest failed mails, then the oldest waiting mails and the held ones; at most `limit` of each."""
-    return await reader.rows(
-        UnsentMail,
-        """
-        (select id, 'failed' as status, kind, recipient, attempts, inserted_at, due_at, error from mails
-          where outcome = 'failed' order by id desc limit %(listed)s)
-        union all
-        (select id, 'waiting', kind, recipient, attempts, inserted_at, due_at, error from mails
-          where ended_at is null and hold is null order by bulk, due_at, id limit %(listed)s)
-        union all
-        (select id, 'held', kind, recipient, attempts, inserted_at, due_at, error from mails
-          where ended_at is null and hold is not null order by due_at, id limit %(listed)s)
-        """,
-        {"listed": limit},
-    )
-
-
-class RecipientMail(Struct):
-    """A mail to one recipient, for the recipient."""
-
-    kind: str
-    arguments: dict[str, Any]
-    inserted_at: datetime
-    ended_at: datetime | None
-    outcome: MailOutcome | None
-    attempts: int
-    error: str | None
-
-
-async def mails_to(reader: Reader[Any], recipient: str) -> list[RecipientMail]:
-    """The stored mails to one recipient, oldest first."""
-    return await reader.rows(
-        RecipientMail,
-        """
-        select kind, arguments, inserted_at, ended_at, outcome, attempts,
-               case when attempts > 0 or ended_at is not null then error end as error
-          from mails where recipient = %(recipient)s order by id
-        """,
-        {"recipient": recipient},
-    )
-
-
-async def count_mails_to(reader: Reader[Any], recipient: str) -> int:
-    return await reader.value("select count(*) from mails where recipient = %(recipient)s", {"recipient": recipient})
 
 
 async def forget_recipient(tx: Tx[Any], recipient: str) -> int:
@@ -271,55 +203,6 @@ async def forget_mails(tx: Tx[Any]) -> int:
         """,
         {"limit": DELETE_BATCH_SIZE},
     )
-
-
-MAILS = Counter("holdfast_mails", "Mails that ended, or were deferred by the mail server.", ["outcome"])
-WAITING = Gauge("holdfast_mails_waiting", "Mails that wait to be sent.", multiprocess_mode="mostrecent")
-OLDEST = Gauge(
-    "holdfast_mails_oldest_seconds",
-    "How long the oldest of at most 100,000 waiting mails has waited.",
-    multiprocess_mode="mostrecent",
-)
-MAX_PER_SECOND = Gauge(
-    "holdfast_mails_max_per_second",
-    "Mails a second that all processes may send (SMTP_MAX_PER_SECOND). 0: no limit.",
-    multiprocess_mode="mostrecent",
-)
-HELD = Gauge("holdfast_mails_held", "Mails that may not be sent yet.", multiprocess_mode="mostrecent")
-
-MAX_COUNTED_MAILS = 100_000
-"""Waiting or held mails up to which they are counted, and the oldest is found."""
-
-
-async def update_gauges(reader: Reader[Any]) -> None:
-    """Update the gauges."""
-    [(waiting, oldest)] = await reader.tuples(
-        """
-        select count(*), coalesce(extract(epoch from now() - min(coalesce(released_at, inserted_at))), 0)::float8
-          from (select inserted_at, released_at from mails where ended_at is null and hold is null
-                 limit %(counted)s) as waiting
-        """,
-        {"counted": MAX_COUNTED_MAILS},
-    )
-    held: int = await reader.value(
-        """
-        select count(*) from (select from mails where ended_at is null and hold is not null limit %(counted)s) as held
-        """,
-        {"counted": MAX_COUNTED_MAILS},
-    )
-    WAITING.set(waiting)
-    OLDEST.set(oldest)
-    HELD.set(held)
-
-
-async def _measure(database: Database[Any], _: RowWaiters) -> float:
-    """Update the gauges. Returns the seconds until the next time."""
-    await database.read(update_gauges)
-    MAX_PER_SECOND.set(database.resources.settings.smtp_max_per_second)
-    return POLL_SECONDS
-
-
-MEASURE = Loop("outbox.measure", _measure, gauges=(WAITING, OLDEST, HELD, MAX_PER_SECOND))
 
 
 class ResultWriter:

@@ -79,7 +79,7 @@ def jobs_command(process: "Callable[[], ServiceProcess[Any, Any]]") -> Callable[
 
 
 if TYPE_CHECKING:
-    from holdfast.kit.mail.outbox import UnsentMail
+    from holdfast.kit.mail.mail_lists import UnsentMail
     from holdfast.kit.process.service_process import ServiceProcess
 
 COLUMNS = ("ID", "STATE", "KIND", "ADDRESS", "ATTEMPTS", "SINCE", "DUE", "ERROR")
@@ -100,9 +100,9 @@ def mail_commands(process: "Callable[[], ServiceProcess[Any, Any]]", title: str)
         A line each, with tabs between: id, failed, waiting or held, kind, address, attempts, since when, due when, and
         what the mail server said last: of the mails that wait for the whole server, one says why.
         """
-        from holdfast.kit.mail import outbox
+        from holdfast.kit.mail import mail_lists
 
-        mails, location = process().transact_existing(partial(outbox.unsent_mails, limit=limit + 1))
+        mails, location = process().transact_existing(partial(mail_lists.unsent_mails, limit=limit + 1))
         if mails:
             _print_mails(mails, limit, process().name)
         typer.echo(f"Looked in {location}.", err=True)
