@@ -6,7 +6,7 @@ from holdfast.events.events import hand_over_filing
 from holdfast.events.mails import sending
 from holdfast.events.resources import Tx
 from holdfast.kit.mail.message import Envelope
-from holdfast.kit.mail.outbox import HeldMail, Mail
+from holdfast.kit.mail.outbox import HeldMailResult, Mail
 from holdfast.kit.running.steps import Steps
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.log.log_scene import seal_logs
@@ -204,7 +204,7 @@ async def test_mails_that_are_sent_while_the_organizer_proves_its_address_do_not
         # The sender does not see yet what this transaction does, and does not wait for it.
         async with asyncio.timeout(4):
             held = await sending.render(post.writer, post.service.database, await due_mails(post))
-        assert [*map(type, held)] == [HeldMail]
+        assert [*map(type, held)] == [HeldMailResult]
 
     await post.service.database.transact(prove)
     assert await holds(post) == [None]
@@ -225,4 +225,4 @@ async def test_mails_that_another_process_is_sending_count_towards_the_limit(pos
     later = await due_mails(post, *(mail.id for mail in first))
     rendered = await sending.render(post.writer, post.service.database, later)
 
-    assert [*map(type, rendered)] == [Envelope] * 2 + [HeldMail] * 6
+    assert [*map(type, rendered)] == [Envelope] * 2 + [HeldMailResult] * 6

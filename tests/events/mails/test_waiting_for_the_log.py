@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.events.mails import sending
 from holdfast.kit.mail.message import Envelope
-from holdfast.kit.mail.outbox import HeldMail
+from holdfast.kit.mail.outbox import HeldMailResult
 from holdfast_verify.formats.tree import parse_bundle
 from tests.events.log.log_scene import seal_logs
 from tests.events.mails.post import ANN, BOB, CY, Post, body, let_time_pass
@@ -37,7 +37,7 @@ async def test_a_mail_names_a_head_of_the_log_that_covers_the_arrival_of_its_rec
     await seal_logs(post.service)
     for number, person in enumerate((ANN, BOB, CY), start=1):
         await post.sign_up(event["id"], person)
-        assert [type(result) for result in (await rendered_mails(post)).values()] == [HeldMail]
+        assert [type(result) for result in (await rendered_mails(post)).values()] == [HeldMailResult]
         await seal_logs(post.service)
         [arrived] = await post.deliver()
         numbers = [entry.get("number") for entry in await covered_entries(post, event, arrived.mail)]
@@ -51,7 +51,7 @@ async def test_a_mail_about_a_promotion_names_a_head_of_the_log_that_covers_it(p
     await seal_logs(post.service)
     await post.deliver()
     await post.organizer.delete(await post.path(event["id"], ANN))
-    assert isinstance((await rendered_mails(post))[BOB], HeldMail)
+    assert isinstance((await rendered_mails(post))[BOB], HeldMailResult)
     await seal_logs(post.service)
     mails = {received.recipient: received.mail for received in await post.deliver()}
     covered = await covered_entries(post, event, mails[BOB])
@@ -62,10 +62,10 @@ async def test_a_mail_waits_ten_seconds_for_a_log_that_cannot_be_sealed_and_then
     event = await post.organizer.create_event(capacity=5)
     await seal_logs(post.service)
     await post.sign_up(event["id"], ANN)
-    assert isinstance((await rendered_mails(post))[ANN], HeldMail)
+    assert isinstance((await rendered_mails(post))[ANN], HeldMailResult)
     assert await rendered_mails(post) == {}, "it is not looked at again at once"
     await let_time_pass(post, "5 seconds")
-    assert isinstance((await rendered_mails(post))[ANN], HeldMail)
+    assert isinstance((await rendered_mails(post))[ANN], HeldMailResult)
     await let_time_pass(post, "5 seconds")
     result = (await rendered_mails(post))[ANN]
     assert isinstance(result, Envelope)
@@ -92,5 +92,5 @@ async def test_a_mail_of_an_unproved_organizer_does_not_wait_for_the_log_before_
     post.organizer = await post.service.organizer(is_proved=False)
     event = await post.organizer.create_event()
     await post.sign_up(event["id"], ANN)
-    assert isinstance((await rendered_mails(post))[ANN], HeldMail)
+    assert isinstance((await rendered_mails(post))[ANN], HeldMailResult)
     assert await post.service.run_sql("select hold from mails") == [("organizer",)]

@@ -71,7 +71,7 @@ class Mail(Struct):
         return f"{self.id}.{round(self.inserted_at.timestamp() * 1_000_000)}@{domain}"
 
 
-class HeldMail(Struct):
+class HeldMailResult(Struct):
     """The result of rendering a mail that stays in the outbox and is held."""
 
 
@@ -216,14 +216,14 @@ class ResultWriter:
     async def add(self, result: AttemptResult) -> None:
         """Store the result of an attempt. Returns after the commit."""
         self._waiting.append(result)
-        await self._wait_until_stored(result)
+        await self._wait_for(result)
 
-    async def flushed(self) -> None:
-        """Wait until all results are stored that are waiting now."""
+    async def wait_until_stored(self) -> None:
+        """Wait until the results that wait now are stored."""
         for result in tuple(self._waiting):
-            await self._wait_until_stored(result)
+            await self._wait_for(result)
 
-    async def _wait_until_stored(self, result: AttemptResult) -> None:
+    async def _wait_for(self, result: AttemptResult) -> None:
         while any(waiting is result for waiting in self._waiting):
             if self._storing is None or self._storing.done():
                 self._storing = asyncio.create_task(self._store(), name="mails: store")

@@ -12,7 +12,7 @@ from holdfast.kit.background.subprocess_call import SubprocessCall
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.addresses import NoAddress, envelope_address
 from holdfast.kit.mail.message import Envelope, UnwritableMail
-from holdfast.kit.mail.outbox import HeldMail, Mail
+from holdfast.kit.mail.outbox import HeldMailResult, Mail
 from holdfast.kit.mail.sender import run
 from holdfast.kit.postgres.database import Database
 
@@ -36,7 +36,7 @@ P = TypeVar("P")
 ContentRenderer = Callable[[P], Awaitable[Sequence[bytes]]]
 """Renders the contents of mails, one batch at a time."""
 
-RenderedMails = list[Envelope | UnwritableMail | HeldMail | None]
+RenderedMails = list[Envelope | UnwritableMail | HeldMailResult | None]
 """The results of rendering mails, in their order; None for outdated mails, which are not sent."""
 
 
@@ -102,7 +102,7 @@ async def render(
     contents    the mails that are not outdated, by id, with recipients as in the outbox
     held        the ids of the mails that may not be sent yet
     """
-    rendered: dict[int, Envelope | UnwritableMail | HeldMail] = {id: HeldMail() for id in held}
+    rendered: dict[int, Envelope | UnwritableMail | HeldMailResult] = {id: HeldMailResult() for id in held}
     addressed: dict[int, ContentT] = {}
     for id, content in contents.items():
         try:

@@ -28,13 +28,15 @@ from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.mail import outbox, shards, turns
 from holdfast.kit.mail.attempts import MailAttempts, MailConnections
 from holdfast.kit.mail.message import Envelope, UnwritableMail, header_text
-from holdfast.kit.mail.outbox import AttemptResult, HeldMail, Mail, ResultWriter
+from holdfast.kit.mail.outbox import AttemptResult, HeldMailResult, Mail, ResultWriter
 from holdfast.kit.mail.shards import SenderSession, SenderSessionLost, ShardLease, ShardLeases, sender_session
 from holdfast.kit.postgres.connection_pool import RETRY_SECONDS
 from holdfast.kit.postgres.database import Database, Reader
 from holdfast.kit.postgres.notifications import POLL_SECONDS
 
-Render = Callable[[Database[Any], Sequence[Mail]], Awaitable[Sequence[Envelope | UnwritableMail | HeldMail | None]]]
+Render = Callable[
+    [Database[Any], Sequence[Mail]], Awaitable[Sequence[Envelope | UnwritableMail | HeldMailResult | None]]
+]
 """Renders mails. None for a mail means that it is outdated, and is not sent.
 
 If it raises, it is called again for each mail alone, except for errors that affect all mails: `Problem`,
@@ -88,14 +90,14 @@ async def run(database: Database[Any], render: Render) -> None:
             # The database logs when it is unreachable, and when it is back.
             with contextlib.suppress(SenderSessionLost, psycopg.OperationalError, IdleInTransactionSessionTimeout):
                 # First store earlier results: only then the remaining mails are known.
-                await results.flushed()
+                await results.wait_until_stored()
                 async with sender_session(database) as session:
                     await _send(database, render, session, results, leases)
             await asyncio.sleep(RETRY_SECONDS)
     finally:
         with contextlib.suppress(TimeoutError, Problem):
             async with asyncio.timeout(STOP_TIMEOUT_SECONDS):
-                await results.flushed()
+                await results.wait_until_stored()
                 await database.autocommit(leases.give_all_back)
 
 
@@ -288,7 +290,7 @@ class DueMails:
         for mail, result in zip(mails, rendered, strict=True):
             if isinstance(result, Envelope):
                 sendable.append((mail, result))
-            elif not isinstance(result, HeldMail):
+            elif not isinstance(result, HeldMailResult):
                 await self._attempts.store(
                     AttemptResult(mail.id, "failed", result.why) if result else AttemptResult(mail.id, "superseded")
                 )
@@ -337,7 +339,7 @@ class ShardWork(RowWork[ShardLease]):
             await asyncio.sleep(self._last_lease_at + LEASE_PAUSE_SECONDS - time.monotonic())
         self._last_lease_at = time.monotonic()
         # A result that is not stored may be of a shard that this process has lost: it must not be sent again.
-        await self._results.flushed()
+        await self._results.wait_until_stored()
         if time.monotonic() > self._holds_ended_at + POLL_SECONDS:
             self._holds_ended_at = time.monotonic()
             await self._database.autocommit(outbox.end_due_holds)
