@@ -27,8 +27,10 @@ from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.mail import outbox, shards, turns
 from holdfast.kit.mail.attempts import MailAttempts, MailConnections
+from holdfast.kit.mail.lease_size import MAX_MAILS_OF_LEASE, MIN_MAILS_OF_LEASE, LeaseSize
 from holdfast.kit.mail.message import Envelope, UnwritableMail, header_text
 from holdfast.kit.mail.outbox import AttemptResult, HeldMailResult, Mail, ResultWriter
+from holdfast.kit.mail.sending_rate import SendingRate
 from holdfast.kit.mail.shards import SenderSession, SenderSessionLost, ShardLease, ShardLeases, sender_session
 from holdfast.kit.postgres.connection_pool import RETRY_SECONDS
 from holdfast.kit.postgres.database import Database, Reader
@@ -45,17 +47,6 @@ If it raises, it is called again for each mail alone, except for errors that aff
 
 MAX_CONNECTIONS = 4
 """Connections of one process, and leases that it has at the same time."""
-
-MIN_MAILS_OF_LEASE = 8
-MAX_MAILS_OF_LEASE = 32
-"""Mails that are rendered together and sent before their shards are given back: as many as leave within
-`LEASE_TURN_SECONDS`, between these two."""
-
-MAX_SHARDS_OF_LEASE = 8
-"""Shards that are leased together while each has few due mails."""
-
-LEASE_TURN_SECONDS = 1.0
-"""Seconds that the mails of a lease take, where the mail server takes them fast enough."""
 
 STALL_SECONDS = 2.0
 """Seconds that a mail may take before the other shards of its lease are given back."""
@@ -131,87 +122,6 @@ async def _send(
         await connections.close()
 
 
-class SendingRate:
-    """The limit of mails a second, which all processes of a service share (`SMTP_MAX_PER_SECOND`).
-
-    Turns are given out by one row of the database, by its clock: each begins one interval after the one before, and
-    turns that no mail took are lost. A mail is sent after its turn has begun, and each connection sends one mail at a
-    time. So in any time the mail server gets at most as many mails as the limit says, and one more on each connection,
-    also if processes stall or are killed.
-    """
-
-    def __init__(self, database: Database[Any]) -> None:
-        self._database = database
-        self._max_per_second: int = database.resources.settings.smtp_max_per_second
-        self._in_line = asyncio.Lock()
-
-    @property
-    def is_limited(self) -> bool:
-        return self._max_per_second > 0
-
-    def max_mails(self, limit: int) -> int:
-        """How many mails are rendered together, at most `limit`: not more than leave within a second."""
-        return min(limit, self._max_per_second) if self.is_limited else limit
-
-    async def wait_for_turn(self) -> None:
-        """Wait until one mail may be sent."""
-        async with self._in_line:
-            await asyncio.sleep(
-                max(0.0, await self._database.autocommit(lambda reader: take_turn(reader, self._max_per_second)))
-            )
-
-
-async def take_turn(reader: Reader[Any], max_per_second: int) -> float:
-    """Take the next turn. Returns the seconds until it begins; 0 or less: it has begun."""
-    return await reader.value(
-        """
-        update mail_rate set next_at = greatest(next_at, clock_timestamp()) + interval '1 second' / %(rate)s
-        returning (extract(epoch from next_at - clock_timestamp()) - 1.0 / %(rate)s)::float8
-        """,
-        {"rate": max_per_second},
-    )
-
-
-class OwnerTurns:
-    """The owner with whom the next lease begins: each second turn is for mails without an owner."""
-
-    def __init__(self) -> None:
-        self.first_owner = turns.FIRST_OWNER
-        self.no_owner_first = True
-
-    def advance(self, leases: Sequence[ShardLease]) -> None:
-        """Go on after the owner whose shard was leased last."""
-        if leases:
-            self.no_owner_first = not self.no_owner_first
-        if owners := [shard.owner for lease in leases for shard in lease.shards if shard.owner]:
-            self.first_owner = turns.next_owner(owners[-1])
-
-
-class LeaseSize:
-    """How much the next lease takes: as many mails as can be sent within its time, from as few shards as have that many
-    mails.
-
-    So mails that become due one by one are leased, rendered and sent together, and many due mails are spread over the
-    connections of all processes.
-    """
-
-    def __init__(self) -> None:
-        self.mails = MIN_MAILS_OF_LEASE
-        self.shards = MAX_SHARDS_OF_LEASE
-        self.has_more = False
-        """Whether there may be more due mails than the last lease could send."""
-
-    def note_due(self, count: int, limit: int) -> None:
-        """Note how many due mails the shards of a lease had, up to a limit."""
-        self.has_more = count == limit
-        self.shards = max(self.shards // 2, 1) if self.has_more else min(self.shards * 2, MAX_SHARDS_OF_LEASE)
-
-    def note_duration(self, count: int, seconds: float) -> None:
-        """Note how many seconds a number of mails took on one connection."""
-        affordable = int(count * LEASE_TURN_SECONDS / max(seconds, 0.001))
-        self.mails = min(max(affordable, MIN_MAILS_OF_LEASE), MAX_MAILS_OF_LEASE)
-
-
 class _Rendering:
     """Mails of a lease that wait to be rendered. `rendered`: those that can be sent; None: they wait."""
 
@@ -231,7 +141,7 @@ class DueMails:
         self._turn = asyncio.Lock()
         """One subprocess renders the mails of all leases: nothing is gained by rendering several batches at once."""
         self._renderings: list[_Rendering] = []
-        self.turns = OwnerTurns()
+        self.turns = turns.OwnerTurns()
         self.lease_size = LeaseSize()
 
     async def read(self, lease: ShardLease) -> tuple[int, list[tuple[Mail, Envelope]]]:
@@ -358,7 +268,7 @@ class ShardWork(RowWork[ShardLease]):
         )
         if not leased:
             self._due_mails.lease_size.has_more = False
-        self._turns.advance(leased)
+        self._turns.advance([shard.owner for lease in leased for shard in lease.shards])
         return leased
 
     async def renew(self, row: ShardLease) -> bool:

@@ -41,6 +41,21 @@ def next_owner(owner: str) -> str:
     return f"{owner} "
 
 
+class OwnerTurns:
+    """The owner with whom the next lease begins: each second turn is for mails without an owner."""
+
+    def __init__(self) -> None:
+        self.first_owner = FIRST_OWNER
+        self.no_owner_first = True
+
+    def advance(self, owners: Sequence[str]) -> None:
+        """Go on after the last owner of the leased shards. A shard with mails of no owner has an empty one."""
+        if owners:
+            self.no_owner_first = not self.no_owner_first
+        if named_owners := [owner for owner in owners if owner]:
+            self.first_owner = next_owner(named_owners[-1])
+
+
 IS_DUE: LiteralString = "ended_at is null and hold is null and due_at <= now()"
 
 SHARD: LiteralString = "mail_share(recipient)"

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from holdfast.events.settings import Settings
-from holdfast.kit.mail.sender import take_turn
+from holdfast.kit.mail.sending_rate import take_turn
 from tests.helpers.events_service import Service, eventually, running_events
 from tests.helpers.smtp import MailServer
 from tests.kit.mail.posting import PEOPLE, has_received, post_mails, run_senders, wait_until_all_ended
