@@ -80,8 +80,8 @@ class McpEndpoint:
         resources = ResourceMethods(config, operations, runner, limits)
         self._handshake = Handshake(config, tools, resources, limits)
         self._stateless = StatelessProtocol(config, tools, resources, VERSIONS)
-        address = urlsplit(config.base_url)
-        self._own_origin = f"{address.scheme}://{address.netloc}".encode()
+        base_parts = urlsplit(config.base_url)
+        self._own_origin = f"{base_parts.scheme}://{base_parts.netloc}".encode()
         self._origins = {origin.encode() for origin in config.origins}
 
     async def __call__(self, request: Request) -> Reply:
@@ -125,7 +125,7 @@ class McpEndpoint:
             )
 
     def _methods(self, headers: Headers) -> Sequence[str]:
-        """The HTTP methods of the path. Streams that are opened with GET exist only in the older era."""
+        """The HTTP methods of the path. Streams that are opened with GET exist only in the era of the handshake."""
         listens = self._config.changes and _version(headers) != stateless.VERSION
         return ("GET", "POST") if listens else ("POST",)
 
@@ -149,7 +149,7 @@ class McpEndpoint:
         as_event = not accepts(headers, JSON)
         if as_event and not accepts(headers, EVENTS):
             raise problems.NOT_ACCEPTABLE()
-        answer = await self._speak(request, await read_body(request), caller, reauthenticate)
+        answer = await self._answer_message(request, await read_body(request), caller, reauthenticate)
         if isinstance(answer, ChangeStream):
             if not accepts(headers, EVENTS):
                 raise problems.NOT_ACCEPTABLE("A subscription is a stream of events.")
@@ -176,7 +176,7 @@ class McpEndpoint:
             owners=owners,
         )
 
-    async def _speak(
+    async def _answer_message(
         self, request: Request, body: bytes, caller: Caller, reauthenticate: Reauthenticate
     ) -> Reply | ChangeStream:
         """The answer to a body, in the era that the body belongs to."""
@@ -184,19 +184,19 @@ class McpEndpoint:
         caller = replace(caller, is_agent=True)
         version = _version(headers)
         repeated = _repeated_headers(every_header) if len(headers) < len(every_header) else ()
-        older = (version is None or version in handshake.VERSIONS) and ROUTING[0] not in repeated
-        era = self._handshake if older else self._stateless
+        is_handshake_era = (version is None or version in handshake.VERSIONS) and ROUTING[0] not in repeated
+        era = self._handshake if is_handshake_era else self._stateless
         try:
             text = decode_utf8(body)
             if _ARRAY.match(text):
                 items = read_items(text)
-                if older and version in handshake.WITH_BATCHES:
+                if is_handshake_era and version in handshake.WITH_BATCHES:
                     return await self._handshake.answer_batch(_with_program(caller, headers), items)
                 raise RpcError(INVALID_REQUEST, "This version of the protocol knows no batches: send one message.")
             message = read_message(text)
         except RpcError as fault:
             return era.refusal(fault)
-        if older and not (isinstance(message, RpcMessage) and message.is_stateless):
+        if is_handshake_era and not (isinstance(message, RpcMessage) and message.is_stateless):
             return await self._handshake.answer(_with_program(caller, headers), message)
         if isinstance(message, RpcMessage) and (name := client_name(message.params.about.client_info)):
             caller = replace(caller, program=name)
@@ -228,7 +228,7 @@ class McpEndpoint:
 
 
 def _with_program(caller: Caller, headers: Headers) -> Caller:
-    """A caller of the older era with the name of its program, as its session id has it."""
+    """A caller of the era of the handshake, with the name of its program, as its session id has it."""
     name = name_in_session_id(headers.get(b"mcp-session-id", b""))
     return replace(caller, program=name) if name else caller
 
