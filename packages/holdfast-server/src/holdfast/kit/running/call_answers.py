@@ -25,7 +25,7 @@ class KeyedCall(NamedTuple):
     request: RepeatableRequest
 
 
-class CallAnswers(ABC):
+class CallAnswerer(ABC):
     """Answers calls of an operation."""
 
     @abstractmethod
@@ -37,7 +37,7 @@ class CallAnswers(ABC):
         return False
 
 
-class SingleAnswers(CallAnswers):
+class SingleAnswerer(CallAnswerer):
     """Calls the function of an operation once for each call."""
 
     def __init__(self, operation: Operation, mode: Single[Any, Any]) -> None:
@@ -51,7 +51,7 @@ class SingleAnswers(CallAnswers):
         return True
 
 
-class BatchAnswers(CallAnswers):
+class BatchAnswerer(CallAnswerer):
     """Calls the function of an operation once for all calls."""
 
     def __init__(self, operation: Operation, mode: Batched[Any, Any]) -> None:
@@ -69,17 +69,17 @@ class BatchAnswers(CallAnswers):
         return True
 
 
-class LoggedAnswers(CallAnswers):
+class LoggedAnswerer(CallAnswerer):
     """Stores, in the same transaction, what agents changed by the calls."""
 
-    def __init__(self, operation: Operation, agent_log: AgentLog, answers: CallAnswers) -> None:
+    def __init__(self, operation: Operation, agent_log: AgentLog, answerer: CallAnswerer) -> None:
         self._operation = operation
         self._agent_log = agent_log
-        self._answers = answers
+        self._answerer = answerer
 
     async def answer(self, tx: Tx[Any], tenant: int | None, calls: Sequence[Any], *, waits: bool) -> Sequence[Any]:
         before = [await self._version(tx, call) if call.caller.is_agent else None for call in calls]
-        answers = await self._answers.answer(tx, tenant, calls, waits=waits)
+        answers = await self._answerer.answer(tx, tenant, calls, waits=waits)
         done = [
             (call, answer)
             for call, answer, version in zip(calls, answers, before, strict=True)
@@ -99,12 +99,12 @@ class LoggedAnswers(CallAnswers):
         return await self._agent_log.version(tx, self._operation, call.command)
 
 
-class KeyedAnswers(CallAnswers):
+class KeyedAnswerer(CallAnswerer):
     """Answers calls with idempotency keys (`KeyedCall`): each once, and stores its answer in the same transaction."""
 
-    def __init__(self, idempotency: Idempotency, answers: CallAnswers) -> None:
+    def __init__(self, idempotency: Idempotency, answerer: CallAnswerer) -> None:
         self._idempotency = idempotency
-        self._answers = answers
+        self._answerer = answerer
 
     async def answer(self, tx: Tx[Any], tenant: int | None, calls: Sequence[Any], *, waits: bool) -> Sequence[Any]:
         if waits:
@@ -115,7 +115,7 @@ class KeyedAnswers(CallAnswers):
         locked_calls = [call for call, is_locked in zip(calls, are_locked, strict=True) if is_locked]
 
         async def answer_new(indexes: Sequence[int]) -> Sequence[Any]:
-            return await self._answers.answer(tx, tenant, [locked_calls[index].call for index in indexes], waits=waits)
+            return await self._answerer.answer(tx, tenant, [locked_calls[index].call for index in indexes], waits=waits)
 
         requests = [call.request for call in locked_calls]
         new_answers = iter(await self._idempotency.answer_once(tx, requests, answer_new) if requests else ())
@@ -125,18 +125,18 @@ class KeyedAnswers(CallAnswers):
         ]
 
 
-class DryRunAnswers(CallAnswers):
+class DryRunAnswerer(CallAnswerer):
     """Answers each call as if it were the only one, and rolls it back before the next."""
 
-    def __init__(self, answers: CallAnswers) -> None:
-        self._answers = answers
+    def __init__(self, answerer: CallAnswerer) -> None:
+        self._answerer = answerer
 
     async def answer(self, tx: Tx[Any], tenant: int | None, calls: Sequence[Any], *, waits: bool) -> Sequence[Any]:
         results: list[Any] = []
         for call in calls:
             await tx.run("savepoint dry_run")
             try:
-                results += await self._answers.answer(tx, tenant, [call], waits=waits)
+                results += await self._answerer.answer(tx, tenant, [call], waits=waits)
             except Problem as problem:
                 results.append(problem)
             await tx.run("rollback to savepoint dry_run")
@@ -170,21 +170,21 @@ class CallTransaction:
     """
 
     def __init__(
-        self, database: Database[Any], answers: CallAnswers, *, reads: bool = False, is_dry_run: bool = False
+        self, database: Database[Any], answerer: CallAnswerer, *, reads: bool = False, is_dry_run: bool = False
     ) -> None:
         self._database = database
-        self._answers = answers
+        self._answerer = answerer
         self._reads = reads
         self._is_dry_run = is_dry_run
 
     async def __call__(self, tenant: int | None, calls: Sequence[Any], *, waits: bool = True) -> Sequence[Any]:
         def work(tx: Any) -> Awaitable[Sequence[Any]]:
-            return self._answers.answer(tx, tenant, calls, waits=waits)
+            return self._answerer.answer(tx, tenant, calls, waits=waits)
 
         if self._reads:
             return await self._database.read(work, tenant)
         return await self._database.transact(
-            work, tenant, is_dry_run=self._is_dry_run, can_commit_early=self._answers.can_commit_early(calls)
+            work, tenant, is_dry_run=self._is_dry_run, can_commit_early=self._answerer.can_commit_early(calls)
         )
 
 

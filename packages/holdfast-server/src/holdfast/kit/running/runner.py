@@ -15,15 +15,15 @@ from holdfast.kit.postgres.group_commit import CompleteAnswers, LockedRow
 from holdfast.kit.running.admission import Admission
 from holdfast.kit.running.batches import OperationBatches, Submit
 from holdfast.kit.running.call_answers import (
-    BatchAnswers,
-    CallAnswers,
+    BatchAnswerer,
+    CallAnswerer,
     CallTransaction,
-    DryRunAnswers,
-    KeyedAnswers,
+    DryRunAnswerer,
+    KeyedAnswerer,
     KeyedCall,
-    LoggedAnswers,
+    LoggedAnswerer,
     LoggedWork,
-    SingleAnswers,
+    SingleAnswerer,
     count_problem,
 )
 from holdfast.kit.running.idempotency import Idempotency, RepeatableRequest
@@ -114,12 +114,12 @@ class Runner:
         self._approvals = approvals
         self.idempotency = idempotency or Idempotency()
         connections = database.pool.max_size
-        part = max(1, connections // TENANT_SHARE_DIVISOR)
+        tenant_share = max(1, connections // TENANT_SHARE_DIVISOR)
         self.admission = Admission()
-        slots = partial(Slots, timeout=SLOT_TIMEOUT_SECONDS, retry_after=self.admission.retry_after)
-        self._writes = slots(TRANSACTIONS, 1 if database.tenancy else part)
-        self._reads = slots(CONCURRENT_READS, MAX_CONCURRENT_READS if database.tenancy else part)
-        self._lock_waits = slots(LOCK_WAITS, max(1, connections // LOCK_WAIT_SHARE_DIVISOR))
+        make_slots = partial(Slots, timeout=SLOT_TIMEOUT_SECONDS, retry_after=self.admission.retry_after)
+        self._writes = make_slots(TRANSACTIONS, 1 if database.tenancy else tenant_share)
+        self._reads = make_slots(CONCURRENT_READS, MAX_CONCURRENT_READS if database.tenancy else tenant_share)
+        self._lock_waits = make_slots(LOCK_WAITS, max(1, connections // LOCK_WAIT_SHARE_DIVISOR))
         self._repeats = Slots(REPEATS, 1)
         for operation in operations:
             assert not (database.tenancy and operation.public), (
@@ -180,13 +180,13 @@ class Runner:
         if isinstance(mode, Stepwise):
             steps = self._build_steps(operation, caller, command, request, claim)
             return await self._take_steps(operation, mode, steps, caller, command)
-        answers = KeyedAnswers(self.idempotency, self._build_answers(operation, mode))
+        answerer = KeyedAnswerer(self.idempotency, self._build_answerer(operation, mode))
         call = KeyedCall(Call(caller, command), request)
         tenant = self._isolated_tenant(caller)
 
         async def work(tx: Tx[Any]) -> Any:
             await claim(tx)
-            [answer] = await answers.answer(tx, tenant, [call], waits=True)
+            [answer] = await answerer.answer(tx, tenant, [call], waits=True)
             if isinstance(answer, LockedRow):
                 raise SERVICE_UNAVAILABLE("Another caller is still changing the same thing.", retry_after=1)
             return _answer_or_raise(answer)
@@ -240,12 +240,12 @@ class Runner:
         mode = operation.mode
         if isinstance(mode, Stepwise):
             return self._build_run_in_steps(operation, mode)
-        answers = self._build_answers(operation, mode)
-        submit = self._build_submit(operation, mode, answers, have_keys=False)
-        submit_keyed = self._build_submit(operation, mode, KeyedAnswers(self.idempotency, answers), have_keys=True)
+        answerer = self._build_answerer(operation, mode)
+        submit = self._build_submit(operation, mode, answerer, have_keys=False)
+        submit_keyed = self._build_submit(operation, mode, KeyedAnswerer(self.idempotency, answerer), have_keys=True)
         submit_dry_run: Submit | None = None
         if issubclass(operation.command, Repeatable):
-            dry_run = CallTransaction(self._database, DryRunAnswers(answers), is_dry_run=True)
+            dry_run = CallTransaction(self._database, DryRunAnswerer(answerer), is_dry_run=True)
             submit_dry_run = self._build_batches(operation, self._writes, dry_run).submit
 
         async def run(caller: Caller, command: Any, key: str | None = None) -> Any:
@@ -263,20 +263,25 @@ class Runner:
         return run
 
     def _build_submit(
-        self, operation: Operation, mode: Single[Any, Any] | Batched[Any, Any], answers: CallAnswers, *, have_keys: bool
+        self,
+        operation: Operation,
+        mode: Single[Any, Any] | Batched[Any, Any],
+        answerer: CallAnswerer,
+        *,
+        have_keys: bool,
     ) -> Submit:
         """What runs a call, with or without an idempotency key: in a batch with others, or alone."""
         slots = self._reads if mode.reads else self._writes
         # To store the answer of a key, a read is a transaction too.
-        transact = CallTransaction(self._database, answers, reads=mode.reads and not have_keys)
+        call_transaction = CallTransaction(self._database, answerer, reads=mode.reads and not have_keys)
         if isinstance(mode, Batched):
             complete = partial(mode.complete, self._database, have_keys=have_keys) if mode.complete else None
-            return self._build_batches(operation, slots, transact, complete, mode.collect_seconds).submit
+            return self._build_batches(operation, slots, call_transaction, complete, mode.collect_seconds).submit
 
         async def submit_alone(caller: Caller, call: Any) -> Any:
             async with slots.slot_of(lane_owner(operation.lane, caller)):
                 with self.admission.work():
-                    [answer] = await transact(self._isolated_tenant(caller), [call])
+                    [answer] = await call_transaction(self._isolated_tenant(caller), [call])
             return _answer_or_raise(answer)
 
         return submit_alone
@@ -285,13 +290,13 @@ class Runner:
         self,
         operation: Operation,
         slots: Slots,
-        transact: CallTransaction,
+        call_transaction: CallTransaction,
         complete: CompleteAnswers | None = None,
         collect_seconds: float = 0.0,
     ) -> OperationBatches:
         return OperationBatches(
             operation.name,
-            transact,
+            call_transaction,
             complete,
             self.admission,
             is_isolated=self._database.tenancy is not None,
@@ -300,12 +305,12 @@ class Runner:
             collect_seconds=collect_seconds,
         )
 
-    def _build_answers(self, operation: Operation, mode: Single[Any, Any] | Batched[Any, Any]) -> CallAnswers:
-        """How the calls of an operation are answered in a transaction."""
-        answers = BatchAnswers(operation, mode) if isinstance(mode, Batched) else SingleAnswers(operation, mode)
+    def _build_answerer(self, operation: Operation, mode: Single[Any, Any] | Batched[Any, Any]) -> CallAnswerer:
+        """What answers the calls of an operation in a transaction."""
+        answerer = BatchAnswerer(operation, mode) if isinstance(mode, Batched) else SingleAnswerer(operation, mode)
         if self._agent_log and not mode.reads and self._agent_log.covers(operation):
-            return LoggedAnswers(operation, self._agent_log, answers)
-        return answers
+            return LoggedAnswerer(operation, self._agent_log, answerer)
+        return answerer
 
     def _build_run_in_steps(self, operation: Operation, mode: Stepwise[Any, Any]) -> Run:
         """The run of an operation in steps. The answer to a call with a key is stored."""
