@@ -30,7 +30,7 @@ def with_loops(database: Database, *steps: LoopStep) -> kit.Service:
         authenticate=KeyRing(database, find_callers).caller,
         limits=Limits("memory://", {}),
         streams=Streams(ANY_BOUND),
-        parts=(Part(loops=[Loop("test.loop", step, is_led=False) for step in steps]),),
+        parts=(Part(loops=[Loop(f"{number}.loop", step) for number, step in enumerate(steps)]),),
     )
 
 

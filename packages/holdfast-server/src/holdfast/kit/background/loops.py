@@ -6,7 +6,7 @@ passed, and at the start. A loop that fails is started again.
 A step works on unlocked rows at once, and leaves each locked row to a waiter, which waits for that row. So the loop
 itself waits for no row.
 
-A loop with `is_led` runs in one process at a time (`leaders.py`), so that not all processes poll for the same work.
+A loop runs in one process at a time, its leader (`leaders.py`), so that not all processes poll for the same work.
 """
 
 import asyncio
@@ -92,20 +92,19 @@ LoopStep = Callable[[Database[Any], RowWaiters], Awaitable[float]]
 
 @dataclass(frozen=True)
 class Loop:
-    """Background work that runs as long as the process does.
+    """Background work that one process at a time does, its leader.
 
     name        its name in logs, and among the leaders
     step        its step
     channels    the channels whose notifications cause the next step at once
-    is_led      whether only its leader runs it
-    open_step   opens what the step keeps from one time to the next, and gives the step; in place of `step`
+    open_step   opens what the step needs as long as the loop runs, such as a client, and gives the step; in place of
+                `step`
     gauges      the gauges that it sets; they are 0 when it ends, since another process sets them from then on
     """
 
     name: str
     step: LoopStep | None = None
     channels: Sequence[str] = ()
-    is_led: bool = True
     open_step: Callable[[Database[Any]], AbstractAsyncContextManager[LoopStep]] | None = None
     gauges: Sequence[Gauge] = ()
 

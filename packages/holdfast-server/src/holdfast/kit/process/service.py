@@ -176,21 +176,18 @@ class Service:
     @contextlib.asynccontextmanager
     async def background(self) -> AsyncGenerator[None]:
         """Do the background work while the block lasts."""
-        led = [loop for loop in self.loops if loop.is_led]
-        leaders = Leaders(self.database, [loop.name for loop in led])
-        runs: list[tuple[str, Callable[[], Awaitable[None]]]] = [
-            (loop.name, partial(loop.run, self.database)) for loop in self.loops if not loop.is_led
-        ]
+        leaders = Leaders(self.database, [loop.name for loop in self.loops])
+        runs: list[tuple[str, Callable[[], Awaitable[None]]]] = []
         for part in self.parts:
             runs += [(work.name, partial(row_work.run, self.database, work)) for work in part.row_work(self.database)]
             runs += [(name, partial(sender, self.database)) for name, sender in part.senders.items()]
-        if led:
+        if self.loops:
             runs.append(("loops.run", partial(leaders.run, self.database)))
         if self.tasks or self.timed_tasks:
             runs.append(("service._jobs", partial(run_tasks, self.database, self.tasks, self.timed_tasks)))
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(keep_running(name, run), name=name) for name, run in runs]
-            for loop in led:
+            for loop in self.loops:
                 run = partial(keep_running, loop.name, partial(loop.run, self.database))
                 tasks.append(group.create_task(leaders.lead(loop.name, run), name=f"leader of {loop.name}"))
             tasks.append(group.create_task(self._make_keys(), name="signing keys"))
