@@ -32,7 +32,6 @@ log = structlog.get_logger()
 MAX_WAITERS = 2
 """Waiters of one loop. Each holds a connection while it waits."""
 
-
 WAITERS = bound_without_strangers(
     "Locked rows that a background loop waits for",
     "both",
@@ -110,19 +109,19 @@ class Loop:
 
     async def run(self, database: Database[Any]) -> None:
         """Make one step after another, until cancelled."""
-        woken = asyncio.Event()
+        wake_signal = asyncio.Event()
         async with AsyncExitStack() as stack:
             for gauge in self.gauges:
                 stack.callback(gauge.set, 0)
             for channel in self.channels:
-                stack.enter_context(database.listen(channel, lambda _: woken.set()))
-            waiters = await stack.enter_async_context(RowWaiters(woken.set))
-            step = await stack.enter_async_context(self._open_step(database))
+                stack.enter_context(database.listen(channel, lambda _: wake_signal.set()))
+            waiters = await stack.enter_async_context(RowWaiters(wake_signal.set))
+            step = await stack.enter_async_context(self._step_context(database))
             while True:
-                woken.clear()
-                await wait_for_notification(woken, await step(database, waiters))
+                wake_signal.clear()
+                await wait_for_notification(wake_signal, await step(database, waiters))
 
-    def _open_step(self, database: Database[Any]) -> AbstractAsyncContextManager[LoopStep]:
+    def _step_context(self, database: Database[Any]) -> AbstractAsyncContextManager[LoopStep]:
         if self.open_step:
             return self.open_step(database)
         assert self.step, f"the loop {self.name} has no step"
@@ -146,9 +145,9 @@ async def keep_running(name: str, run: Callable[[], Awaitable[object]]) -> None:
         except Exception as error:
             if (task := asyncio.current_task()) and task.cancelling():
                 return  # the work was cancelled, and failed while it ended
-            lasts = failure == repr(error) and time.monotonic() < started + REPEATED_FAILURE_SECONDS
+            is_repeated = failure == repr(error) and time.monotonic() < started + REPEATED_FAILURE_SECONDS
             failure = repr(error)
             # The database logs when it is unreachable, and when it is back.
-            if not lasts and not (isinstance(error, Problem) and error.type is SERVICE_UNAVAILABLE):
+            if not is_repeated and not (isinstance(error, Problem) and error.type is SERVICE_UNAVAILABLE):
                 log.error("background work failed; starting it again", loop=name, exc_info=error)
         await asyncio.sleep(RESTART_SECONDS)

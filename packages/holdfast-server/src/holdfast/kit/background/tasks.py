@@ -49,20 +49,20 @@ RETRY_SECONDS = 1.0
 class Connector(procrastinate.PsycopgConnector):
     """The library's access to the database. Its notifications come on the connection on which the process listens.
 
-    woken    set it to have the worker look for jobs at once
+    wake_signal    set it to have the worker look for jobs at once
     """
 
     def __init__(self, database: Database[Any]) -> None:
         super().__init__()  # pyright: ignore[reportUnknownMemberType]
         self._database = database
-        self.woken = asyncio.Event()
+        self.wake_signal = asyncio.Event()
 
     async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
         """Wake the worker whenever a job is stored, until cancelled."""
-        with self._database.listen(JOBS_CHANNEL, lambda _: self.woken.set()):
+        with self._database.listen(JOBS_CHANNEL, lambda _: self.wake_signal.set()):
             while True:
-                await self.woken.wait()
-                self.woken.clear()
+                await self.wake_signal.wait()
+                self.wake_signal.clear()
                 await on_notification(channel=JOBS_CHANNEL, payload=JOB_STORED)
 
 
@@ -70,14 +70,14 @@ JOB_STORED = '{"type": "job_inserted", "job_id": 0}'
 """What the library tells its workers when a job is stored. They only use the type."""
 
 
-async def wake(database: Database[Any], woken: asyncio.Event, patrol_seconds: float) -> None:
-    """Set `woken` whenever a delayed job becomes due, until cancelled."""
+async def wake(database: Database[Any], wake_signal: asyncio.Event, patrol_seconds: float) -> None:
+    """Set `wake_signal` whenever a delayed job becomes due, until cancelled."""
     changed = asyncio.Event()
     with database.listen(TASKS_CHANNEL, lambda _: changed.set()):
         while True:
             changed.clear()
             try:
-                pause = await _seconds_until_due(database, woken, patrol_seconds)
+                pause = await _seconds_until_due(database, wake_signal, patrol_seconds)
             except Exception as error:
                 # The database logs when it is unreachable.
                 if not (isinstance(error, Problem) and error.type is SERVICE_UNAVAILABLE):
@@ -86,14 +86,14 @@ async def wake(database: Database[Any], woken: asyncio.Event, patrol_seconds: fl
             await wait_for_notification(changed, pause)
 
 
-async def _seconds_until_due(database: Database[Any], woken: asyncio.Event, patrol_seconds: float) -> float:
+async def _seconds_until_due(database: Database[Any], wake_signal: asyncio.Event, patrol_seconds: float) -> float:
     """Seconds until the next delayed job is due. Wakes the worker if one is due now."""
     seconds = await database.read(_next_due)
     if seconds is None:
         return patrol_seconds
     if seconds > 0:
         return min(seconds, patrol_seconds)
-    woken.set()
+    wake_signal.set()
     return RETRY_SECONDS
 
 
@@ -263,7 +263,7 @@ async def run_tasks(database: Database[Any], handlers: Sequence[TaskHandler[Any]
         kwargs={"application_name": name, **KEEPALIVE},
     )
     async with pool, app.open_async(pool):
-        waking = asyncio.create_task(wake(database, connector.woken, POLL_SECONDS), name="waking")
+        waking = asyncio.create_task(wake(database, connector.wake_signal, POLL_SECONDS), name="waking")
         retrying = asyncio.create_task(_retry_stalled_jobs(database, app.job_manager, limits), name="stalled jobs")
         try:
             await app.run_worker_async(

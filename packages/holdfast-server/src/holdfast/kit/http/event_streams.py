@@ -327,30 +327,30 @@ class EventStream(Reply, kw_only=True):
             await self._flow(request, stream)
 
     async def _flow(self, request: Request, stream: OpenStream) -> None:
-        woken = asyncio.Event()
-        stream.wake = woken.set
+        wake_signal = asyncio.Event()
+        stream.wake = wake_signal.set
         await request.send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *self.headers]})
         gone = asyncio.create_task(_wait_for_disconnect(request.receive))
-        gone.add_done_callback(lambda _: woken.set())
-        self.streams.wakes.add(woken.set)
+        gone.add_done_callback(lambda _: wake_signal.set())
+        self.streams.wakes.add(wake_signal.set)
         OPEN.labels(self.name).inc()
         last = b""
         try:
-            with self.feed.waking(woken.set):
+            with self.feed.waking(wake_signal.set):
                 while not gone.done():
-                    woken.clear()
+                    wake_signal.clear()
                     if self.streams.closing or self.feed.has_ended or stream.was_ended:
                         last = self.last
                         break
                     if chunk := await self.pending():
                         await _send(request.send, chunk)
-                    elif not await _wait_until_woken(HEARTBEAT_SECONDS, woken):
+                    elif not await _wait_for_signal(HEARTBEAT_SECONDS, wake_signal):
                         await _send(request.send, b":\n\n")
         except EndOfStream as end:
             last = end.last
         finally:
             OPEN.labels(self.name).dec()
-            self.streams.wakes.discard(woken.set)
+            self.streams.wakes.discard(wake_signal.set)
             gone.cancel()
         await request.send({"type": "http.response.body", "body": last})
 
@@ -373,11 +373,11 @@ async def _wait_for_disconnect(receive: Receive) -> None:
         pass
 
 
-async def _wait_until_woken(seconds: float, woken: asyncio.Event) -> bool:
+async def _wait_for_signal(seconds: float, wake_signal: asyncio.Event) -> bool:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
-            await woken.wait()
-    return woken.is_set()
+            await wake_signal.wait()
+    return wake_signal.is_set()
 
 
 async def _send(send: Send, chunk: bytes) -> None:

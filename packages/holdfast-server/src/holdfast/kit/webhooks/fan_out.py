@@ -127,7 +127,7 @@ async def fan_out(tx: Tx[Any], after: int = 0) -> FanOutBatch:
 
 
 @asynccontextmanager
-async def _open_step(_: Database[Any]) -> AsyncGenerator[LoopStep]:
+async def _open_fan_out(_: Database[Any]) -> AsyncGenerator[LoopStep]:
     """The step of the loop. It remembers whose turn was the last."""
     after = 0
 
@@ -143,4 +143,4 @@ async def _open_step(_: Database[Any]) -> AsyncGenerator[LoopStep]:
     yield step
 
 
-FAN_OUT_LOOP = Loop("webhooks.fan_out", channels=(MESSAGES_CHANNEL,), open_step=_open_step)
+FAN_OUT_LOOP = Loop("webhooks.fan_out", channels=(MESSAGES_CHANNEL,), open_step=_open_fan_out)
