@@ -45,10 +45,10 @@ BOUNDS: Mapping[str, Bound] = {
         stranger="With 6 addresses it can stop passwords, but not links, in browsers that the owner has not used.",
     ),
     SIGN_INS_OF_OWNER: bound_without_strangers(
-        "Signing in in browsers that the owner has used",
-        "both",
-        "`SIGN_IN_ADDRESS_RATE_LIMIT` links an hour for one e-mail address, and as many tries of its password",
-        "-",
+        name="Signing in in browsers that the owner has used",
+        service="both",
+        total="`SIGN_IN_ADDRESS_RATE_LIMIT` links an hour for one e-mail address, and as many tries of its password",
+        tenant="-",
     ),
 }
 """The bound of each rate limit, by its name."""

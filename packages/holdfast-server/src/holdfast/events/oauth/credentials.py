@@ -24,10 +24,10 @@ from holdfast.kit.security.api_keys import PREFIX, KeyRing, digest
 from holdfast.kit.security.signed_tokens import InvalidToken
 
 LINKS = bound_without_strangers(
-    "First requests with the access tokens of another server",
-    "events",
-    "none",
-    f"1 for one e-mail address; {MAX_WAITING} wait",
+    name="First requests with the access tokens of another server",
+    service="events",
+    total="none",
+    tenant=f"1 for one e-mail address; {MAX_WAITING} wait",
 )
 
 

@@ -97,7 +97,10 @@ def routes(runner: Runner, terms: Terms, known: Clients, limits: Limits) -> list
 
 
 EXCHANGES = bound_without_strangers(
-    "Exchanges of one code or refresh token", "events", "none", f"1 for each secret; {MAX_WAITING} wait"
+    name="Exchanges of one code or refresh token",
+    service="events",
+    total="none",
+    tenant=f"1 for each secret; {MAX_WAITING} wait",
 )
 
 

@@ -25,7 +25,10 @@ from holdfast.kit.running.slots import MAX_WAITING, Slots
 UNDECLARED = {"application/octet-stream", "binary/octet-stream"}
 
 UPLOADS = bound_without_strangers(
-    "Requests that make a photo of one upload", "events", "none", f"1 for each upload; {MAX_WAITING} wait"
+    name="Requests that make a photo of one upload",
+    service="events",
+    total="none",
+    tenant=f"1 for each upload; {MAX_WAITING} wait",
 )
 
 _uploads = Slots(UPLOADS, 1)

@@ -62,10 +62,10 @@ DECODERS = Bound(
     stranger=f"Each other address waits one turn, at most {image.MAX_CPU_SECONDS} seconds.",
 )
 DECODER_TIME = bound_without_strangers(
-    "Processor time of decoders",
-    "events",
-    "none",
-    f"{DECODER_SECONDS} s in {BUDGET_SECONDS // 60} minutes; unconfirmed: {UNPROVED_DECODER_SECONDS} s",
+    name="Processor time of decoders",
+    service="events",
+    total="none",
+    tenant=f"{DECODER_SECONDS} s in {BUDGET_SECONDS // 60} minutes; unconfirmed: {UNPROVED_DECODER_SECONDS} s",
 )
 SIZES = Bound(
     name="Photos whose sizes are made",

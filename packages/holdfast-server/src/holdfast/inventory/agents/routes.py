@@ -32,7 +32,10 @@ from holdfast.kit.running.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
 T = TypeVar("T")
 
 IDENTITIES = bound_without_strangers(
-    "Requests for the identity of one key", "inventory", "none", f"1 for each key; {MAX_WAITING} wait"
+    name="Requests for the identity of one key",
+    service="inventory",
+    total="none",
+    tenant=f"1 for each key; {MAX_WAITING} wait",
 )
 
 

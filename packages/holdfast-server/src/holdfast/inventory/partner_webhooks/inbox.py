@@ -54,26 +54,26 @@ MAX_CONCURRENT_OF_SHOP = 3
 """The most of them of one shop: a shop with many orders, or with slow answers, does not delay the others."""
 
 WEBHOOK_TRANSACTIONS = bound_without_strangers(
-    "Transactions that handle partner webhooks",
-    "inventory",
-    f"{MAX_CONCURRENT_DELIVERIES} webhooks",
-    f"{MAX_CONCURRENT_OF_SHOP} webhooks, one transaction at a time",
+    name="Transactions that handle partner webhooks",
+    service="inventory",
+    total=f"{MAX_CONCURRENT_DELIVERIES} webhooks",
+    tenant=f"{MAX_CONCURRENT_OF_SHOP} webhooks, one transaction at a time",
 )
 
 MAX_BATCH_SIZE = 100
 """The most deliveries that are handled together with another one."""
 
 RECEIVED_WEBHOOKS = bound_without_strangers(
-    "Received partner webhooks that wait until they are stored",
-    "inventory",
-    f"{MAX_WAITING_CALLS}; {MAX_BATCH_SIZE} are stored together",
-    "none, in order of arrival",
+    name="Received partner webhooks that wait until they are stored",
+    service="inventory",
+    total=f"{MAX_WAITING_CALLS}; {MAX_BATCH_SIZE} are stored together",
+    tenant="none, in order of arrival",
 )
 WEBHOOK_RESULTS = bound_without_strangers(
-    "Handled partner webhooks whose results wait until they are stored",
-    "inventory",
-    f"{MAX_CONCURRENT_DELIVERIES}; {MAX_BATCH_SIZE} are stored together",
-    f"{MAX_CONCURRENT_OF_SHOP}",
+    name="Handled partner webhooks whose results wait until they are stored",
+    service="inventory",
+    total=f"{MAX_CONCURRENT_DELIVERIES}; {MAX_BATCH_SIZE} are stored together",
+    tenant=f"{MAX_CONCURRENT_OF_SHOP}",
 )
 
 RETRY_BACKOFF = RetryBackoff(1.0, 1800.0)

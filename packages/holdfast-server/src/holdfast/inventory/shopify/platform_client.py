@@ -23,7 +23,10 @@ MAX_CONCURRENT_CALLS = 64
 """Connections of one process to the platform."""
 
 PLATFORM_CALLS = bound_without_strangers(
-    "Calls of the storefront platform", "inventory", f"{MAX_CONCURRENT_CALLS}", "none; the platform limits each shop"
+    name="Calls of the storefront platform",
+    service="inventory",
+    total=f"{MAX_CONCURRENT_CALLS}",
+    tenant="none; the platform limits each shop",
 )
 
 MAX_RETRY_AFTER_SECONDS = 300.0

@@ -51,7 +51,10 @@ MAX_CONCURRENT_SHOPS = 8
 """The most shops that one process syncs at the same time."""
 
 SYNC_TRANSACTIONS = bound_without_strangers(
-    "Transactions that sync levels", "inventory", f"{MAX_CONCURRENT_SHOPS} shops", "1 of all processes"
+    name="Transactions that sync levels",
+    service="inventory",
+    total=f"{MAX_CONCURRENT_SHOPS} shops",
+    tenant="1 of all processes",
 )
 
 COLLECT_SECONDS = 0.02

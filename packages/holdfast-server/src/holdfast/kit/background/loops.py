@@ -33,10 +33,10 @@ MAX_WAITERS = 2
 """Waiters of one loop. Each holds a connection while it waits."""
 
 WAITERS = bound_without_strangers(
-    "Locked rows that a background loop waits for",
-    "both",
-    f"{MAX_WAITERS} of each loop; others are tried again later",
-    "none",
+    name="Locked rows that a background loop waits for",
+    service="both",
+    total=f"{MAX_WAITERS} of each loop; others are tried again later",
+    tenant="none",
 )
 
 

@@ -50,7 +50,7 @@ def cache_bound(name: str, service: BoundedService, total: str, *, lost: str = "
     )
 
 
-def bound_without_strangers(name: str, service: BoundedService, total: str, tenant: str) -> Bound:
+def bound_without_strangers(*, name: str, service: BoundedService, total: str, tenant: str) -> Bound:
     """The bound of what only organizers, merchants, partners and the service itself can cause."""
     return Bound(
         name=name,

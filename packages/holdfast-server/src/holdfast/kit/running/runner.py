@@ -79,7 +79,10 @@ LOCK_WAITS = Bound(
     stranger="Nothing: strangers hold no lock while they wait.",
 )
 REPEATS = bound_without_strangers(
-    "Requests with one Idempotency-Key", "both", f"1 for each key of a caller; {MAX_WAITING} wait", "any number of keys"
+    name="Requests with one Idempotency-Key",
+    service="both",
+    total=f"1 for each key of a caller; {MAX_WAITING} wait",
+    tenant="any number of keys",
 )
 
 T = TypeVar("T")

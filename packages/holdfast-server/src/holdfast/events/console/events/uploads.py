@@ -33,7 +33,10 @@ MAX_CONCURRENT_FORMS = 2
 """The most forms with files of one organizer that are read at a time; each has at most one file in memory."""
 
 FORMS_WITH_FILES = bound_without_strangers(
-    "Forms with files that are read", "events", "none", f"{MAX_CONCURRENT_FORMS}; {MAX_WAITING} wait"
+    name="Forms with files that are read",
+    service="events",
+    total="none",
+    tenant=f"{MAX_CONCURRENT_FORMS}; {MAX_WAITING} wait",
 )
 
 

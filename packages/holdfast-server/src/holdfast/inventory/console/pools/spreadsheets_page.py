@@ -35,7 +35,10 @@ MAX_CONCURRENT_FILES = 2
 """How many spreadsheets of one shop are read at the same time."""
 
 READ_SPREADSHEETS = bound_without_strangers(
-    "Spreadsheets that are read", "inventory", "none", f"{MAX_CONCURRENT_FILES}; {MAX_WAITING} wait"
+    name="Spreadsheets that are read",
+    service="inventory",
+    total="none",
+    tenant=f"{MAX_CONCURRENT_FILES}; {MAX_WAITING} wait",
 )
 
 NOT_READ = FileText("")
