@@ -24,9 +24,9 @@ from holdfast.kit.webhooks.failures import FAILURES
 from holdfast.kit.webhooks.model import MAX_COUNTED
 from holdfast.kit.webhooks.sending import (
     ANSWER_SECONDS,
-    FIRST_ENDPOINT_PAUSE,
+    FIRST_ENDPOINT_PAUSE_SECONDS,
     MAX_BROUGHT_FORWARD,
-    MAX_ENDPOINT_PAUSE,
+    MAX_ENDPOINT_PAUSE_SECONDS,
     RETRY_SECONDS,
 )
 from holdfast.kit.webhooks.signing import SignatureScheme, new_secret, public_key, signed_headers
@@ -149,7 +149,7 @@ def test_the_page_of_webhooks_names_the_limits_of_the_code() -> None:
     assert list(RETRY_SECONDS) == pauses
     sentences = " ".join(PAGE.split())
     assert "after 5 seconds, 5 minutes, half an hour, 2, 5, 10, 14, 20 and 24 hours" in sentences
-    assert (FIRST_ENDPOINT_PAUSE, MAX_ENDPOINT_PAUSE) == (1, 5 * 60)
+    assert (FIRST_ENDPOINT_PAUSE_SECONDS, MAX_ENDPOINT_PAUSE_SECONDS) == (1, 5 * 60)
     assert "grows from 1 second to 5 minutes" in sentences
     assert f"sends at most {MAX_RESENT:,}" in sentences
     assert f"{MAX_BROUGHT_FORWARD} with each batch that delivers something" in sentences

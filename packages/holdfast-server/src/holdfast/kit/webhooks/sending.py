@@ -74,8 +74,9 @@ OVERLOAD_STATUSES = {429, 502, 503, 504}
 MAX_BROUGHT_FORWARD = MAX_CONNECTIONS // 2
 """Messages that one batch brings forward. Those that always fail occupy half of the connections at most."""
 
-FIRST_ENDPOINT_PAUSE, MAX_ENDPOINT_PAUSE = 1.0, 300.0
-"""Seconds for which an endpoint gets nothing after a failure: at first, and after many."""
+FIRST_ENDPOINT_PAUSE_SECONDS = 1.0
+MAX_ENDPOINT_PAUSE_SECONDS = 300.0
+"""Seconds for which an endpoint gets nothing after its first failure. They double with each further one, up to these."""
 
 SENDING = Bound(
     name="Endpoints to which one process sends webhooks at the same time",
@@ -200,7 +201,7 @@ class DeliveryWork(TableWork):
             results = [_result_without_answer(messages[0], endpoint, refusal, started=time.monotonic())]
             turn.messages, turn.pause = 1, await self._store_results(row, endpoint, results)
         except Problem as problem:  # too many messages of this tenant wait for their turn
-            turn.pause = float(problem.extra.get("retry_after", FIRST_ENDPOINT_PAUSE))
+            turn.pause = float(problem.retry_after or FIRST_ENDPOINT_PAUSE_SECONDS)
         return turn
 
     async def _due_messages(self, endpoint_id: int, is_failing: bool) -> list[DueMessage]:
@@ -251,8 +252,10 @@ class DeliveryWork(TableWork):
             return failures
 
         failures = await self.database.transact(store)
-        pause = min(FIRST_ENDPOINT_PAUSE * 2 ** min(failures - 1, 20), MAX_ENDPOINT_PAUSE) if failures else 0.0
-        return max([pause, *(result.throttle for result in results)])
+        pauses = [result.throttle for result in results]
+        if failures:
+            pauses.append(min(FIRST_ENDPOINT_PAUSE_SECONDS * 2 ** min(failures - 1, 20), MAX_ENDPOINT_PAUSE_SECONDS))
+        return max(pauses)
 
 
 def body_of(message: DueMessage) -> bytes:
@@ -292,7 +295,7 @@ def _result_of_status(message: DueMessage, endpoint: EndpointRow, answer: PostAn
     """The result of an attempt with another status than 200 to 299."""
     error = error_text("status", f"The answer has the status {answer.status}.")
     retry_after = _retry_after(answer.headers.get("retry-after", ""))
-    throttle = max(retry_after, FIRST_ENDPOINT_PAUSE if answer.status in OVERLOAD_STATUSES else 0.0)
+    throttle = max(retry_after, FIRST_ENDPOINT_PAUSE_SECONDS if answer.status in OVERLOAD_STATUSES else 0.0)
     pause = _next_pause(message, endpoint)
     if pause is not None:
         pause = max(pause, retry_after)
