@@ -12,14 +12,14 @@ FAILING_DAYS = 5
 """Days without any delivery after which an endpoint gets the status `failing`."""
 
 
-class SendResult(Struct):
+class SendResult(Struct, kw_only=True):
     """The result of sending a message.
 
-    status      the HTTP status; None: no answer came
-    reason      why it failed, in one word; None: it was delivered
-    error       why it failed, in sentences
-    pause       seconds until the next attempt; None: there is none
-    throttle    seconds for which the endpoint gets nothing, because it asked for that or has too much to do
+    status            the HTTP status; None: no answer came
+    reason            why it failed, in one word; None: it was delivered
+    error             why it failed, in sentences
+    retry_pause       seconds until the next attempt; None: there is none
+    endpoint_pause    seconds for which the endpoint gets nothing, because it asked for that or has too much to do
     """
 
     message_id: int
@@ -27,8 +27,8 @@ class SendResult(Struct):
     milliseconds: int
     reason: FailureReason | None = None
     error: str | None = None
-    pause: float | None = None
-    throttle: float = 0.0
+    retry_pause: float | None = None
+    endpoint_pause: float = 0.0
 
 
 STORE_RESULTS: LiteralString = """
@@ -114,7 +114,7 @@ async def store_results(
             "milliseconds": [result.milliseconds for result in results],
             "reasons": [result.reason for result in results],
             "errors": [result.error for result in results],
-            "pauses": [result.pause for result in results],
+            "pauses": [result.retry_pause for result in results],
             "delivered": any(result.error is None for result in results),
             "is_gone": any(result.status == 410 for result in results),
             "days": FAILING_DAYS,

@@ -252,7 +252,7 @@ class DeliveryWork(TableWork):
             return failures
 
         failures = await self.database.transact(store)
-        pauses = [result.throttle for result in results]
+        pauses = [result.endpoint_pause for result in results]
         if failures:
             pauses.append(min(FIRST_ENDPOINT_PAUSE_SECONDS * 2 ** min(failures - 1, 20), MAX_ENDPOINT_PAUSE_SECONDS))
         return max(pauses)
@@ -278,7 +278,7 @@ async def _send_message(
     except FetchRefusal as refusal:
         return _result_without_answer(message, endpoint, refusal, started)
     if 200 <= answer.status < 300:
-        return SendResult(message.id, answer.status, _milliseconds(started))
+        return SendResult(message_id=message.id, status=answer.status, milliseconds=_milliseconds(started))
     return _result_of_status(message, endpoint, answer, started)
 
 
@@ -288,21 +288,36 @@ def _result_without_answer(
     """The result of an attempt without an answer."""
     reason: FailureReason = "broken" if refusal.reason == "content" else refusal.reason
     error = error_text(reason, f"The address {refusal}.")
-    return SendResult(message.id, None, _milliseconds(started), reason, error, _next_pause(message, endpoint))
+    return SendResult(
+        message_id=message.id,
+        status=None,
+        milliseconds=_milliseconds(started),
+        reason=reason,
+        error=error,
+        retry_pause=_retry_pause(message, endpoint),
+    )
 
 
 def _result_of_status(message: DueMessage, endpoint: EndpointRow, answer: PostAnswer, started: float) -> SendResult:
     """The result of an attempt with another status than 200 to 299."""
     error = error_text("status", f"The answer has the status {answer.status}.")
     retry_after = _retry_after(answer.headers.get("retry-after", ""))
-    throttle = max(retry_after, FIRST_ENDPOINT_PAUSE_SECONDS if answer.status in OVERLOAD_STATUSES else 0.0)
-    pause = _next_pause(message, endpoint)
-    if pause is not None:
-        pause = max(pause, retry_after)
-    return SendResult(message.id, answer.status, _milliseconds(started), "status", error, pause, throttle)
+    endpoint_pause = max(retry_after, FIRST_ENDPOINT_PAUSE_SECONDS if answer.status in OVERLOAD_STATUSES else 0.0)
+    retry_pause = _retry_pause(message, endpoint)
+    if retry_pause is not None:
+        retry_pause = max(retry_pause, retry_after)
+    return SendResult(
+        message_id=message.id,
+        status=answer.status,
+        milliseconds=_milliseconds(started),
+        reason="status",
+        error=error,
+        retry_pause=retry_pause,
+        endpoint_pause=endpoint_pause,
+    )
 
 
-def _next_pause(message: DueMessage, endpoint: EndpointRow) -> float | None:
+def _retry_pause(message: DueMessage, endpoint: EndpointRow) -> float | None:
     """Seconds until the next attempt of a message that failed; None: there is none.
 
     Messages in strict order are tried until the endpoint ends. An attempt that was brought forward does not count.
