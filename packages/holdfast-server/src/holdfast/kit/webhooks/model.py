@@ -240,6 +240,19 @@ class EndpointRow(Struct):
     waits_until: dt.datetime | None
 
 
+class DueMessage(Struct):
+    """A message that is due for an endpoint."""
+
+    id: int
+    type: str
+    subject: str
+    number: int
+    data: Mapping[str, Any]
+    created_at: dt.datetime
+    attempts: int
+    early_attempts: int
+
+
 class MessageCounts(NamedTuple):
     """How many messages wait for an endpoint, and how many failed: at most `MAX_COUNTED` of both are counted."""
 

@@ -15,7 +15,7 @@ import datetime as dt
 import random
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any
@@ -35,8 +35,9 @@ from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.webhooks.delivery_leases import LEASE, SECONDS_UNTIL_DUE, TABLE, give_back
 from holdfast.kit.webhooks.delivery_results import SendResult, store_results
 from holdfast.kit.webhooks.failures import FailureReason, error_text
-from holdfast.kit.webhooks.model import EndpointRow, SigningSecret, content_of
+from holdfast.kit.webhooks.model import DueMessage, EndpointRow, SigningSecret, content_of
 from holdfast.kit.webhooks.signing import signed_headers
+from holdfast.kit.webhooks.sql import due_messages, find_active_endpoint
 
 DELIVERIES_CHANNEL = "webhook_deliveries"
 
@@ -76,7 +77,7 @@ MAX_BROUGHT_FORWARD = MAX_CONNECTIONS // 2
 
 FIRST_ENDPOINT_PAUSE_SECONDS = 1.0
 MAX_ENDPOINT_PAUSE_SECONDS = 300.0
-"""Seconds for which an endpoint gets nothing after its first failure. They double with each further one, up to these."""
+"""Seconds for which an endpoint gets nothing: after its first failure, and at most. Each failure doubles them."""
 
 SENDING = Bound(
     name="Endpoints to which one process sends webhooks at the same time",
@@ -100,19 +101,6 @@ class LeasedEndpoint(Struct):
     attempts: int
     lease_id: UUID
     is_unreliable: bool
-
-
-class DueMessage(Struct):
-    """A message that is due for an endpoint."""
-
-    id: int
-    type: str
-    subject: str
-    number: int
-    data: Mapping[str, Any]
-    created_at: dt.datetime
-    attempts: int
-    early_attempts: int
 
 
 class TurnResult(Struct):
@@ -341,32 +329,3 @@ def _retry_after(text: str) -> float:
 
 def _milliseconds(started: float) -> int:
     return round((time.monotonic() - started) * 1_000)
-
-
-async def find_active_endpoint(reader: Reader[Any], id: int) -> EndpointRow | None:
-    """An endpoint of any tenant, if its status is `active`."""
-    return await reader.row(
-        EndpointRow,
-        """
-        select id, tenant_id, url, types, is_ordered, status, sealed, created_at, failing_since,
-               null as waits_until
-          from webhook_endpoints
-         where id = %(id)s and status = 'active'
-        """,
-        {"id": id},
-    )
-
-
-async def due_messages(reader: Reader[Any], endpoint_id: int, limit: int) -> list[DueMessage]:
-    """The messages that are due for an endpoint, those that wait longest first; none after it was paused."""
-    return await reader.rows(
-        DueMessage,
-        """
-        select message_id as id, type, subject, number, data, created_at, attempts, early_attempts
-          from webhook_deliveries join webhook_messages on webhook_messages.id = message_id
-         where webhook_deliveries.endpoint_id = %(endpoint_id)s and status = 'waiting' and due_at <= now()
-           and exists (select from webhook_endpoints where id = %(endpoint_id)s and status = 'active')
-         order by due_at, message_id limit %(limit)s
-        """,
-        {"endpoint_id": endpoint_id, "limit": limit},
-    )

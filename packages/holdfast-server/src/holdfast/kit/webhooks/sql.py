@@ -1,4 +1,4 @@
-"""Statements on endpoints of webhooks, and on what was sent to them."""
+"""Statements on endpoints of webhooks, and on what is sent to them."""
 
 from collections.abc import Sequence
 from typing import Any, LiteralString
@@ -7,6 +7,7 @@ from holdfast.kit.postgres.database import Reader, Tx
 from holdfast.kit.webhooks.model import (
     MAX_COUNTED,
     CreateWebhookEndpoint,
+    DueMessage,
     EndpointRow,
     ListWebhookDeliveries,
     MessageCounts,
@@ -35,6 +36,20 @@ async def find_endpoint_of_tenant(reader: Reader[Any], tenant_id: int, id: int) 
         EndpointRow,
         f"{ENDPOINT} where tenant_id = %(tenant_id)s and id = %(id)s",
         {"tenant_id": tenant_id, "id": id},
+    )
+
+
+async def find_active_endpoint(reader: Reader[Any], id: int) -> EndpointRow | None:
+    """An endpoint of any tenant, if its status is `active`."""
+    return await reader.row(
+        EndpointRow,
+        """
+        select id, tenant_id, url, types, is_ordered, status, sealed, created_at, failing_since,
+               null as waits_until
+          from webhook_endpoints
+         where id = %(id)s and status = 'active'
+        """,
+        {"id": id},
     )
 
 
@@ -150,6 +165,21 @@ async def insert_ping(tx: Tx[Any], row: EndpointRow, type: str) -> None:
         {"tenant_id": row.tenant_id, "id": row.id, "type": type},
     )
     await tx.run(WAKE, {"endpoint_id": row.id})
+
+
+async def due_messages(reader: Reader[Any], endpoint_id: int, limit: int) -> list[DueMessage]:
+    """The messages that are due for an endpoint, those that wait longest first; none after it was paused."""
+    return await reader.rows(
+        DueMessage,
+        """
+        select message_id as id, type, subject, number, data, created_at, attempts, early_attempts
+          from webhook_deliveries join webhook_messages on webhook_messages.id = message_id
+         where webhook_deliveries.endpoint_id = %(endpoint_id)s and status = 'waiting' and due_at <= now()
+           and exists (select from webhook_endpoints where id = %(endpoint_id)s and status = 'active')
+         order by due_at, message_id limit %(limit)s
+        """,
+        {"endpoint_id": endpoint_id, "limit": limit},
+    )
 
 
 async def list_deliveries(
