@@ -1,5 +1,4 @@
-"""Slots: how much work of one owner runs concurrently, and how many seconds it may take. What waits takes turns, owner
-by owner.
+"""Slots: how much work of one owner runs concurrently. What waits takes turns, owner by owner.
 
 An owner is a path, such as `("strangers", "address 192.0.2.1")`. Each element limits those after it: all strangers
 together have some of the slots, and each address has some of these. While few want slots, each owner may use nearly all
@@ -8,8 +7,6 @@ address waits for itself, and others wait for one turn.
 """
 
 import asyncio
-import math
-import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterator
 from types import TracebackType
@@ -17,7 +14,7 @@ from types import TracebackType
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Owner
 from holdfast.kit.contract.client import wait_while_connected
-from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
+from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 
 SLOT_TIMEOUT_SECONDS = 5
 """Seconds that requests wait for other work of the same owner."""
@@ -277,48 +274,3 @@ def _give(node: OwnerNode) -> None:
     _stop_waiting(node)
     _begin(node)
     turn.set_result(None)
-
-
-MIN_WINDOWS = 1_000
-"""The number of windows from which on ended windows are removed."""
-
-
-class TimeBudget:
-    """Counts seconds of work by owner, in one process.
-
-    bound     what is limited, for the page of all bounds
-    window    the seconds after which an owner has its whole budget again
-    text      what is refused, as a sentence with the placeholders `seconds` and `minutes`
-    clock     returns the present time in seconds, which never goes back
-    """
-
-    def __init__(self, bound: Bound, window: float, text: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self.bound = bound
-        self._window = window
-        self._text = text
-        self._clock = clock
-        self._spent: dict[Hashable, tuple[float, float]] = {}
-        """The seconds of work of each owner, and the end of its window."""
-        self._cleanup_size = MIN_WINDOWS
-
-    def require(self, owner: Hashable, seconds: float) -> None:
-        """Raise `rate_limited` if the work of an owner has taken this many seconds in its window."""
-        spent, ends_at = self._spent.get(owner, (0.0, 0.0))
-        left = ends_at - self._clock()
-        if left > 0 and spent >= seconds:
-            raise self._refusal(seconds, left)
-
-    def spend(self, owner: Hashable, seconds: float) -> None:
-        """Count work of an owner."""
-        now = self._clock()
-        spent, ends_at = self._spent.get(owner, (0.0, 0.0))
-        if ends_at <= now:
-            spent, ends_at = 0.0, now + self._window
-        self._spent[owner] = spent + seconds, ends_at
-        if len(self._spent) > self._cleanup_size:
-            self._spent = {name: window for name, window in self._spent.items() if window[1] > now}
-            self._cleanup_size = max(MIN_WINDOWS, 2 * len(self._spent))
-
-    def _refusal(self, seconds: float, left: float) -> Problem:
-        text = self._text.format(seconds=f"{seconds:g}", minutes=f"{self._window / 60:g}")
-        return RATE_LIMITED(text, retry_after=max(1, math.ceil(left)))

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.running import slots
-from holdfast.kit.running.slots import TimeBudget
+from holdfast.kit.running import time_budget
+from holdfast.kit.running.time_budget import TimeBudget
 from tests.helpers.manual_clock import ManualClock
 
 BOUND = Bound(name="Tests", service="both", total="", tenant="", address="", reserved="", stranger="")
@@ -58,7 +58,7 @@ def test_no_owner_ever_has_more_than_its_budget_and_one_piece_of_work_in_a_windo
 
 
 def test_ended_windows_of_budgets_are_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slots, "MIN_WINDOWS", 10)
+    monkeypatch.setattr(time_budget, "MIN_WINDOWS", 10)
     clock = ManualClock(1000)
     budget = TimeBudget(BOUND, WINDOW, "", clock)
 
