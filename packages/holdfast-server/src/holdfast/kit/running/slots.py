@@ -58,6 +58,11 @@ class OwnerNode:
     def has_free_slot(self) -> bool:
         return self.running < self.max_running
 
+    @property
+    def can_begin(self) -> bool:
+        """Whether there is a free slot here and at all nodes above."""
+        return all(element.has_free_slot for element in self.upwards())
+
 
 class Slots:
     """At most `max_running` pieces of work of one owner run concurrently, in order of arrival.
@@ -99,28 +104,17 @@ class Slots:
 
     def require_capacity(self, owner: Owner) -> None:
         """Raise `service_unavailable` if one more piece of work of an owner would be refused now."""
-        nodes, path = self._owners, list[OwnerNode]()
-        for key in owner:
-            if key not in nodes:
-                break
-            path.append(nodes[key])
-            nodes = nodes[key].below
-        if all(element.has_free_slot for element in path):
-            return
-        for depth in range(len(path), 0, -1):
-            element = path[depth - 1]
-            if element.waiting < element.max_waiting:
-                continue
-            waiting = path[depth].waiting if depth < len(path) else 0
-            max_waiting = max((other.waiting for other in element.waiting_below.values()), default=0)
-            if depth == len(owner) or max_waiting <= waiting + 1:
-                raise self._too_much(element)
-            return  # another one would give way, here and in the elements above
+        node = self._node_of(owner)
+        try:
+            if not node.can_begin:
+                self._find_yielding_node(node)
+        finally:
+            self._forget(node)
 
     async def take(self, owner: Owner) -> OwnerNode:
         """Take a slot, in its turn. The result is given to `release`."""
         node = self._node_of(owner)
-        if all(element.has_free_slot for element in node.upwards()):
+        if node.can_begin:
             _begin(node)
             return node
         self._make_waiting_place(node)
@@ -162,25 +156,40 @@ class Slots:
         return above
 
     def _make_waiting_place(self, node: OwnerNode) -> None:
-        """Raise `service_unavailable` if too many wait. Among several owners, the one with the most waiting gives way.
+        """Make a place where one more piece of work waits at a node. Raises `service_unavailable` if there is none."""
+        try:
+            yielding_node = self._find_yielding_node(node)
+        except Problem:
+            self._forget(node)
+            raise
+        if yielding_node is None:
+            return
+        while yielding_node.waiting_below:
+            yielding_node = _largest_below(yielding_node)
+        for turn in reversed(yielding_node.turns):  # what came last gives way
+            if not turn.done():
+                turn.set_exception(self._too_much(yielding_node))
+                _stop_waiting(yielding_node)
+                break
 
-        It is refused what came last.
+    def _find_yielding_node(self, node: OwnerNode) -> OwnerNode | None:
+        """The owner who gives way to one more piece of work at a node; None: there is a free place.
+
+        Where too many wait, it is the owner with the most waiting. Raises `service_unavailable` if that is the owner of
+        the work itself.
         """
-        path = [*node.upwards()]
-        for below, element in zip([None, *path], path, strict=False):
-            if element.waiting < element.max_waiting:
-                continue
-            largest = max(element.waiting_below.values(), key=lambda other: other.waiting, default=None)
-            if below is None or largest is None or largest.waiting <= below.waiting + 1:
-                self._forget(node)
-                raise self._too_much(node)
-            while largest.waiting_below:
-                largest = max(largest.waiting_below.values(), key=lambda other: other.waiting)
-            for turn in reversed(largest.turns):
-                if not turn.done():
-                    turn.set_exception(self._too_much(largest))
-                    _stop_waiting(largest)
-                    break
+        below: OwnerNode | None = None
+        for element in node.upwards():
+            if element.waiting >= element.max_waiting:
+                if (
+                    below is None
+                    or not element.waiting_below
+                    or (largest := _largest_below(element)).waiting <= below.waiting + 1
+                ):
+                    raise self._too_much(node)
+                return largest  # then the nodes above have a free place too
+            below = element
+        return None
 
     def _too_much(self, node: OwnerNode) -> Problem:
         whose = "work" if node.above else "of your own work"
@@ -244,6 +253,10 @@ def _stop_waiting(node: OwnerNode) -> None:
             del element.above.waiting_below[element.key]
     if not node.waiting:
         node.turns.clear()
+
+
+def _largest_below(node: OwnerNode) -> OwnerNode:
+    return max(node.waiting_below.values(), key=lambda below: below.waiting)
 
 
 def _top(node: OwnerNode) -> OwnerNode:
