@@ -123,7 +123,7 @@ class Pace:
             self._next_request().begin()
 
     def _next_request(self) -> WaitingRequest:
-        """Take the request whose turn it is. Its address goes to the end of the line."""
+        """Take the request whose turn it is. If its address has more, they wait behind those of all other addresses."""
         address, requests = self._waiting.popitem(last=False)
         request = requests.popleft()
         if requests:

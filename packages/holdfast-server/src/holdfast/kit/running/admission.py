@@ -1,12 +1,11 @@
 """Admission: what a process refuses while its work waits too long.
 
 A process finishes everything that it has begun. While the work in progress waits too long, new work is refused before
-its body is read, and each refused client is told another time to come again. Work of a tenant that waits in a line
-of its own, or for a locked row, gets only further work of this tenant refused.
+its body is read, and each refused client is told another time to come again. Work that waits only for other work of
+its tenant, or for a locked row, causes only further work of that tenant to be refused.
 
 Reads are refused first, then changes, then what follows up on accepted work. Health checks, metrics, documents, cached
-pages, the console, the check-in, signing in and messages of partners are never refused here. See
-decision 81.
+pages, the console, the check-in, signing in and messages of partners are never refused here. See decision 81.
 """
 
 import math
@@ -57,14 +56,14 @@ MAX_RETRY_SECONDS = 10
 
 
 class Backlog:
-    """The work in progress of a process, or of one tenant that waits only for work of its own.
+    """The work in progress of a process, or that of one tenant which waits only for other work of that tenant.
 
-    What takes `now` is told the present time in seconds.
+    Its methods take the present time, `now`, in seconds.
     """
 
     def __init__(self, now: float) -> None:
         self.in_progress = 0
-        self._began = 0.0
+        self._sum_of_begin_times = 0.0
         """The sum of the times at which the work in progress began."""
         self._finished = 0
         self._measured_at = now
@@ -75,12 +74,13 @@ class Backlog:
 
     def begin(self, now: float) -> None:
         self.in_progress += 1
-        self._began += now
+        self._sum_of_begin_times += now
 
-    def remove(self, began: float) -> None:
-        """Count work no longer that began at this time."""
+    def remove(self, began_at: float) -> None:
+        """Stop counting work that began at a time."""
         self.in_progress -= 1
-        self._began = self._began - began if self.in_progress else 0.0
+        # Set to 0 without work, so that errors of rounding do not add up.
+        self._sum_of_begin_times = self._sum_of_begin_times - began_at if self.in_progress else 0.0
 
     def finish(self, now: float, was_done: bool) -> None:
         """Note that work ended.
@@ -95,7 +95,7 @@ class Backlog:
         if self.in_progress < MIN_IN_PROGRESS:
             return
         # Work that is done in order of arrival has been there, on average, for half of the time that it takes.
-        seconds = 2 * (now - self._began / self.in_progress)
+        seconds = 2 * (now - self._sum_of_begin_times / self.in_progress)
         if seconds >= priority.value:
             message = f"Work waits for {seconds:.0f} seconds. This request was not begun."
             raise SERVICE_UNAVAILABLE(message, retry_after=self.retry_after(now))
@@ -119,27 +119,27 @@ class Backlog:
 class Work:
     """An operation in progress, for as long as a `with` block lasts.
 
-    tenant    the only tenant whose other work waits behind it; None: work of all tenants does
+    tenant    the only tenant whose other work waits for it; None: work of all tenants waits for it
     """
 
-    __slots__ = ("_admission", "_backlog", "_began", "_tenant")
+    __slots__ = ("_admission", "_backlog", "_began_at", "_tenant")
 
     def __init__(self, admission: "Admission", tenant: int | None) -> None:
         self._admission = admission
         self._tenant = tenant
-        self._began = admission.now()
+        self._began_at = admission.now()
 
     def __enter__(self) -> Self:
         self._backlog = self._admission.backlog_of(self._tenant)
-        self._backlog.begin(self._began)
+        self._backlog.begin(self._began_at)
         return self
 
     def move_to_tenant(self, tenant: int | None) -> None:
-        """Count the work only for a tenant from now on. None: no tenant is known to wait for it; it counts nowhere."""
+        """From now on, count the work only for a tenant. None: it is not known who waits; it counts for none."""
         self._end()
         self._tenant = tenant
-        self._backlog = self._admission.backlog_of(tenant) if tenant is not None else Backlog(self._began)
-        self._backlog.begin(self._began)
+        self._backlog = self._admission.backlog_of(tenant) if tenant is not None else Backlog(self._began_at)
+        self._backlog.begin(self._began_at)
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         was_refused = isinstance(error, Problem) and error.type is SERVICE_UNAVAILABLE
@@ -147,7 +147,7 @@ class Work:
         self._end()
 
     def _end(self) -> None:
-        self._backlog.remove(self._began)
+        self._backlog.remove(self._began_at)
         if self._tenant is not None and not self._backlog.in_progress:
             self._admission.forget(self._tenant)
 
@@ -162,11 +162,11 @@ class Admission:
         self.now = clock
         self._backlog = Backlog(clock())
         self._tenants: dict[int, Backlog] = {}
-        """The backlogs of tenants that have work in progress that only its own tenant waits for."""
+        """The backlog of each tenant with work in progress for which only other work of that tenant waits."""
 
     @property
     def in_progress(self) -> int:
-        """The work in progress that others wait for."""
+        """How much work is in progress for which all tenants wait."""
         return self._backlog.in_progress
 
     def work(self, tenant: int | None = None) -> Work:
@@ -174,7 +174,7 @@ class Admission:
         return Work(self, tenant)
 
     def backlog_of(self, tenant: int | None) -> Backlog:
-        """The work that only a tenant waits for; with None, the work that others wait for too."""
+        """The work for which only a tenant waits; with None, the work for which all tenants wait."""
         if tenant is None:
             return self._backlog
         backlog = self._tenants.get(tenant)
@@ -183,11 +183,11 @@ class Admission:
         return backlog
 
     def forget(self, tenant: int) -> None:
-        """Forget a tenant that has no work in progress any more."""
+        """Forget a tenant that has no more work in progress."""
         self._tenants.pop(tenant, None)
 
     def counted(self, run: Callable[P, Coroutine[Any, Any, A]]) -> Callable[P, Coroutine[Any, Any, A]]:
-        """A function whose calls are counted as work in progress that others wait for."""
+        """A function whose calls are counted as work in progress for which all tenants wait."""
 
         async def run_counted(*arguments: P.args, **options: P.kwargs) -> A:
             with self.work():
