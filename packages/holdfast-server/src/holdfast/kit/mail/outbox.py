@@ -37,7 +37,7 @@ RENDER_ERROR_PREFIX = "it could not be written"
 OWNER: LiteralString = "coalesce(arguments ->> 'organizer_id', arguments ->> 'merchant_id', '')"
 """SQL: the owner of a mail, an organizer or a merchant, as the index `mails_in_turns` has it.
 
-Empty: a mail of none, such as a link to sign in.
+It is empty for mails of neither, such as a link to sign in.
 """
 
 BATCH_SIZE = 1_000
@@ -51,7 +51,7 @@ class Mail(Struct):
     """A due mail, as its transaction has stored it.
 
     is_behind    whether an earlier mail of its thread is held
-    owner        the organizer or merchant whose mail it is; empty: it is of none, such as a link to sign in
+    owner        the organizer or merchant whose mail it is; empty for a mail of neither, such as a link to sign in
     shard        the number of the shard of its mailbox
     """
 
@@ -85,7 +85,7 @@ class AttemptResult(Struct):
 
 
 def deferred_result(mail: Mail, error: str) -> AttemptResult:
-    """The result of an attempt after which a mail may be retried."""
+    """The result of an attempt after which a mail is tried again, or fails if that was the last attempt."""
     if mail.attempts + 1 >= MAX_ATTEMPTS:
         return AttemptResult(mail.id, "failed", error)
     return AttemptResult(mail.id, None, error, RETRY_BACKOFF.pause(mail.attempts + 1))
