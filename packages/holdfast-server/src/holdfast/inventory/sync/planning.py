@@ -127,14 +127,15 @@ async def _compute(tx: Tx, shop_id: int, last_plan: ShopVersions, items: Sequenc
     """Compute the targets of items again. All of their levels are locked."""
     # first_report     when the platform told of the first change of each pool since the last plan
     # item_stock       the quantity of each item, and whether its sale is paused
-    # level_share      the new target of each level: the part of the quantity that its location gets, from `part_from` to
-    #                  `part_to` percent of it
+    # level_share      the new target of each level: the part of the quantity that its location gets, which begins at
+    #                  `part_from` percent of it and ends at `part_to` percent
     # planned_level    the same, with `starts_tracking`: the level is set from pools from now on, so its earlier changes
     #                  need no explanation. If no level of an item was set before, all levels of the item start
     #
-    # Of the columns of `levels`, `based_at` is the time of the platform with which `expected` began, `suspect_at` the
-    # time at which an unexplained difference becomes an edit, and `caused_at` the time at which we were told of the first
-    # cause of what is not pushed yet.
+    # Columns of `levels`:
+    # based_at         the time of the platform at which `expected` began
+    # suspect_at       the time at which a difference that is still unexplained becomes an edit
+    # caused_at        when the platform told of the first cause of a target that is not pushed yet
     changed = await tx.rows(
         _PlannedLevel,
         f"""
