@@ -124,9 +124,9 @@ def service(database: Database) -> Service:
         agent_requests=RequestApprovals(
             RequestReader(OPERATIONS, database.across_tenants(), find_credentials, read_facts), runner
         ),
-        live=AvailabilityCache(database),
+        availability=AvailabilityCache(database),
     )
-    endpoint = agent_endpoint(settings.base_url, context.live)
+    endpoint = agent_endpoint(settings.base_url, context.availability)
     own_endpoints = Endpoints(
         [
             *discovery.routes(endpoint, OPERATIONS, DESCRIPTION),
@@ -170,7 +170,7 @@ def streams(settings: Settings) -> Streams:
     return Streams(STREAMS, shares, settings.max_streams)
 
 
-def agent_endpoint(base_url: str, live: AvailabilityCache) -> mcp.EndpointConfig:
+def agent_endpoint(base_url: str, cache: AvailabilityCache) -> mcp.EndpointConfig:
     """The endpoint for agents, `/mcp`."""
     return mcp.EndpointConfig(
         name=reverse_dns(base_url, "inventory"),
@@ -180,8 +180,8 @@ def agent_endpoint(base_url: str, live: AvailabilityCache) -> mcp.EndpointConfig
         instructions=INSTRUCTIONS,
         templates=TEMPLATES,
         listed_by=mcp.ListedBy("list_pools", entries),
-        changes=live.changes,
-        missed=live.missed,
+        changes=cache.changes,
+        missed=cache.missed,
         limit="messages",
         resource_metadata=f"{base_url}/.well-known/oauth-protected-resource/mcp",
         scope="read_inventory read_pools",

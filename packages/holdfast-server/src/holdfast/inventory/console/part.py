@@ -85,7 +85,7 @@ def endpoints(context: Context) -> Endpoints:
     console = Console(signed_in, run)
     return Endpoints(
         [
-            *LiveConsole(console, context.live, context.streams).routes(),
+            *LiveConsole(console, context.availability, context.streams).routes(),
             *PoolsPage(console, settings).routes(),
             *SuggestionsPage(console, platform, settings).routes(),
             *ReplayPage(console).routes(),
