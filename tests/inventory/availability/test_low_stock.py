@@ -1,4 +1,4 @@
-"""Which pools run low: at or below their limit, or at the present pace not for much longer."""
+"""Which pools run low: at or below their `low_stock_at`, or at the present pace not for much longer."""
 
 from typing import Any
 

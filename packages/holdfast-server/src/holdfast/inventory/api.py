@@ -1,7 +1,8 @@
 """The inventory service: every operation of agents, one line each. Start reading here.
 
-They are tools of the endpoint for agents, `/mcp`. The routes of storefronts are in `inventory/availability/storefront.py`, those of
-agents without a key in `inventory/agents/routes.py`. Operations of pages alone are in `inventory/console/part.py`.
+They are tools of the endpoint for agents, `/mcp`. The routes of storefronts are in
+`inventory/availability/storefront.py`, those of agents without a key in `inventory/agents/routes.py`. Operations of
+pages alone are in `inventory/console/part.py`.
 """
 
 from holdfast.inventory.availability import operations as availability

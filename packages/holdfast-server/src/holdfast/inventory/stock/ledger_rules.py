@@ -162,7 +162,10 @@ class Stock:
         return hold
 
     def available(self, variant_gid: str) -> int | None:
-        """How many of a variant can be sold; None if storefronts do not show it."""
+        """How many of a variant can be sold; None if storefronts do not show it.
+
+        The view `availability` has the same rule in SQL.
+        """
         least: int | None = None
         for pool, units in self._pools_by_variant.get(variant_gid, ()):
             if pool.status != "active":
