@@ -9,9 +9,9 @@ from holdfast.accounts.agents.approvals import RequestApprovals, RequestReader
 from holdfast.accounts.part import account_part
 from holdfast.accounts.sessions import SESSIONS_CHANNEL, Sessions
 from holdfast.accounts.signed_in_pages import SignedInPages
-from holdfast.accounts.webhooks import part as webhooks
+from holdfast.accounts.webhooks import part as outgoing_webhooks
 from holdfast.inventory import discovery, resources
-from holdfast.inventory.agents import part as agent_credentials
+from holdfast.inventory.agents import part as agents
 from holdfast.inventory.agents import routes as agent_routes
 from holdfast.inventory.agents.actions import AgentActionLog
 from holdfast.inventory.agents.approval_facts import agent_requests, find_credentials, read_facts
@@ -78,10 +78,10 @@ PARTS: Sequence[Part[Any]] = (
     orders.subscription_part(HANDLERS.keys()),
     availability.PART,
     shops.PART,
-    agent_credentials.PART,
+    agents.PART,
     stock.PART,
     installs.PART,
-    webhooks.PART,
+    outgoing_webhooks.PART,
 )
 
 ALL_OPERATIONS = (*OPERATIONS, *console.PART.operations)
@@ -96,6 +96,7 @@ def service(database: Database) -> Service:
     resources = database.resources
     settings = resources.settings
     requests = agent_requests(OPERATIONS, settings.base_url)
+    # Programs run their calls with this runner. Only it stores what agents did, and asks a person first.
     runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY, AgentActionLog(), requests)
     # Requests that wait until their key is found count as work that waits.
     ring = KeyRing(database, shop_operations.find_callers, waiting=runner.admission.work)
@@ -127,7 +128,7 @@ def service(database: Database) -> Service:
         availability=AvailabilityCache(database),
     )
     endpoint = agent_endpoint(settings.base_url, context.availability)
-    own_endpoints = Endpoints(
+    service_endpoints = Endpoints(
         [
             *discovery.routes(endpoint, OPERATIONS, DESCRIPTION),
             *agent_routes.routes(database, limits, credentials),
@@ -146,7 +147,7 @@ def service(database: Database) -> Service:
         runner=runner,
         operations=OPERATIONS,
         parts=PARTS,
-        endpoints=Endpoints.joined([own_endpoints, *(part.endpoints(context) for part in PARTS)]),
+        endpoints=Endpoints.joined([service_endpoints, *(part.endpoints(context) for part in PARTS)]),
         authenticate=credentials.caller,
         limits=limits,
         agents=endpoint,
