@@ -90,7 +90,7 @@ async def test_a_request_signed_with_the_secret_of_another_app_is_refused(shop: 
 async def test_both_secrets_are_accepted_during_a_rotation(settings: Settings) -> None:
     rotated = settings.model_copy(update={"client_secret": "new" * 11, "old_client_secret": "old" * 11})
     async with running_inventory(rotated) as inventory:
-        shop = await inventory.shop()
+        shop = await inventory.create_shop()
 
         for secret in (b"new" * 11, b"old" * 11):
             assert (await ask(shop, signed_query(shop, secret=secret))).status_code == 200

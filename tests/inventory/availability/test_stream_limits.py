@@ -30,7 +30,7 @@ async def open_streams(bounded_inventory: Inventory) -> AsyncIterator[contextlib
 
 async def storefront(bounded: Inventory, stack: contextlib.AsyncExitStack, shop: Shop, client: str) -> Stream:
     """Open a storefront's stream from an address."""
-    url = (await shop.storefront()).json()["stream_url"]
+    url = (await shop.read_storefront()).json()["stream_url"]
     return await stack.enter_async_context(read_stream(bounded.app, url, client=client))
 
 
@@ -54,11 +54,11 @@ def refusal_of(reader: Stream) -> str:
 async def test_streams_from_one_address_are_limited(
     bounded_inventory: Inventory, open_streams: contextlib.AsyncExitStack
 ) -> None:
-    shop = await bounded_inventory.shop()
+    shop = await bounded_inventory.create_shop()
     for _ in range(4):
         assert (await storefront(bounded_inventory, open_streams, shop, "10.0.0.1")).status == 200
 
-    other = await bounded_inventory.shop()
+    other = await bounded_inventory.create_shop()
     for next_one in (
         await storefront(bounded_inventory, open_streams, other, "10.0.0.1"),
         await agents(bounded_inventory, open_streams, other, "10.0.0.1"),
@@ -70,7 +70,7 @@ async def test_streams_from_one_address_are_limited(
 async def test_addresses_of_one_ipv6_network_count_as_one(
     bounded_inventory: Inventory, open_streams: contextlib.AsyncExitStack
 ) -> None:
-    shop = await bounded_inventory.shop()
+    shop = await bounded_inventory.create_shop()
     for number in range(4):
         assert (await storefront(bounded_inventory, open_streams, shop, f"2001:db8::{number}")).status == 200
 
@@ -80,7 +80,7 @@ async def test_addresses_of_one_ipv6_network_count_as_one(
 async def test_streams_with_one_key_are_limited(
     bounded_inventory: Inventory, open_streams: contextlib.AsyncExitStack
 ) -> None:
-    shop, other = await bounded_inventory.shop(), await bounded_inventory.shop()
+    shop, other = await bounded_inventory.create_shop(), await bounded_inventory.create_shop()
     for number in range(2):
         assert (await agents(bounded_inventory, open_streams, shop, f"10.0.0.{number}")).status == 200
 
@@ -93,7 +93,7 @@ async def test_streams_with_one_key_are_limited(
 async def test_streams_of_one_shop_are_limited(
     bounded_inventory: Inventory, open_streams: contextlib.AsyncExitStack
 ) -> None:
-    shop, other = await bounded_inventory.shop(), await bounded_inventory.shop()
+    shop, other = await bounded_inventory.create_shop(), await bounded_inventory.create_shop()
     assert (await agents(bounded_inventory, open_streams, shop, "10.0.0.99")).status == 200
     for number in range(5):
         assert (await storefront(bounded_inventory, open_streams, shop, f"10.0.0.{number}")).status == 200
@@ -108,7 +108,7 @@ async def test_streams_of_one_shop_are_limited(
 async def test_strangers_do_not_keep_the_merchant_from_the_streams_of_a_shop(
     bounded_inventory: Inventory, open_streams: contextlib.AsyncExitStack
 ) -> None:
-    shop = await bounded_inventory.shop()
+    shop = await bounded_inventory.create_shop()
     strangers = [
         await storefront(bounded_inventory, open_streams, shop, f"203.0.113.{number // 3}") for number in range(6)
     ]
@@ -122,7 +122,7 @@ async def test_strangers_do_not_keep_the_merchant_from_the_streams_of_a_shop(
 
 
 async def test_a_closed_stream_makes_room_for_another(bounded_inventory: Inventory) -> None:
-    shop = await bounded_inventory.shop()
+    shop = await bounded_inventory.create_shop()
     for _ in range(10):
         async with contextlib.AsyncExitStack() as stack:
             for _ in range(2):
@@ -132,10 +132,10 @@ async def test_a_closed_stream_makes_room_for_another(bounded_inventory: Invento
 async def test_requests_are_answered_while_no_stream_may_be_opened(
     bounded_inventory: Inventory, open_streams: contextlib.AsyncExitStack
 ) -> None:
-    shop = await bounded_inventory.shop()
+    shop = await bounded_inventory.create_shop()
     for _ in range(3):
         await agents(bounded_inventory, open_streams, shop, "127.0.0.1")
 
-    answer: httpx2.Response = await shop.ask("list_pools", {})
+    answer: httpx2.Response = await shop.send_call("list_pools", {})
 
     assert answer.status_code == 200

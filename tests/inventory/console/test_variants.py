@@ -14,7 +14,7 @@ ALL = {f"units:{SINGLE}": "1", f"units:{SIX_PACK}": "6", f"units:{TWELVE_PACK}":
 
 async def pool(merchant: MerchantAtPlatform, quantity: int = 50, **fields: Any) -> tuple[int, str]:
     """A pool, and the address of its variants."""
-    id = (await merchant.shop.pool(quantity, **{"name": "<b>Honey</b>", "unit": "jars", **fields}))["id"]
+    id = (await merchant.shop.create_pool(quantity, **{"name": "<b>Honey</b>", "unit": "jars", **fields}))["id"]
     return id, f"/console/pools/{id}/variants"
 
 
@@ -156,9 +156,9 @@ async def test_an_archived_pool_is_shown_without_forms(merchant: MerchantAtPlatf
 
 async def test_the_variants_of_a_pool_of_another_shop_are_not_found(merchant: MerchantAtPlatform) -> None:
     _, pool_path = await pool(merchant)
-    other = await merchant.inventory.shop()
-    await other.pool(7)
-    theirs = (await other.pool(7, members=PACKS))["id"]
+    other = await merchant.inventory.create_shop()
+    await other.create_pool(7)
+    theirs = (await other.create_pool(7, members=PACKS))["id"]
     path = f"/console/pools/{theirs}/variants"
 
     response = await merchant.get(path)
