@@ -8,7 +8,7 @@ import pytest
 from tests.helpers.inventory_service import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal
 
 
-async def kit(shop: Shop) -> tuple[int, int]:
+async def create_kit(shop: Shop) -> tuple[int, int]:
     """A six-pack that takes six jars of 50 and one box of 3. Returns the ids of the pools."""
     jars = await shop.create_pool(50, name="Jars", members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
     boxes = await shop.create_pool(3, name="Boxes", members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
@@ -47,7 +47,7 @@ async def test_a_quantity_of_a_pool_is_sold_in_its_own_unit(shop: Shop) -> None:
 
 
 async def test_a_kit_is_sold_from_every_pool_it_draws_on(shop: Shop) -> None:
-    jars, boxes = await kit(shop)
+    jars, boxes = await create_kit(shop)
 
     change = await shop.call("record_sale", variant_gid=SIX_PACK, quantity=2)
 
@@ -56,7 +56,7 @@ async def test_a_kit_is_sold_from_every_pool_it_draws_on(shop: Shop) -> None:
 
 
 async def test_a_kit_is_not_sold_if_one_of_its_pools_has_too_little(shop: Shop, inventory: Inventory) -> None:
-    _, boxes = await kit(shop)
+    _, boxes = await create_kit(shop)
     before = await inventory.all_rows()
 
     refused = await shop.refusal("record_sale", variant_gid=SIX_PACK, quantity=4)
@@ -66,7 +66,7 @@ async def test_a_kit_is_not_sold_if_one_of_its_pools_has_too_little(shop: Shop, 
 
 
 async def test_a_hold_becomes_its_sale_in_one_step(shop: Shop, inventory: Inventory) -> None:
-    jars, boxes = await kit(shop)
+    jars, boxes = await create_kit(shop)
     hold = await hold_units(shop, variant_gid=SIX_PACK, quantity=2, reference="cart 7")
 
     change = await shop.call("record_sale", variant_gid=SIX_PACK, quantity=2, hold_id=hold)
@@ -246,7 +246,7 @@ async def test_an_archived_pool_sells_no_units(shop: Shop) -> None:
 
 
 async def test_a_sale_of_a_kit_expects_the_highest_version_of_its_pools(shop: Shop) -> None:
-    jars, boxes = await kit(shop)
+    jars, boxes = await create_kit(shop)
     await shop.call("adjust_pool_quantity", pool_id=jars, delta=1)
     before, present = [(await shop.call("get_pool", pool_id=id))["version"] for id in (boxes, jars)]
 

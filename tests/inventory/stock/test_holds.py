@@ -104,7 +104,7 @@ async def test_a_hold_of_another_shop_cannot_be_released(shop: Shop, inventory: 
     assert (await other.call("get_pool", pool_id=1))["held"] == 12
 
 
-async def kit(shop: Shop) -> tuple[dict[str, Any], dict[str, Any]]:
+async def create_kit(shop: Shop) -> tuple[dict[str, Any], dict[str, Any]]:
     """A six-pack that takes six jars of 50 and one box of 3."""
     jars = await shop.create_pool(50, name="Jars", members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
     boxes = await shop.create_pool(3, name="Boxes", members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
@@ -112,7 +112,7 @@ async def kit(shop: Shop) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 async def test_a_kit_is_held_in_every_pool_it_draws_on(shop: Shop) -> None:
-    jars, boxes = await kit(shop)
+    jars, boxes = await create_kit(shop)
 
     change = await shop.call("hold_quantity", variant_gid=SIX_PACK, quantity=2)
 
@@ -129,7 +129,7 @@ async def test_a_kit_is_held_in_every_pool_it_draws_on(shop: Shop) -> None:
 
 
 async def test_a_kit_of_which_one_pool_has_too_little_is_held_in_none(shop: Shop, inventory: Inventory) -> None:
-    _, boxes = await kit(shop)
+    _, boxes = await create_kit(shop)
     before = await inventory.all_rows()
 
     refused = await shop.refusal("hold_quantity", variant_gid=SIX_PACK, quantity=4)
@@ -140,7 +140,7 @@ async def test_a_kit_of_which_one_pool_has_too_little_is_held_in_none(shop: Shop
 
 async def test_a_hold_of_a_kit_gives_back_what_it_took_after_the_variant_is_relinked(shop: Shop) -> None:
     """The variant is linked differently meanwhile; the hold gives back what it holds all the same."""
-    jars, boxes = await kit(shop)
+    jars, boxes = await create_kit(shop)
     hold = (await shop.call("hold_quantity", variant_gid=SIX_PACK, quantity=2))["hold"]
     await shop.call("update_member", pool_id=jars["id"], variant_gid=SIX_PACK, units_per_sale=5)
     await shop.call("unlink_variants", pool_id=boxes["id"], variant_gids=[SIX_PACK])
