@@ -345,7 +345,7 @@ async def _store_change(
     apply_change: Callable[[int], Awaitable[int]],
     command: Repeatable,
 ) -> PoolChange:
-    """Raise the version of the shop, change a pool with `apply_change(version)`, which returns its id, and announce it.
+    """Increase the version of the shop, change a pool by `apply_change(version)`, which returns its id. Announce it.
 
     Returns the pool, and how many of the variants can be sold before and after.
     """

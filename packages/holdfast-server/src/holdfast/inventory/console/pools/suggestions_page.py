@@ -54,8 +54,8 @@ BLOCK = "live-stock"
 QUANTITY = NumberField(0, MAX_QUANTITY, 50)
 
 Notice = Literal["", "new_numbers", "typed_numbers", "names_in_use"]
-"""What the page says of a form that was sent and not refused: empty if nothing. The shop has new numbers, the merchant
-has typed numbers, or some of the names of all suggestions are in use.
+"""What the page says of a form that was sent and not refused: that the shop has new numbers, that the merchant has
+typed numbers, or that pools have names of suggestions already. Empty: nothing.
 """
 
 
