@@ -32,7 +32,7 @@ async def test_a_shop_is_connected_from_the_link_to_its_key(
         assert await violations(page) == []
         assert await too_wide(page) == []
         key = await page.locator("#key").inner_text()
-        shop = await scene.shop(key)
+        shop = await scene.find_shop(key)
         assert await shop.call("list_pools") == {"pools": [], "next_cursor": None}
 
         await page.reload()

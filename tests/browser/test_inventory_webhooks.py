@@ -18,13 +18,13 @@ async def test_the_pages_of_webhooks_of_a_shop_have_no_faults_of_accessibility_a
     chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
     async with serve_merchant_console(inventory_template, tmp_path) as (scene, base_url):
-        shop = await scene.inventory.shop()
+        shop = await scene.inventory.create_shop()
         await add_merchant(scene.inventory, shop)
         statuses = [204, 500]
         async for programs in programs_of(scene.inventory):
             program = await programs.add(shop, "stock.changed", "stock.low")
             program.receiver.answer = lambda _: ReceiverAnswer(statuses.pop(0) if statuses else 204)
-            pool = await shop.pool(50, name="Honey jars")
+            pool = await shop.create_pool(50, name="Honey jars")
             await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
             await program.messages()
             await scene.inventory.sql(f"update webhook_endpoints set url = 'https://shop.example/{'w' * 90}'")

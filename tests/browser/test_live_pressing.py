@@ -59,10 +59,10 @@ async def open_suggestions(chromium: Browser, inventory_template: str, tmp_path:
     async with serve_merchant_console(inventory_template, tmp_path) as (scene, base_url):
         add_more(scene.platform.state, DOMAIN)
         await scene.install(base_url)
-        shop = await scene.shop()
+        shop = await scene.find_shop()
         await SyncScene(scene, shop).finish_import()
         await add_merchant(scene.inventory, shop)
-        await scene.inventory.regenerate(shop, *SCOPES)
+        await scene.inventory.regenerate_key(shop, *SCOPES)
         page = await (await open_context(chromium, "light", 1280, "en")).new_page()
         await enter(page, scene, base_url)
         async with page.expect_response(lambda response: "/console/stream" in response.url):

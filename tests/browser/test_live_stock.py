@@ -23,10 +23,10 @@ async def import_products(stage: MerchantStage) -> SyncScene:
     scene, base_url = stage
     add_more(scene.platform.state, DOMAIN)
     await scene.install(base_url)
-    shop = await scene.shop()
+    shop = await scene.find_shop()
     platform = SyncScene(scene, shop)
     await platform.finish_import()
-    await scene.inventory.regenerate(shop, *SCOPES)
+    await scene.inventory.regenerate_key(shop, *SCOPES)
     return platform
 
 
@@ -109,7 +109,7 @@ async def test_pages_of_a_pool_move_little_while_they_load_on_a_slow_phone(
 ) -> None:
     async with serve_merchant_console(inventory_template, tmp_path) as stage:
         shop = (await import_products(stage)).shop
-        pool = await shop.pool(50, members=PACKS)
+        pool = await shop.create_pool(50, members=PACKS)
         ada = await signed_in(chromium, stage, shop, "ada@example.com")
         page = await ada.new_page()
         await page.set_viewport_size({"width": PHONE, "height": 900})

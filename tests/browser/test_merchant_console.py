@@ -62,7 +62,7 @@ async def test_a_merchant_installs_the_app_in_the_admin_and_makes_a_new_key_in_i
         await page.get_by_role("link", name=AGENTS[language]).click()
         await frame.get_by_text(SHOW[language]).click()
         key = await frame.locator("#key").inner_text()
-        shop = await scene.shop(key)
+        shop = await scene.find_shop(key)
         assert await shop.call("list_pools") == {"pools": [], "next_cursor": None}
 
         await frame.get_by_role("link", name=NEW_KEY[language]).click()
@@ -70,7 +70,7 @@ async def test_a_merchant_installs_the_app_in_the_admin_and_makes_a_new_key_in_i
         await frame.get_by_text(SHOW[language]).click()
 
         assert await frame.locator("#key").inner_text() != key
-        assert (await shop.ask("list_pools", {})).status_code == 401
+        assert (await shop.send_call("list_pools", {})).status_code == 401
         assert faults == []
         # Without its session, the page asks the admin around it who is there, and goes on.
         await context.clear_cookies()
@@ -92,9 +92,9 @@ async def test_the_page_of_a_pool_follows_an_agent_in_the_frame(
         await page.goto(f"{scene.platform.address}/{DOMAIN}/admin/apps/holdfast")
         frame = page.frame_locator("iframe")
         await expect(frame.locator("h1")).to_have_text("Pools")
-        shop = await scene.shop()
-        await scene.inventory.regenerate(shop, *SCOPES)
-        await shop.golden()
+        shop = await scene.find_shop()
+        await scene.inventory.regenerate_key(shop, *SCOPES)
+        await shop.create_golden_pool()
         # The chart is drawn once there are two days to draw. The history refuses every change, so its triggers rest.
         for statement in (
             "alter table ledger disable trigger user",
@@ -145,8 +145,8 @@ async def test_a_merchant_sees_the_last_thirty_days_with_pools_and_then_accepts_
     async with serve_merchant_console(inventory_template, tmp_path) as (scene, base_url):
         add_past(scene.platform.state, DOMAIN)
         await scene.install(base_url)
-        shop = await scene.shop()
-        await scene.inventory.regenerate(shop, *SCOPES)
+        shop = await scene.find_shop()
+        await scene.inventory.regenerate_key(shop, *SCOPES)
         await SyncScene(scene, shop).finish_import()
         context = await open_context(chromium, scheme, width, language)
         page = await context.new_page()
@@ -185,7 +185,7 @@ async def test_a_merchant_makes_three_pools_from_imported_products(
     async with serve_merchant_console(inventory_template, tmp_path) as (scene, base_url):
         add_more(scene.platform.state, DOMAIN)
         await scene.install(base_url)
-        shop = await scene.shop()
+        shop = await scene.find_shop()
         await SyncScene(scene, shop).finish_import()
         context = await open_context(chromium, "light", 1280, "en")
         page = await context.new_page()
@@ -224,7 +224,7 @@ async def test_a_merchant_makes_three_pools_from_imported_products(
         await page.get_by_role("link", name="Pools", exact=True).click()
 
         # Who took the last six jars? The page of the pool says so, one click away.
-        await scene.inventory.regenerate(shop, *SCOPES)
+        await scene.inventory.regenerate_key(shop, *SCOPES)
         await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
         async with at_task(context, "find out who took the last six jars") as person:
             await person.click(frame.get_by_role("link", name="Honey jars", exact=True))
@@ -241,9 +241,9 @@ async def test_a_page_does_not_move_while_a_merchant_counts(
     chromium: Browser, inventory_template: str, tmp_path: Path
 ) -> None:
     async with serve_merchant_console(inventory_template, tmp_path) as (scene, base_url):
-        shop = await scene.inventory.shop()
+        shop = await scene.inventory.create_shop()
         await add_merchant(scene.inventory, shop)
-        pool = await shop.golden()
+        pool = await shop.create_golden_pool()
         context = await open_context(chromium, "light", 1280, "en")
         page = await context.new_page()
         await enter(page, scene, base_url)
@@ -279,7 +279,7 @@ async def test_an_owner_reads_every_page_of_the_console(
     chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
     async with serve_merchant_console(inventory_template, tmp_path) as (scene, base_url):
-        shop = await scene.inventory.shop()
+        shop = await scene.inventory.create_shop()
         await add_merchant(scene.inventory, shop)
         made = await shop.call("create_pool", name="Honey jars", quantity=50, low_stock_at=60, members=PACKS)
         await shop.call("adjust_pool_quantity", pool_id=made["pool"]["id"], delta=-6, reason="Broken")

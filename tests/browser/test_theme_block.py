@@ -89,8 +89,8 @@ async def open_storefront(database_url: str, tmp_path: Path) -> AsyncGenerator[S
     """A shop with a pool of 50 and a storefront, for as long as the block lasts."""
     port, service_port = bind_port(), str(port_that_stays_free())
     async with running_inventory(unlimited(database_url, tmp_path)) as inventory:
-        shop = await inventory.shop()
-        pool = await shop.golden()
+        shop = await inventory.create_shop()
+        pool = await shop.create_golden_pool()
         with processes(database_url, tmp_path, 1, "--port", service_port, service="inventory") as [service]:
             secret = client_secret(inventory.settings).decode()
             double = ShopifyDouble(port.url, App("client-tests", secret, service.url))

@@ -96,8 +96,8 @@ async def test_data_acknowledged_before_a_backup_of_busy_services_is_there_after
     copy, data_dir = tmp_path / "copy.tar", str(settings.data_dir)
 
     async with inventory_support.running_inventory(of_stock) as inventory, asyncio.TaskGroup() as group:
-        shop = await inventory.shop()
-        load = Load(organizer, event["id"], shop, (await shop.pool(0))["id"])
+        shop = await inventory.create_shop()
+        load = Load(organizer, event["id"], shop, (await shop.create_pool(0))["id"])
         group.create_task(load.register())
         group.create_task(load.change())
         await eventually(load.has_begun)
@@ -131,7 +131,7 @@ async def test_data_acknowledged_before_a_backup_of_busy_services_is_there_after
     of_stock = inventory_support.unlimited(empty_databases["INVENTORY_DATABASE_URL"], tmp_path / "stock")
     async with inventory_support.running_inventory(of_stock) as again:
         assert on_hand <= await shop.at_service(again).on_hand(load.pool_id) <= load.on_hand[-1]
-        assert await again.differences() == []
+        assert await again.ledger_differences() == []
 
 
 @pytest.fixture

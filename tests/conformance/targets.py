@@ -46,8 +46,8 @@ async def inventory(base_url: str) -> AsyncGenerator[tuple[ASGIApp, str]]:
     url = migrated_database(INVENTORY, directory)
     settings = inventory_support.unlimited(url, directory, base_url=base_url)
     async with inventory_support.running_inventory(settings) as service:
-        shop = await service.shop()
-        await shop.golden()
+        shop = await service.create_shop()
+        await shop.create_golden_pool()
         yield service.app, shop.key
 
 

@@ -36,7 +36,7 @@ async def scene(inventory_template: str, tmp_path_factory: pytest.TempPathFactor
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def shop(scene: PlatformScene) -> Shop:
-    return await scene.inventory.shop()
+    return await scene.inventory.create_shop()
 
 
 def is_refused(answer: httpx2.Response, status: int = 401) -> bool:
@@ -64,7 +64,7 @@ async def test_the_agent_endpoint_without_a_valid_token_is_answered_with_401(sce
 
 @requirement("inventory.auth.1.bearer")
 async def test_the_agent_endpoint_accepts_the_key_of_a_shop(shop: Shop) -> None:
-    assert (await shop.post(PING)).json() == {"jsonrpc": "2.0", "id": 1, "result": {}}
+    assert (await shop.post_message(PING)).json() == {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
 # 2. The key can be copied or generated.  3. Regenerating it makes the previous one invalid at once.
@@ -78,12 +78,12 @@ async def test_the_key_of_a_shop_can_be_copied(scene: PlatformScene, shop: Shop)
 @requirement("inventory.auth.2.key", "inventory.auth.3.regenerate")
 async def test_a_generated_key_works_and_the_one_before_it_does_not(scene: PlatformScene, shop: Shop) -> None:
     old = shop.key
-    assert (await shop.post(PING)).status_code == 200
+    assert (await shop.post_message(PING)).status_code == 200
 
     shop.key = await scene.inventory.database.transact(lambda tx: shops.regenerate_key(tx, shop.id))
 
-    assert (await shop.post(PING)).status_code == 200
-    assert is_refused(await shop.post(PING, authorization=f"Bearer {old}"))
+    assert (await shop.post_message(PING)).status_code == 200
+    assert is_refused(await shop.post_message(PING, authorization=f"Bearer {old}"))
 
 
 # 4. The scopes of a key; it reaches its own shop alone.
@@ -97,19 +97,19 @@ async def test_every_tool_needs_one_of_the_four_scopes(scene: PlatformScene) -> 
 @requirement("inventory.auth.4.scopes")
 @pytest.mark.parametrize("scope", sorted(SCOPES))
 async def test_a_key_without_a_scope_may_not_call_the_tools_of_this_scope(scene: PlatformScene, scope: str) -> None:
-    shop = await scene.inventory.shop(*(SCOPES - {scope}))
+    shop = await scene.inventory.create_shop(*(SCOPES - {scope}))
 
     for name, tool in TOOLS.items():
         if tool.scope == scope:
-            answer = await shop.ask(name, ARGUMENTS[name])
+            answer = await shop.send_call(name, ARGUMENTS[name])
             assert (name, answer.status_code) == (name, 403)
             assert 'error="insufficient_scope"' in answer.headers["www-authenticate"]
 
 
 @requirement("inventory.auth.4.own-shop")
 async def test_a_key_reaches_the_data_of_its_own_shop_alone(scene: PlatformScene, shop: Shop) -> None:
-    other = await scene.inventory.shop()
-    pool = await other.pool(50)
+    other = await scene.inventory.create_shop()
+    pool = await other.create_pool(50)
 
     assert (await shop.refusal("get_pool", pool_id=pool["id"]))["code"] == "not_found"
     assert (await shop.call("list_pools"))["pools"] == []
@@ -148,10 +148,10 @@ async def test_a_merchant_who_agrees_has_the_app_and_a_key_that_works(scene: Pla
     page = await scene.install()
 
     assert page.status_code == 200
-    id = (await scene.shop()).id
+    id = (await scene.find_shop()).id
     key = await scene.inventory.database.transact(lambda tx: shops.show_key(tx, id))
     assert key in page.text
-    shop = await scene.shop(key)
+    shop = await scene.find_shop(key)
     assert await shop.call("list_pools") == {"pools": [], "next_cursor": None}
     assert (await shop_access(scene.steps, shop.id)).domain == DOMAIN
 

@@ -232,7 +232,7 @@ class TradingShop:
                 {"variant_gid": f"gid://shopify/ProductVariant/{id}", "units_per_sale": count}
                 for id, count in units.items()
             ]
-            pool = await self.agent.pool(STOCK, name=name, members=members)
+            pool = await self.agent.create_pool(STOCK, name=name, members=members)
             await self.agent.call("update_pool", pool_id=pool["id"], policy=policy)
             self.pools.append(pool["id"])
 
@@ -271,7 +271,7 @@ async def test_orders_pools_and_levels_agree_whatever_is_killed_and_however_the_
 
                 for shop in shops:
                     await assert_books_agree(shop_platform, inventory, shop)
-                assert await inventory.differences() == []
+                assert await inventory.ledger_differences() == []
                 [(deadlocks,)] = await inventory.sql(
                     "select deadlocks from pg_stat_database where datname = current_database()"
                 )

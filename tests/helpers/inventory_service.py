@@ -1,4 +1,4 @@
-"""The cast of the inventory tests: the service, shops with their keys, and short words for what they do."""
+"""The inventory service in this process, and the shops that call it with their keys."""
 
 import asyncio
 import contextlib
@@ -71,19 +71,19 @@ class Shop:
         self.domain = domain
         self.key = key
 
-    async def post(self, body: Any, **headers: str) -> httpx2.Response:
+    async def post_message(self, body: Any, **headers: str) -> httpx2.Response:
         """Send a JSON-RPC message to the agent endpoint, in the handshake era unless the headers say otherwise."""
         sent = {"authorization": f"Bearer {self.key}", "mcp-protocol-version": "2025-11-25", **headers}
         return await self.http.post("/mcp", json=body, headers=sent)
 
-    async def ask(self, tool: str, arguments: Any) -> httpx2.Response:
-        """Call a tool with whatever arguments, and take whatever answer."""
+    async def send_call(self, tool: str, arguments: Any) -> httpx2.Response:
+        """Call a tool with arguments that may be invalid. Returns the HTTP response, whatever it is."""
         params = {"name": tool, "arguments": arguments}
-        return await self.post({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+        return await self.post_message({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
 
     async def call(self, tool: str, **arguments: Any) -> Any:
-        """What a tool answers. Raises `ToolRefusal` when it answers with an error."""
-        response = await self.ask(tool, arguments)
+        """Call a tool. Returns the content of its answer. Raises `ToolRefusal` if it answers with an error."""
+        response = await self.send_call(tool, arguments)
         assert response.status_code == 200, response.text
         answer = response.json()
         assert "result" in answer, answer
@@ -93,7 +93,7 @@ class Shop:
         return result["structuredContent"]
 
     async def refusal(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """What a tool is refused with, which must be an answer an agent can act on."""
+        """Call a tool that must refuse the call. Returns the refusal, which must be one that an agent can act on."""
         with pytest.raises(ToolRefusal) as refused:
             await self.call(tool, **arguments)
         assert refused.value.body.keys() >= {"code", "message", "hint", "retryable"}, refused.value.body
@@ -111,18 +111,18 @@ class Shop:
         """The same shop, asking another instance of the service."""
         return Shop(inventory.http, inventory.settings, self.id, self.domain, self.key)
 
-    async def pool(self, quantity: int = 50, **fields: Any) -> dict[str, Any]:
-        """A new pool, with the golden example's variants unless the fields say otherwise."""
+    async def create_pool(self, quantity: int = 50, **fields: Any) -> dict[str, Any]:
+        """Create a pool, without variants unless the fields name members. Returns the pool."""
         name = f"Pool {next(_numbers)}"
         change = await self.call("create_pool", **{"name": name, "quantity": quantity, "members": [], **fields})
         return change["pool"]
 
-    async def golden(self) -> dict[str, Any]:
-        """A pool of 50, sold one by one, by six and by twelve."""
-        return await self.pool(50, name="Honey jars", members=PACKS)
+    async def create_golden_pool(self) -> dict[str, Any]:
+        """Create the pool of the golden example: 50 jars, sold one by one, by six and by twelve."""
+        return await self.create_pool(50, name="Honey jars", members=PACKS)
 
-    async def storefront(self, **headers: str) -> httpx2.Response:
-        """What the shop's storefront is told, asked through the platform."""
+    async def read_storefront(self, **headers: str) -> httpx2.Response:
+        """Send the request of the shop's storefront, signed by the platform."""
         return await self.http.get(f"/storefront/availability?{self.signed_query()}", headers=headers)
 
     def signed_query(self) -> str:
@@ -144,15 +144,15 @@ class Inventory:
         self.database = database
         self.settings = database.resources.settings
 
-    async def shop(self, *scopes: str) -> Shop:
-        """A new shop; its key has all scopes unless some are named."""
+    async def create_shop(self, *scopes: str) -> Shop:
+        """Create a shop. Its key has all scopes unless some are named."""
         added, key = await self.database.transact(lambda tx: shops.add(tx, f"shop-{next(_numbers)}.myshopify.com"))
         shop = Shop(self.http, self.settings, added.id, added.domain, key)
         if scopes:
-            await self.regenerate(shop, *scopes)
+            await self.regenerate_key(shop, *scopes)
         return shop
 
-    async def regenerate(self, shop: Shop, *scopes: str) -> None:
+    async def regenerate_key(self, shop: Shop, *scopes: str) -> None:
         """Give a shop a new key, which has just these scopes."""
         shop.key = await self.database.transact(lambda tx: shops.regenerate_key(tx, shop.id, scopes))
 
@@ -162,26 +162,28 @@ class Inventory:
 
     async def empty(self, template_url: str) -> None:
         """Delete all rows of the database, and drop what this process caches of them. Ids begin at 1 again."""
-        await self._change_all(lambda: empty_database(self.database.url, template_url))
+        await self._replace_rows(lambda: empty_database(self.database.url, template_url))
 
     async def restore(self, state: State) -> None:
         """Put back the rows of a state into the database, and drop what this process caches."""
-        await self._change_all(lambda: restore_database(self.database.url, state))
+        await self._replace_rows(lambda: restore_database(self.database.url, state))
 
-    async def _change_all(self, change: Callable[[], None]) -> None:
+    async def _replace_rows(self, replace: Callable[[], None]) -> None:
+        """Replace the rows of the database, and wait until this process has dropped what it caches of them."""
         ended = await self.sql("select id || ' ' || domain from shops")
-        change()
+        replace()
         self.database.notices.add((channel, "") for channel in (api_keys.CHANNEL, sessions.SESSIONS_CHANNEL))
         self.database.notices.add((ENDED_SHOPS, payload) for (payload,) in ended)
         await self.database.notices.flush()
-        heard = asyncio.Event()
-        with self.database.listen("test", lambda _: heard.set()):
+        # Notices arrive in the order in which they were sent: when this one is here, the others are.
+        last_notice = asyncio.Event()
+        with self.database.listen("test", lambda _: last_notice.set()):
             await self.sql("select pg_notify('holdfast', 'test now')")
             async with asyncio.timeout(5):
-                await heard.wait()
+                await last_notice.wait()
 
-    async def differences(self) -> list[str]:
-        """What is wrong in the books of any shop."""
+    async def ledger_differences(self) -> list[str]:
+        """What is wrong in the ledger of any shop."""
         audits = [
             await self.database.read(lambda tx, shop_id=shop_id: ledger_audit.audit(tx, shop_id))
             for shop_id in await self.database.read(ledger_audit.list_shop_ids)

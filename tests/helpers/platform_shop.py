@@ -66,7 +66,7 @@ class PlatformScene:
         """Install the app at the shop, from the beginning to the page at the end."""
         return await self.come_back(await self.agree(await self.begin(), base_url))
 
-    async def shop(self, key: str = "") -> Shop:
+    async def find_shop(self, key: str = "") -> Shop:
         """The shop at the service."""
         [(id,)] = await self.inventory.sql("select id from shops where domain = %(domain)s", domain=DOMAIN)
         return Shop(self.inventory.http, self.inventory.settings, id, DOMAIN, key)
@@ -74,8 +74,8 @@ class PlatformScene:
     async def install_shop(self, *scopes: str) -> Shop:
         """Install the app. Returns the shop at the service, with a key that has these scopes."""
         await self.install()
-        shop = await self.shop()
-        await self.inventory.regenerate(shop, *scopes)
+        shop = await self.find_shop()
+        await self.inventory.regenerate_key(shop, *scopes)
         return shop
 
     async def row(self, columns: str, table: str = "installs") -> tuple[Any, ...]:

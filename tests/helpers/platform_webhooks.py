@@ -24,7 +24,7 @@ _numbers = itertools.count(1)
 
 async def install_app(inventory: Inventory, shop: Shop | None = None) -> Shop:
     """A shop, or a new one, that has the app from now on, but no tokens."""
-    shop = shop or await inventory.shop()
+    shop = shop or await inventory.create_shop()
     await inventory.database.transact(lambda tx: installs.store_install(tx, shop.id, REQUIRED))
     return shop
 

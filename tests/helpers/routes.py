@@ -44,7 +44,7 @@ async def serve_all_routes(
     else:
         more = {"client_id": "an-app", "client_secret": "a secret of 32 characters or more", **limits}
         async with inventory.running_inventory(inventory.unlimited(url, data_dir, **more)) as service:
-            key = (await service.shop()).key
+            key = (await service.create_shop()).key
             yield ServiceUnderTest(service.app, service.http, all_paths(INVENTORY, service.database), key)
 
 

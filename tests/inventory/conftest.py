@@ -111,4 +111,4 @@ def inventory_of_shop(request: pytest.FixtureRequest) -> Inventory:
 @pytest.fixture
 async def shop(inventory_of_shop: Inventory) -> Shop:
     """A shop whose key has all scopes. Its pools have ids of their own; with `inventory` they begin at 1."""
-    return await inventory_of_shop.shop()
+    return await inventory_of_shop.create_shop()

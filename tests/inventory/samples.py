@@ -46,12 +46,12 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 
 async def prepare_shop(inventory: Inventory, *scopes: str) -> Shop:
     """A shop in which all of them are accepted: pools 1 and 2, pool 3 archived, entries 1 and 2, hold 3."""
-    shop = await inventory.shop()
-    await shop.golden()
-    await shop.pool(9, name="Lids")
-    await shop.pool(0, name="Old")
+    shop = await inventory.create_shop()
+    await shop.create_golden_pool()
+    await shop.create_pool(9, name="Lids")
+    await shop.create_pool(0, name="Old")
     await shop.call("archive_pool", pool_id=3)
     await shop.call("hold_quantity", pool_id=2, quantity=5, reference="cart 7")
     if scopes:
-        await inventory.regenerate(shop, *scopes)
+        await inventory.regenerate_key(shop, *scopes)
     return shop

@@ -95,7 +95,7 @@ async def test_a_valid_call_is_answered_as_its_output_schema_says(new_inventory:
 async def test_an_unknown_argument_is_named(shop: Shop, inventory: Inventory, tool: str) -> None:
     before = await inventory.all_rows()
 
-    response = await shop.ask(tool, {**ARGUMENTS[tool], "dryrun": True, "Limit": 1})
+    response = await shop.send_call(tool, {**ARGUMENTS[tool], "dryrun": True, "Limit": 1})
 
     assert errors(response) == {"dryrun": ["unknown field"], "Limit": ["unknown field"]}
     assert await inventory.all_rows() == before
@@ -108,10 +108,10 @@ async def test_every_argument_that_is_missing_is_named(shop: Shop, inventory: In
     required: list[str] = schema(tool).get("required", [])
 
     if required:
-        assert errors(await shop.ask(tool, {})).items() >= {name: ["is required"] for name in required}.items()
+        assert errors(await shop.send_call(tool, {})).items() >= {name: ["is required"] for name in required}.items()
     for name in required:
         arguments = {other: value for other, value in ARGUMENTS[tool].items() if other != name}
-        assert errors(await shop.ask(tool, arguments)) == {name: ["is required"]}
+        assert errors(await shop.send_call(tool, arguments)) == {name: ["is required"]}
     assert await inventory.all_rows() == before
 
 
@@ -128,7 +128,7 @@ async def test_an_argument_that_does_not_fit_the_schema_is_refused_by_name(
             # For what is optional null means absent.
             if fits(schema(tool), arguments) or (wrong is None and name not in schema(tool).get("required", ())):
                 continue
-            assert list(errors(await shop.ask(tool, arguments))) == [name], (name, wrong)
+            assert list(errors(await shop.send_call(tool, arguments))) == [name], (name, wrong)
     assert await inventory.all_rows() == before
 
 
@@ -138,7 +138,7 @@ async def test_all_invalid_arguments_are_named_at_once(shop: Shop, inventory: In
     before = await inventory.all_rows()
     names = schema(tool)["properties"].keys()
 
-    assert errors(await shop.ask(tool, {name: {"not": "this"} for name in names})).keys() == names
+    assert errors(await shop.send_call(tool, {name: {"not": "this"} for name in names})).keys() == names
     assert await inventory.all_rows() == before
 
 
@@ -164,7 +164,7 @@ async def test_a_text_with_a_nul_is_refused_by_name(shop: Shop, inventory: Inven
 
     for name, put in texts(tool):
         for text in ("\x00", "a\x00b", f"{SINGLE}\x00"):
-            refused = errors(await shop.ask(tool, {**ARGUMENTS[tool], name: put(text)}))
+            refused = errors(await shop.send_call(tool, {**ARGUMENTS[tool], name: put(text)}))
             assert list(refused) == [name], text
     assert await inventory.all_rows() == before
 
@@ -192,7 +192,7 @@ async def test_a_text_that_is_no_unicode_is_refused(shop: Shop, inventory: Inven
 async def test_an_invalid_time_is_refused_by_name(shop: Shop, tool: str) -> None:
     for name in DATES & schema(tool)["properties"].keys():
         for wrong in ("soon", "2026-02-30T00:00:00Z", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00", ""):
-            assert list(errors(await shop.ask(tool, {**ARGUMENTS[tool], name: wrong}))) == [name], wrong
+            assert list(errors(await shop.send_call(tool, {**ARGUMENTS[tool], name: wrong}))) == [name], wrong
 
 
 @in_one_loop
@@ -203,7 +203,7 @@ async def test_arguments_that_are_no_object_are_an_error_of_the_protocol(
     before = await inventory.all_rows()
 
     for arguments in ([], [1], "{}", 7, True):
-        response = await shop.ask(tool, arguments)
+        response = await shop.send_call(tool, arguments)
         assert response.status_code == 200
         assert response.json()["error"]["code"] == -32602
     assert await inventory.all_rows() == before
@@ -219,7 +219,7 @@ REACHING = [
 @in_one_loop
 @pytest.mark.parametrize("tool", REACHING)
 async def test_an_id_of_another_shop_is_not_found(shop: Shop, inventory: Inventory, tool: str) -> None:
-    other = await inventory.shop()
+    other = await inventory.create_shop()
     before = await inventory.all_rows()
 
     refused = await other.refusal(tool, **ARGUMENTS[tool])
@@ -231,7 +231,7 @@ async def test_an_id_of_another_shop_is_not_found(shop: Shop, inventory: Invento
 @in_one_loop
 @pytest.mark.parametrize("tool", ["", "list_pool", "LIST_POOLS", "list_pools ", "__class__", "x" * 10_000])
 async def test_a_tool_that_does_not_exist_is_an_error_of_the_protocol(shop: Shop, tool: str) -> None:
-    response = await shop.ask(tool, {})
+    response = await shop.send_call(tool, {})
 
     assert response.status_code == 200
     assert response.json()["error"]["code"] == -32602

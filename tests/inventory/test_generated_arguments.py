@@ -73,7 +73,7 @@ def service_process(inventory_template: str, tmp_path_factory: pytest.TempPathFa
 
         async def differences() -> list[str]:
             async with running_inventory(unlimited(url, data)) as inventory:
-                return await inventory.differences()
+                return await inventory.ledger_differences()
 
         assert asyncio.run(differences()) == []
 

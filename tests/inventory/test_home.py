@@ -26,8 +26,8 @@ async def test_the_start_page_leads_people_and_agents_on(inventory: Inventory) -
 
 
 async def test_the_request_on_the_page_for_developers_answers_what_is_left(inventory: Inventory) -> None:
-    shop = await inventory.shop()
-    await shop.golden()
+    shop = await inventory.create_shop()
+    await shop.create_golden_pool()
     page = main_text(await inventory.http.get("/developers"))
     [body] = re.findall(r"-d '(\{.*?\})'", page)
 

@@ -21,8 +21,8 @@ ROWS = {
 async def test_the_holds_of_other_shops_expire_while_one_shop_is_locked_and_its_own_soon_after(
     inventory: Inventory, row: str
 ) -> None:
-    shops = [await inventory.shop(), await inventory.shop()]
-    pools = [await shop.pool(50) for shop in shops]
+    shops = [await inventory.create_shop(), await inventory.create_shop()]
+    pools = [await shop.create_pool(50) for shop in shops]
 
     async def has_no_hold(number: int) -> bool:
         return (await shops[number].call("get_pool", pool_id=pools[number]["id"]))["held"] == 0
@@ -41,13 +41,13 @@ async def test_the_holds_of_other_shops_expire_while_one_shop_is_locked_and_its_
         await inventory.sql("update holds set expires_at = now() where released_at is null")
         await inventory.sql("select pg_notify('holdfast', 'holds ')")
         await eventually(lambda: has_no_hold(0), seconds=2)
-    assert await inventory.differences() == []
+    assert await inventory.ledger_differences() == []
 
 
 @pytest.mark.parametrize("row", ["shop", "pool"])
 async def test_the_calls_of_a_locked_shop_wait_and_those_of_others_do_not(inventory: Inventory, row: str) -> None:
-    locked, free = await inventory.shop(), await inventory.shop()
-    mine, theirs = await locked.pool(50), await free.pool(50)
+    locked, free = await inventory.create_shop(), await inventory.create_shop()
+    mine, theirs = await locked.create_pool(50), await free.create_pool(50)
 
     async with hold_locks(inventory.database.url, ROWS[row], shop=locked.id) as operator:
         waiting = [
@@ -65,11 +65,11 @@ async def test_the_calls_of_a_locked_shop_wait_and_those_of_others_do_not(invent
 
 
 async def test_a_call_of_a_shop_that_stays_locked_is_refused_after_five_seconds(inventory: Inventory) -> None:
-    shop = await inventory.shop()
-    pool = await shop.pool(50)
+    shop = await inventory.create_shop()
+    pool = await shop.create_pool(50)
 
     async with hold_locks(inventory.database.url, ROWS["shop"], shop=shop.id), asyncio.timeout(8):
-        refused = await shop.ask("adjust_pool_quantity", {"pool_id": pool["id"], "delta": -1})
+        refused = await shop.send_call("adjust_pool_quantity", {"pool_id": pool["id"], "delta": -1})
 
     assert (refused.status_code, refused.json()["error"]) == (503, "service_unavailable")
     assert "Another caller is still changing the same thing" in refused.json()["message"]
@@ -79,7 +79,7 @@ async def test_a_call_of_a_shop_that_stays_locked_is_refused_after_five_seconds(
 async def test_agents_that_wait_for_the_locked_key_of_a_shop_leave_connections_to_other_shops(
     inventory: Inventory,
 ) -> None:
-    locked, free = await inventory.shop(), await inventory.shop()
+    locked, free = await inventory.create_shop(), await inventory.create_shop()
     key = "select from api_keys where shop_id = %(shop)s for update"
 
     async with hold_locks(inventory.database.url, key, shop=locked.id) as operator:

@@ -42,7 +42,7 @@ async def open_deaf_inventory(inventory: Inventory) -> AsyncGenerator[Inventory]
 
 
 async def test_a_hold_whose_notice_was_lost_ends_by_a_poll(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
 
     async def is_released() -> bool:
         return (await shop.call("get_pool", pool_id=pool["id"]))["held"] == 0
@@ -56,7 +56,7 @@ async def test_a_hold_whose_notice_was_lost_ends_by_a_poll(shop: Shop, inventory
 
 
 async def test_holds_end_while_the_listening_connection_is_cut_off(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
 
     async def is_released() -> bool:
         return (await shop.call("get_pool", pool_id=pool["id"]))["held"] == 0
@@ -69,10 +69,10 @@ async def test_holds_end_while_the_listening_connection_is_cut_off(shop: Shop, i
 async def test_a_storefront_answer_is_at_most_a_second_old_without_notifications(
     shop: Shop, inventory: Inventory
 ) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
 
     async def shows_49() -> bool:
-        return (await shop.storefront()).json()["variants"][SINGLE] == 49
+        return (await shop.read_storefront()).json()["variants"][SINGLE] == 49
 
     async with open_deaf_inventory(inventory) as other:
         assert not await shows_49()
@@ -167,8 +167,8 @@ async def test_a_change_whose_notice_was_lost_reaches_the_platform_by_a_poll(syn
 
 
 async def test_a_shop_whose_notice_was_lost_does_not_wait_for_busy_shops(synced_scene: SyncScene) -> None:
-    busy = await synced_scene.inventory.shop()
-    jars = await busy.pool(1_000_000)
+    busy = await synced_scene.inventory.create_shop()
+    jars = await busy.create_pool(1_000_000)
 
     async def be_busy() -> None:
         while True:

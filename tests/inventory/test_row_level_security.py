@@ -50,7 +50,7 @@ async def ada(inventory: Inventory) -> Shop:
 @pytest_asyncio.fixture(loop_scope="module")
 async def ben(inventory: Inventory, ada: Shop) -> Shop:
     """The shop that reaches, a new one for each test."""
-    ben = await inventory.shop()
+    ben = await inventory.create_shop()
     assert ben.id != ada.id
     return ben
 
@@ -119,7 +119,7 @@ async def test_no_operation_of_the_agent_endpoint_finds_data_of_another_shop(
         "params": {"name": operation.name, "arguments": ARGUMENTS[operation.name]},
     }
 
-    answer = (await ben.post(message)).text
+    answer = (await ben.post_message(message)).text
 
     echoed = str(ARGUMENTS[operation.name])
     assert [secret for secret in SECRETS if secret in answer and secret not in echoed] == []
@@ -131,14 +131,14 @@ async def test_a_pool_of_another_shop_is_no_resource(ada: Shop, ben: Shop, uri: 
     read = {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": uri}}
     listed = {"jsonrpc": "2.0", "id": 2, "method": "resources/list"}
 
-    answers = [(await ben.post(message)).text for message in (read, listed)]
+    answers = [(await ben.post_message(message)).text for message in (read, listed)]
 
     assert not any(secret in answer for secret in SECRETS for answer in answers)
 
 
 async def test_the_storefront_of_a_shop_has_its_own_variants_only(ada: Shop, ben: Shop) -> None:
-    assert (await ben.storefront()).json()["variants"] == {}
-    assert SINGLE in (await ada.storefront()).json()["variants"]
+    assert (await ben.read_storefront()).json()["variants"] == {}
+    assert SINGLE in (await ada.read_storefront()).json()["variants"]
 
 
 async def test_availability_of_another_shop_reads_as_empty(inventory: Inventory, ada: Shop, ben: Shop) -> None:

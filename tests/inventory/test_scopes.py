@@ -30,7 +30,7 @@ def missing_scope(response: httpx2.Response) -> str:
 
 
 async def list_tools(shop: Shop) -> list[str]:
-    response = await shop.post({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    response = await shop.post_message({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     return [tool["name"] for tool in response.json()["result"]["tools"]]
 
 
@@ -54,10 +54,10 @@ async def shared_shop(shared_inventory: Inventory) -> Shop:
 async def test_with_all_scopes_but_the_one_it_needs_a_tool_is_refused_and_nothing_is_changed(
     shared_inventory: Inventory, shared_shop: Shop, tool: str
 ) -> None:
-    await shared_inventory.regenerate(shared_shop, *(scope for scope in SCOPES if scope != NEEDED[tool]))
+    await shared_inventory.regenerate_key(shared_shop, *(scope for scope in SCOPES if scope != NEEDED[tool]))
     before = await shared_inventory.all_rows()
 
-    response = await shared_shop.ask(tool, ARGUMENTS[tool])
+    response = await shared_shop.send_call(tool, ARGUMENTS[tool])
 
     assert missing_scope(response) == NEEDED[tool]
     assert await shared_inventory.all_rows() == before
@@ -71,7 +71,7 @@ ALSO: dict[str, set[str]] = {"create_pool": {"write_inventory"}, "import_csv": {
 async def test_with_the_scope_it_needs_a_tool_needs_no_other(inventory: Inventory, tool: str) -> None:
     shop = await prepare_shop(inventory, str(NEEDED[tool]), *ALSO.get(tool, ()))
 
-    response = await shop.ask(tool, ARGUMENTS[tool])
+    response = await shop.send_call(tool, ARGUMENTS[tool])
 
     assert response.status_code == 200
     assert "structuredContent" in response.json()["result"], response.text
@@ -80,17 +80,17 @@ async def test_with_the_scope_it_needs_a_tool_needs_no_other(inventory: Inventor
 @pytest.mark.parametrize("count", range(1, len(SCOPES) + 1))
 async def test_only_tools_the_key_may_call_are_listed(inventory: Inventory, count: int) -> None:
     for scopes in itertools.combinations(SCOPES, count):
-        shop = await inventory.shop(*scopes)
+        shop = await inventory.create_shop(*scopes)
 
         assert await list_tools(shop) == [name for name in TOOLS if NEEDED[name] in scopes]
 
 
 async def test_a_key_without_scopes_sees_no_tools_and_can_call_none(inventory: Inventory) -> None:
     shop = await prepare_shop(inventory)
-    await inventory.regenerate(shop)
+    await inventory.regenerate_key(shop)
 
     assert await list_tools(shop) == []
-    assert missing_scope(await shop.ask("list_pools", {})) == "read_pools"
+    assert missing_scope(await shop.send_call("list_pools", {})) == "read_pools"
 
 
 MORE: list[tuple[str, dict[str, Any], set[str], str]] = [
@@ -119,7 +119,7 @@ async def test_a_call_that_changes_quantities_needs_their_scope_too(
     shop = await prepare_shop(inventory, *scopes)
     before = await inventory.all_rows()
 
-    assert missing_scope(await shop.ask(tool, arguments)) == needed
+    assert missing_scope(await shop.send_call(tool, arguments)) == needed
     assert await inventory.all_rows() == before
 
 
@@ -140,7 +140,7 @@ async def test_in_a_batch_one_call_without_its_scope_keeps_all_from_being_run(in
         for n, (name, arguments) in enumerate(calls)
     ]
 
-    response = await shop.post(batch, **{"mcp-protocol-version": "2025-03-26"})
+    response = await shop.post_message(batch, **{"mcp-protocol-version": "2025-03-26"})
 
     assert missing_scope(response) == "write_pools"
     assert await inventory.all_rows() == before
@@ -151,11 +151,11 @@ async def test_a_scope_that_is_taken_away_is_gone_at_once(inventory: Inventory) 
     await shop.call("adjust_pool_quantity", pool_id=1, delta=-1)
     old = shop.key
 
-    await inventory.regenerate(shop, "read_pools")
+    await inventory.regenerate_key(shop, "read_pools")
 
-    assert missing_scope(await shop.ask("adjust_pool_quantity", {"pool_id": 1, "delta": -1})) == "write_inventory"
+    assert missing_scope(await shop.send_call("adjust_pool_quantity", {"pool_id": 1, "delta": -1})) == "write_inventory"
     shop.key = old
-    response = await shop.ask("list_pools", {})
+    response = await shop.send_call("list_pools", {})
     assert (response.status_code, json.loads(response.content)["error"]) == (401, "invalid_api_key")
 
 

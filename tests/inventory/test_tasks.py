@@ -24,10 +24,10 @@ COUNT = Task("count_pools", NoArguments)
 
 @pytest.fixture
 async def ben(inventory: Inventory) -> Shop:
-    ada, ben = await inventory.shop(), await inventory.shop()
-    await ada.pool()
-    await ben.pool()
-    await ben.pool()
+    ada, ben = await inventory.create_shop(), await inventory.create_shop()
+    await ada.create_pool()
+    await ben.create_pool()
+    await ben.create_pool()
     return ben
 
 

@@ -45,13 +45,13 @@ class LedgerMachine(Machine):
     def begin(self, stock: list[tuple[int, int, bool]]) -> None:
         # A run may be longer than the holds of its first shops; here only `expire` ends any.
         self.stage.run(self.stage.service.sql("update holds set expires_at = 'infinity' where released_at is null"))
-        self.shop = self.stage.run(self.stage.service.shop())
+        self.shop = self.stage.run(self.stage.service.create_shop())
         draws = [{SINGLE: 1, TWELVE_PACK: 2}, {SIX_PACK: 3, TWELVE_PACK: 1}, {}]
         pools: dict[int, Pool] = {}
         for (on_hand, buffer, allow_negative), members in zip(stock, draws, strict=True):
             linked = [{"variant_gid": gid, "units_per_sale": units} for gid, units in members.items()]
             fields = {"buffer": buffer, "allow_negative": allow_negative, "members": linked}
-            made = self.stage.run(self.shop.pool(on_hand, **fields))
+            made = self.stage.run(self.shop.create_pool(on_hand, **fields))
             pools[made["id"]] = Pool(on_hand, buffer, allow_negative, made["version"], members)
         self.ids = [*pools, 10**9]
         entries = self.stage.run(self.shop.entries())

@@ -242,8 +242,8 @@ async def work(url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncItera
         scene.platform.add_product(DOMAIN, "A soap", [NewVariant("Single", stock=9), NewVariant("6-pack", stock=9)])
         await scene.transact(partial(import_sql.store_import, shop_id=scene.shop.id))
         await scene.finish_import()
-        await scene.shop.pool(9, name="Lids")
-        await scene.shop.pool(0, name="Old")
+        await scene.shop.create_pool(9, name="Lids")
+        await scene.shop.create_pool(0, name="Old")
         await scene.shop.call("archive_pool", pool_id=3)
         await scene.shop.call("hold_quantity", pool_id=2, quantity=5, reference="cart 7")
         for _ in range(2):

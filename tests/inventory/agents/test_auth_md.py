@@ -19,7 +19,7 @@ from tests.helpers.inventory_service import Inventory
 async def test_an_agent_gets_from_nothing_to_a_tool_call_by_the_lines_of_auth_md(
     inventory: Inventory, tmp_path: Path
 ) -> None:
-    key = (await inventory.shop()).key
+    key = (await inventory.create_shop()).key
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()

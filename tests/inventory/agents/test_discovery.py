@@ -128,7 +128,7 @@ async def test_the_server_card_has_what_its_schema_demands(inventory: Inventory)
 async def test_the_server_card_says_what_the_server_says_of_itself(inventory: Inventory) -> None:
     http = inventory.http
     card = (await http.get("/mcp/server-card")).json()
-    key = (await inventory.shop()).key
+    key = (await inventory.create_shop()).key
     for version in card["remotes"][0]["supportedProtocolVersions"]:
         server_info = await introduction(http, key, version)
         assert (server_info["name"], server_info["version"]) == (card["name"], card["version"]), version

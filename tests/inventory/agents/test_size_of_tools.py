@@ -7,7 +7,7 @@ MAX_TOKENS = 10_000
 
 
 async def test_the_list_of_tools_is_at_most_ten_thousand_tokens(shop: Shop) -> None:
-    listed = (await shop.post({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})).json()["result"]["tools"]
+    listed = (await shop.post_message({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})).json()["result"]["tools"]
 
     for tool in sorted(listed, key=tokens, reverse=True):
         print(f"{tokens(tool):6} {tool['name']}")

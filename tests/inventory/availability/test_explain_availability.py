@@ -6,7 +6,7 @@ KIT = {"variant_gid": SIX_PACK, "units_per_sale": 6}
 
 
 async def test_an_explanation_of_one_pool_has_stock_holds_buffer_and_units(shop: Shop) -> None:
-    pool = await shop.pool(50, name="Jars", members=[KIT], buffer=2)
+    pool = await shop.create_pool(50, name="Jars", members=[KIT], buffer=2)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=4)
 
     explained = await shop.call("explain_availability", variant_gid=SIX_PACK)
@@ -34,8 +34,8 @@ async def test_an_explanation_of_one_pool_has_stock_holds_buffer_and_units(shop:
 
 
 async def test_an_explained_kit_lists_its_pools_and_marks_the_one_that_limits(shop: Shop) -> None:
-    await shop.pool(50, name="Jars", members=[KIT])
-    await shop.pool(3, name="Boxes", unit="boxes", members=[{**KIT, "units_per_sale": 1}])
+    await shop.create_pool(50, name="Jars", members=[KIT])
+    await shop.create_pool(3, name="Boxes", unit="boxes", members=[{**KIT, "units_per_sale": 1}])
 
     explained = await shop.call("explain_availability", variant_gid=SIX_PACK)
 
@@ -50,8 +50,8 @@ async def test_an_explained_kit_lists_its_pools_and_marks_the_one_that_limits(sh
 
 
 async def test_an_explained_kit_marks_one_of_two_equal_pools_as_get_availability_does(shop: Shop) -> None:
-    await shop.pool(18, members=[KIT])
-    await shop.pool(3, members=[{**KIT, "units_per_sale": 1}])
+    await shop.create_pool(18, members=[KIT])
+    await shop.create_pool(3, members=[{**KIT, "units_per_sale": 1}])
 
     explained = await shop.call("explain_availability", variant_gid=SIX_PACK)
     short = await shop.call("get_availability", variant_gids=[SIX_PACK])
@@ -62,7 +62,7 @@ async def test_an_explained_kit_marks_one_of_two_equal_pools_as_get_availability
 
 
 async def test_a_pool_in_deficit_allows_no_sale(shop: Shop) -> None:
-    pool = await shop.pool(0, members=[KIT], allow_negative=True)
+    pool = await shop.create_pool(0, members=[KIT], allow_negative=True)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-8)
 
     explained = await shop.call("explain_availability", variant_gid=SIX_PACK)
@@ -71,8 +71,8 @@ async def test_a_pool_in_deficit_allows_no_sale(shop: Shop) -> None:
 
 
 async def test_an_explanation_names_an_inactive_pool_as_the_reason(shop: Shop) -> None:
-    await shop.pool(50, name="Jars", members=[KIT])
-    boxes = await shop.pool(3, name="Boxes", members=[{**KIT, "units_per_sale": 1}])
+    await shop.create_pool(50, name="Jars", members=[KIT])
+    boxes = await shop.create_pool(3, name="Boxes", members=[{**KIT, "units_per_sale": 1}])
 
     for tool, status in (("pause_pool", "paused"), ("archive_pool", "archived")):
         await shop.call(tool, pool_id=boxes["id"])
@@ -84,15 +84,15 @@ async def test_an_explanation_names_an_inactive_pool_as_the_reason(shop: Shop) -
 
 
 async def test_an_explanation_has_the_same_quantity_as_the_storefront(shop: Shop) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     for delta in (-3, -7, 1, -30, -11):
         await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=delta)
-        for gid, quantity in (await shop.storefront()).json()["variants"].items():
+        for gid, quantity in (await shop.read_storefront()).json()["variants"].items():
             assert (await shop.call("explain_availability", variant_gid=gid))["effective"] == quantity
 
 
 async def test_a_variant_without_a_pool_has_no_explanation(shop: Shop, inventory: Inventory) -> None:
-    await (await inventory.shop()).golden()
+    await (await inventory.create_shop()).create_golden_pool()
 
     refused = await shop.refusal("explain_availability", variant_gid=SINGLE)
 

@@ -9,7 +9,7 @@ from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK
 
 
 async def test_availability_of_a_pool_has_every_variant_of_it(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
 
     availability = await shop.call("get_availability", pool_id=pool["id"])
 
@@ -23,8 +23,8 @@ async def test_availability_of_a_pool_has_every_variant_of_it(shop: Shop, invent
 
 
 async def test_a_kit_is_limited_by_the_pool_that_allows_least(shop: Shop) -> None:
-    jars = await shop.golden()
-    boxes = await shop.pool(3, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+    jars = await shop.create_golden_pool()
+    boxes = await shop.create_pool(3, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
 
     availability = await shop.call("get_availability", variant_gids=[SINGLE, SIX_PACK])
 
@@ -33,7 +33,7 @@ async def test_a_kit_is_limited_by_the_pool_that_allows_least(shop: Shop) -> Non
 
 
 async def test_held_units_and_the_buffer_are_not_available(shop: Shop) -> None:
-    pool = await shop.pool(50, members=PACKS, buffer=5)
+    pool = await shop.create_pool(50, members=PACKS, buffer=5)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=10)
 
     availability = await shop.call("get_availability", pool_id=pool["id"])
@@ -43,7 +43,7 @@ async def test_held_units_and_the_buffer_are_not_available(shop: Shop) -> None:
 
 @pytest.mark.parametrize(("on_hand", "buffer"), [(-20, 0), (5, 6), (0, 0)])
 async def test_an_availability_is_never_below_zero(shop: Shop, on_hand: int, buffer: int) -> None:
-    pool = await shop.pool(0, members=PACKS, buffer=buffer, allow_negative=True)
+    pool = await shop.create_pool(0, members=PACKS, buffer=buffer, allow_negative=True)
     if on_hand:
         await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=on_hand)
 
@@ -53,8 +53,8 @@ async def test_an_availability_is_never_below_zero(shop: Shop, on_hand: int, buf
 
 
 async def test_variants_without_an_active_pool_are_left_out_of_availability(shop: Shop) -> None:
-    pool = await shop.pool(50, members=PACKS[:1])
-    await shop.pool(50, members=PACKS[1:2])
+    pool = await shop.create_pool(50, members=PACKS[:1])
+    await shop.create_pool(50, members=PACKS[1:2])
     await shop.call("pause_pool", pool_id=pool["id"])
 
     availability = await shop.call("get_availability", variant_gids=[SINGLE, SIX_PACK, TWELVE_PACK])
@@ -63,7 +63,7 @@ async def test_variants_without_an_active_pool_are_left_out_of_availability(shop
 
 
 async def test_the_version_grows_with_every_change(shop: Shop) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     first = await shop.call("get_availability", pool_id=pool["id"])
     change = await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
 
@@ -92,15 +92,15 @@ async def test_an_availability_request_names_variants_or_a_pool_but_not_both(
 
 
 async def test_variants_and_pools_of_another_shop_have_no_availability_here(shop: Shop, inventory: Inventory) -> None:
-    theirs = await (await inventory.shop()).golden()
+    theirs = await (await inventory.create_shop()).create_golden_pool()
 
     assert (await shop.refusal("get_availability", pool_id=theirs["id"]))["code"] == "not_found"
     assert (await shop.call("get_availability", variant_gids=[SINGLE]))["variants"] == {}
 
 
 async def test_calls_that_wait_together_are_answered_as_if_each_were_alone(shop: Shop) -> None:
-    pool = await shop.golden()
-    archived = await shop.pool(5)
+    pool = await shop.create_golden_pool()
+    archived = await shop.create_pool(5)
     await shop.call("archive_pool", pool_id=archived["id"])
     calls: list[dict[str, Any]] = [
         {"variant_gids": [SINGLE]},

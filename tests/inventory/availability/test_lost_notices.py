@@ -59,7 +59,7 @@ async def sell(process: Process, shop: Shop, pool_id: int) -> None:
 async def test_a_change_whose_process_died_before_its_notice_is_streamed_after_a_poll(
     shop: Shop, inventory_url: str, tmp_path: Path
 ) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     with start_dying_process(inventory_url, tmp_path, service="inventory") as (works, dies):
         async with Storefront.open_at(works, shop) as storefront:
             await sell(dies, shop, pool["id"])
@@ -70,7 +70,7 @@ async def test_a_change_whose_process_died_before_its_notice_is_streamed_after_a
 
 
 async def test_streams_go_on_while_what_listens_is_cut_off(shop: Shop, inventory_url: str, tmp_path: Path) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     with running_processes(inventory_url, tmp_path, 2, service="inventory") as (one, two):
         async with Storefront.open_at(one, shop) as storefront:
             async with cut_off_listener(inventory_url):

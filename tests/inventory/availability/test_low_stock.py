@@ -1,4 +1,4 @@
-"""Which pools run low: at or below their limit, or at the present pace not for much longer."""
+"""Which pools run low: at or below their `low_stock_at`, or at the present pace not for much longer."""
 
 from typing import Any
 
@@ -16,12 +16,12 @@ async def low_pools(shop: Shop, **arguments: Any) -> list[str]:
 @pytest.fixture
 async def pools_at_thresholds(shop: Shop) -> Shop:
     """Full, at its threshold, below it by what is held, without a threshold, paused, and archived."""
-    await shop.pool(50, name="Full", low_stock_at=12)
-    await shop.pool(12, name="At", low_stock_at=12)
-    await shop.pool(20, name="Held", low_stock_at=12)
-    await shop.pool(0, name="Careless")
-    await shop.pool(0, name="Paused", low_stock_at=12)
-    await shop.pool(0, name="Archived", low_stock_at=12)
+    await shop.create_pool(50, name="Full", low_stock_at=12)
+    await shop.create_pool(12, name="At", low_stock_at=12)
+    await shop.create_pool(20, name="Held", low_stock_at=12)
+    await shop.create_pool(0, name="Careless")
+    await shop.create_pool(0, name="Paused", low_stock_at=12)
+    await shop.create_pool(0, name="Archived", low_stock_at=12)
     await shop.call("hold_quantity", pool_id=3, quantity=9)
     await shop.call("pause_pool", pool_id=5)
     await shop.call("archive_pool", pool_id=6)
@@ -45,8 +45,8 @@ async def test_a_given_threshold_replaces_those_of_the_pools(pools_at_thresholds
 
 
 async def test_a_pool_whose_stock_does_not_last_the_given_days_is_listed(shop: Shop) -> None:
-    pool = await shop.pool(84, name="Quick")
-    await shop.pool(84, name="Slow")
+    pool = await shop.create_pool(84, name="Quick")
+    await shop.create_pool(84, name="Slow")
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-56)
 
     # 56 in 28 days are 2 a day, and 28 are left.
@@ -57,7 +57,7 @@ async def test_a_pool_whose_stock_does_not_last_the_given_days_is_listed(shop: S
 
 
 async def test_the_pace_is_that_of_the_last_28_days(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(84)
+    pool = await shop.create_pool(84)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-56)
     await inventory.sql("alter table ledger disable trigger append_only")
     await inventory.sql("update ledger set created_at = now() - interval '29 days'")
@@ -66,7 +66,7 @@ async def test_the_pace_is_that_of_the_last_28_days(shop: Shop, inventory: Inven
 
 
 async def test_counts_transfers_and_holds_do_not_add_to_the_pace_of_a_pool(shop: Shop) -> None:
-    one, two = await shop.pool(84), await shop.pool(0)
+    one, two = await shop.create_pool(84), await shop.create_pool(0)
     await shop.call("set_pool_quantity", pool_id=one["id"], quantity=60)
     await shop.call("transfer_quantity", from_pool_id=one["id"], to_pool_id=two["id"], quantity=40)
     await shop.call("hold_quantity", pool_id=one["id"], quantity=10)
@@ -77,7 +77,7 @@ async def test_counts_transfers_and_holds_do_not_add_to_the_pace_of_a_pool(shop:
 
 
 async def test_undone_sales_and_corrections_do_not_add_to_the_pace_of_a_pool(shop: Shop) -> None:
-    pool = await shop.pool(84)
+    pool = await shop.create_pool(84)
     await shop.call("record_sale", pool_id=pool["id"], quantity=28)
     sale = (await shop.call("record_sale", pool_id=pool["id"], quantity=14))["entries"][0]
     loss = (await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-14))["entries"][0]
@@ -90,7 +90,7 @@ async def test_undone_sales_and_corrections_do_not_add_to_the_pace_of_a_pool(sho
 
 
 async def test_undoing_an_older_sale_or_a_delivery_changes_no_pace(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(84)
+    pool = await shop.create_pool(84)
     old = (await shop.call("record_sale", pool_id=pool["id"], quantity=14))["entries"][0]
     await inventory.sql("alter table ledger disable trigger append_only")
     await inventory.sql("update ledger set created_at = now() - interval '29 days'")
@@ -105,7 +105,7 @@ async def test_undoing_an_older_sale_or_a_delivery_changes_no_pace(shop: Shop, i
 
 
 async def test_an_empty_pool_without_draws_is_not_low_by_its_pace(shop: Shop) -> None:
-    await shop.pool(0)
+    await shop.create_pool(0)
 
     assert await low_pools(shop, days_of_cover=365) == []
 
@@ -119,4 +119,4 @@ async def test_pages_follow_one_another(pools_at_thresholds: Shop) -> None:
 
 
 async def test_pools_of_another_shop_are_not_listed_as_low(pools_at_thresholds: Shop, inventory: Inventory) -> None:
-    assert await low_pools(await inventory.shop(), threshold=10**6, days_of_cover=365) == []
+    assert await low_pools(await inventory.create_shop(), threshold=10**6, days_of_cover=365) == []

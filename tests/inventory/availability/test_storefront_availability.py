@@ -15,9 +15,9 @@ from tests.helpers.processes import running_processes
 async def test_the_answer_of_a_storefront_has_exactly_the_three_members_of_the_contract(
     shop: Shop, inventory: Inventory
 ) -> None:
-    await shop.golden()
+    await shop.create_golden_pool()
 
-    response = await shop.storefront()
+    response = await shop.read_storefront()
 
     assert response.status_code == 200
     assert response.headers["content-type"] == "application/json"
@@ -30,48 +30,48 @@ async def test_the_answer_of_a_storefront_has_exactly_the_three_members_of_the_c
 
 
 async def test_the_answer_of_a_storefront_without_pools_has_no_variants(shop: Shop) -> None:
-    assert (await shop.storefront()).json()["variants"] == {}
+    assert (await shop.read_storefront()).json()["variants"] == {}
 
 
 async def test_the_shared_inventory_id_of_a_shop_never_changes(shop: Shop, inventory: Inventory) -> None:
-    first = (await shop.storefront()).json()["shared_inventory_id"]
-    other = (await (await inventory.shop()).storefront()).json()["shared_inventory_id"]
-    await shop.golden()
+    first = (await shop.read_storefront()).json()["shared_inventory_id"]
+    other = (await (await inventory.create_shop()).read_storefront()).json()["shared_inventory_id"]
+    await shop.create_golden_pool()
 
-    assert (await shop.storefront()).json()["shared_inventory_id"] == first != other
+    assert (await shop.read_storefront()).json()["shared_inventory_id"] == first != other
 
 
 async def test_the_answer_of_a_storefront_leaves_out_the_buffer(shop: Shop) -> None:
-    await shop.pool(50, members=PACKS, buffer=3)
+    await shop.create_pool(50, members=PACKS, buffer=3)
 
-    assert (await shop.storefront()).json()["variants"] == {SINGLE: 47, SIX_PACK: 7, TWELVE_PACK: 3}
+    assert (await shop.read_storefront()).json()["variants"] == {SINGLE: 47, SIX_PACK: 7, TWELVE_PACK: 3}
 
 
 async def test_the_answer_of_a_storefront_has_a_kit_with_the_least_of_its_pools(shop: Shop) -> None:
-    await shop.golden()
-    await shop.pool(2, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+    await shop.create_golden_pool()
+    await shop.create_pool(2, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
 
-    assert (await shop.storefront()).json()["variants"] == {SINGLE: 50, SIX_PACK: 2, TWELVE_PACK: 4}
+    assert (await shop.read_storefront()).json()["variants"] == {SINGLE: 50, SIX_PACK: 2, TWELVE_PACK: 4}
 
 
 async def test_the_answer_of_a_storefront_leaves_out_variants_of_paused_and_archived_pools(shop: Shop) -> None:
     for tool in ("pause_pool", "archive_pool"):
-        pool = await shop.pool(50, members=PACKS[:1])
-        await shop.pool(50, members=PACKS[1:2])
+        pool = await shop.create_pool(50, members=PACKS[:1])
+        await shop.create_pool(50, members=PACKS[1:2])
         await shop.call(tool, pool_id=pool["id"])
-        assert (await shop.storefront()).json()["variants"].keys() == {SIX_PACK}
+        assert (await shop.read_storefront()).json()["variants"].keys() == {SIX_PACK}
 
 
 async def test_a_change_is_in_the_next_answer_of_the_storefront(shop: Shop) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
 
     for left in range(49, 29, -1):
         await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
-        assert (await shop.storefront()).json()["variants"][SINGLE] == left
+        assert (await shop.read_storefront()).json()["variants"][SINGLE] == left
 
 
 async def test_a_crowd_that_waits_for_a_change_is_answered_at_the_same_moment(shop: Shop, inventory: Inventory) -> None:
-    await shop.golden()
+    await shop.create_golden_pool()
     cache, turns, answered_at = AvailabilityCache(inventory.database), 0, list[int]()
 
     async def count_turns() -> None:
@@ -94,54 +94,54 @@ async def test_a_crowd_that_waits_for_a_change_is_answered_at_the_same_moment(sh
 async def test_a_change_in_one_process_is_soon_in_the_storefront_answers_of_others(
     shop: Shop, settings: Settings
 ) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     async with running_inventory(settings) as second:
         other_process = shop.at_service(second)
-        assert (await other_process.storefront()).json()["variants"][SINGLE] == 50
+        assert (await other_process.read_storefront()).json()["variants"][SINGLE] == 50
 
         await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
 
         async def is_updated() -> bool:
-            return (await other_process.storefront()).json()["variants"][SINGLE] == 44
+            return (await other_process.read_storefront()).json()["variants"][SINGLE] == 44
 
         await eventually(is_updated, 2)
 
 
 async def test_an_answer_of_a_storefront_is_never_older_than_an_earlier_one(shop: Shop, settings: Settings) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     async with running_inventory(settings) as second:
         other_process = shop.at_service(second)
         seen = 50
         for left in range(49, 19, -1):
             await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
-            now = (await other_process.storefront()).json()["variants"][SINGLE]
+            now = (await other_process.read_storefront()).json()["variants"][SINGLE]
             assert left <= now <= seen
             seen = now
 
 
 async def test_an_unchanged_storefront_answer_is_304_until_it_changes(shop: Shop) -> None:
-    pool = await shop.golden()
-    first = await shop.storefront()
+    pool = await shop.create_golden_pool()
+    first = await shop.read_storefront()
     etag = first.headers["etag"]
 
     for condition in (etag, f"W/{etag}", f'"other", {etag}'):
-        again = await shop.storefront(**{"if-none-match": condition})
+        again = await shop.read_storefront(**{"if-none-match": condition})
         assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", etag)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
 
-    changed = await shop.storefront(**{"if-none-match": etag})
+    changed = await shop.read_storefront(**{"if-none-match": etag})
     assert (changed.status_code, changed.json()["variants"][SINGLE]) == (200, 44)
     assert changed.headers["etag"] != etag
 
 
 async def test_a_storefront_request_with_if_none_match_star_is_answered_with_304(shop: Shop) -> None:
-    await shop.golden()
+    await shop.create_golden_pool()
 
-    assert (await shop.storefront(**{"if-none-match": "*"})).status_code == 304
+    assert (await shop.read_storefront(**{"if-none-match": "*"})).status_code == 304
 
 
 async def test_the_answer_of_a_storefront_is_revalidated_by_caches(shop: Shop) -> None:
-    headers = (await shop.storefront()).headers
+    headers = (await shop.read_storefront()).headers
 
     assert headers["cache-control"] == "public, max-age=0, s-maxage=1"
     assert "accept-encoding" in headers["vary"].lower()
@@ -149,7 +149,7 @@ async def test_the_answer_of_a_storefront_is_revalidated_by_caches(shop: Shop) -
 
 async def create_many_variants(shop: Shop) -> int:
     """Variants enough to be worth compressing; how many."""
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     members = [{"variant_gid": f"gid://shopify/ProductVariant/{n}", "units_per_sale": 1} for n in range(200)]
     await shop.call("link_variants", pool_id=pool["id"], members=members)
     return len(members)
@@ -158,9 +158,9 @@ async def create_many_variants(shop: Shop) -> int:
 async def test_a_storefront_answer_is_compressed_only_for_clients_that_accept_gzip(shop: Shop) -> None:
     count = await create_many_variants(shop)
 
-    packed = await shop.storefront(**{"accept-encoding": "br, gzip;q=0.8"})
-    plain = await shop.storefront(**{"accept-encoding": "identity"})
-    refused = await shop.storefront(**{"accept-encoding": "gzip;q=0"})
+    packed = await shop.read_storefront(**{"accept-encoding": "br, gzip;q=0.8"})
+    plain = await shop.read_storefront(**{"accept-encoding": "identity"})
+    refused = await shop.read_storefront(**{"accept-encoding": "gzip;q=0"})
 
     assert packed.headers["content-encoding"] == "gzip"
     assert "content-encoding" not in plain.headers
@@ -173,16 +173,16 @@ async def test_a_storefront_answer_is_compressed_only_for_clients_that_accept_gz
 
 async def test_an_unchanged_compressed_answer_is_304_too(shop: Shop) -> None:
     await create_many_variants(shop)
-    etag = (await shop.storefront(**{"accept-encoding": "gzip"})).headers["etag"]
+    etag = (await shop.read_storefront(**{"accept-encoding": "gzip"})).headers["etag"]
 
-    again = await shop.storefront(**{"accept-encoding": "gzip", "if-none-match": etag})
+    again = await shop.read_storefront(**{"accept-encoding": "gzip", "if-none-match": etag})
 
     assert again.status_code == 304
 
 
 async def test_a_long_compressed_answer_is_decompressed_unchanged(shop: Shop) -> None:
     """Long enough to be compressed beside everything else that goes on."""
-    pools = [await shop.pool(number) for number in range(5)]
+    pools = [await shop.create_pool(number) for number in range(5)]
     for number, pool in enumerate(pools):
         members = [
             {"variant_gid": f"gid://shopify/ProductVariant/{number}{n:06}", "units_per_sale": 1} for n in range(250)
@@ -190,7 +190,7 @@ async def test_a_long_compressed_answer_is_decompressed_unchanged(shop: Shop) ->
         await shop.call("link_variants", pool_id=pool["id"], members=members)
 
     packed = await shop.http.get(f"/storefront/availability?{shop.signed_query()}", headers={"accept-encoding": "gzip"})
-    plain = await shop.storefront(**{"accept-encoding": "identity"})
+    plain = await shop.read_storefront(**{"accept-encoding": "identity"})
 
     assert packed.headers["content-encoding"] == "gzip"
     assert packed.json()["variants"] == plain.json()["variants"]
@@ -200,7 +200,7 @@ async def test_a_long_compressed_answer_is_decompressed_unchanged(shop: Shop) ->
 async def test_storefront_availability_through_a_real_server_is_the_same(
     shop: Shop, inventory_url: str, tmp_path: Path
 ) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     with running_processes(inventory_url, tmp_path, 1, service="inventory") as (process,):
         url = f"{process.url}/storefront/availability?{shop.signed_query()}"
         async with httpx2.AsyncClient() as http:

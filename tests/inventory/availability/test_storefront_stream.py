@@ -19,7 +19,7 @@ from tests.helpers.processes import running_processes
 
 
 async def stream_url(shop: Shop) -> str:
-    return (await shop.storefront()).json()["stream_url"]
+    return (await shop.read_storefront()).json()["stream_url"]
 
 
 async def version(shop: Shop) -> int:
@@ -29,7 +29,7 @@ async def version(shop: Shop) -> int:
 async def test_the_stream_of_a_storefront_begins_with_a_snapshot_of_all_variants(
     shop: Shop, inventory: Inventory
 ) -> None:
-    await shop.golden()
+    await shop.create_golden_pool()
 
     async with read_stream(inventory.app, await stream_url(shop)) as reader:
         event = await reader.next()
@@ -90,7 +90,7 @@ async def test_the_stream_of_a_storefront_allows_get_only(shop: Shop, method: st
 async def test_the_stream_of_a_storefront_sends_only_changes_after_the_snapshot(
     shop: Shop, inventory: Inventory
 ) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     async with read_stream(inventory.app, await stream_url(shop)) as reader:
         await reader.next()
 
@@ -104,8 +104,8 @@ async def test_the_stream_of_a_storefront_sends_only_changes_after_the_snapshot(
 async def test_the_stream_of_a_storefront_reports_variants_that_are_removed_and_offered_again(
     shop: Shop, inventory: Inventory
 ) -> None:
-    pool = await shop.golden()
-    other = await shop.pool(5)
+    pool = await shop.create_golden_pool()
+    other = await shop.create_pool(5)
     async with read_stream(inventory.app, await stream_url(shop)) as reader:
         await reader.next()
         changes: list[Event] = []
@@ -129,13 +129,13 @@ async def test_the_stream_of_a_storefront_reports_variants_that_are_removed_and_
 async def test_a_change_without_new_quantities_is_not_streamed_to_a_storefront(
     shop: Shop, inventory: Inventory
 ) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     async with read_stream(inventory.app, await stream_url(shop)) as reader:
         await reader.next()
         await shop.call("update_pool", pool_id=pool["id"], name="Honey")
         await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6, dry_run=True)
         await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=-51)
-        await (await inventory.shop()).golden()
+        await (await inventory.create_shop()).create_golden_pool()
         last = await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
 
         event = await reader.next()
@@ -147,7 +147,7 @@ async def test_a_replay_of_the_storefront_stream_ends_with_the_present_quantitie
     shop: Shop, inventory: Inventory
 ) -> None:
     """Changes of every kind, in quick succession; ids rise, and the sum of all events is the present."""
-    pool, boxes = await shop.golden(), await shop.pool(30)
+    pool, boxes = await shop.create_golden_pool(), await shop.create_pool(30)
     async with read_stream(inventory.app, await stream_url(shop)) as reader:
         known = (await reader.next())["data"]["variants"]
         seen = 0
@@ -165,11 +165,11 @@ async def test_a_replay_of_the_storefront_stream_ends_with_the_present_quantitie
             for gid in event["data"]["removed"]:
                 del known[gid]
 
-    assert known == (await shop.storefront()).json()["variants"]
+    assert known == (await shop.read_storefront()).json()["variants"]
 
 
 async def test_a_resumed_storefront_stream_sends_the_missed_changes_only(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     url = await stream_url(shop)
     async with read_stream(inventory.app, url) as reader:
         await reader.next()
@@ -192,7 +192,7 @@ async def test_a_resumed_storefront_stream_sends_the_missed_changes_only(shop: S
 async def test_a_resumed_storefront_stream_without_missed_changes_sends_only_new_ones(
     shop: Shop, inventory: Inventory
 ) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     seen = str(await version(shop))
 
     async with read_stream(inventory.app, await stream_url(shop), last_event_id=seen) as reader:
@@ -206,15 +206,15 @@ async def test_a_resumed_storefront_stream_without_missed_changes_sends_only_new
 async def test_a_storefront_stream_resumed_at_an_unknown_position_begins_with_a_snapshot(
     shop: Shop, inventory: Inventory, last_event_id: str
 ) -> None:
-    await shop.golden()
+    await shop.create_golden_pool()
 
     async with read_stream(inventory.app, await stream_url(shop), last_event_id=last_event_id) as reader:
         assert (await reader.next())["event"] == "snapshot"
 
 
 async def test_a_storefront_stream_has_variants_of_its_own_shop_only(shop: Shop, inventory: Inventory) -> None:
-    other = await inventory.shop()
-    mine, theirs = await shop.golden(), await other.golden()
+    other = await inventory.create_shop()
+    mine, theirs = await shop.create_golden_pool(), await other.create_golden_pool()
     async with read_stream(inventory.app, await stream_url(shop)) as reader:
         await reader.next()
         for _ in range(3):
@@ -225,7 +225,7 @@ async def test_a_storefront_stream_has_variants_of_its_own_shop_only(shop: Shop,
 
 
 async def test_a_change_made_in_another_instance_arrives(shop: Shop, inventory: Inventory, settings: Settings) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     async with running_inventory(settings) as second, read_stream(inventory.app, await stream_url(shop)) as reader:
         await reader.next()
         change = await shop.at_service(second).call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
@@ -250,7 +250,7 @@ async def next_event(lines: AsyncIterator[str]) -> Event:
 async def test_a_change_in_one_process_is_streamed_by_another_until_that_stops(
     shop: Shop, inventory_url: str, tmp_path: Path
 ) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     async with httpx2.AsyncClient(timeout=15) as http:
         with running_processes(inventory_url, tmp_path, 2, service="inventory") as (one, two):
             availability = (await http.get(f"{one.url}/storefront/availability?{shop.signed_query()}")).json()

@@ -11,7 +11,7 @@ from tests.helpers.inventory_service import Inventory, Shop
 
 
 async def stream_url(shop: Shop) -> str:
-    return (await shop.storefront()).json()["stream_url"]
+    return (await shop.read_storefront()).json()["stream_url"]
 
 
 async def assert_refused(shop: Shop, url: str) -> str:
@@ -63,7 +63,7 @@ async def test_an_address_without_a_token_is_refused(shop: Shop) -> None:
 async def test_an_open_stream_outlives_the_expiry_of_its_address(
     shop: Shop, inventory: Inventory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     async with read_stream(inventory.app, await stream_url(shop)) as reader:
         await reader.next()
         later = time.time() + TOKEN_SECONDS + 60
@@ -80,9 +80,9 @@ async def test_the_address_of_a_storefront_stream_is_the_same_for_a_minute_and_t
     """So that an answer can be served again as it is, and is never given with an address about to expire."""
     now = 1_800_000_000.0
     monkeypatch.setattr(time, "time", lambda: now)
-    first, again = await shop.storefront(), await shop.storefront()
+    first, again = await shop.read_storefront(), await shop.read_storefront()
     now += 61
-    later = await shop.storefront(**{"if-none-match": first.headers["etag"]})
+    later = await shop.read_storefront(**{"if-none-match": first.headers["etag"]})
 
     assert first.content == again.content
     assert later.status_code == 200
@@ -90,7 +90,7 @@ async def test_the_address_of_a_storefront_stream_is_the_same_for_a_minute_and_t
 
 
 async def test_the_address_of_one_shop_opens_no_other(shop: Shop, inventory: Inventory) -> None:
-    other = await inventory.shop()
+    other = await inventory.create_shop()
     mine, theirs = httpx2.URL(await stream_url(shop)), httpx2.URL(await stream_url(other))
 
     mixed = mine.copy_merge_params({"sig": theirs.params["sig"]})

@@ -17,7 +17,7 @@ PACK = {"title": "Honey jars · 6-pack", "sku": "HONEY-6"}
 @pytest.fixture
 async def linked_scene(scene: SyncScene) -> SyncScene:
     """The shop, whose 6-packs draw on a pool; nothing was said of them. Its 12-packs do not."""
-    pool = await scene.shop.pool(60, name="Jars", members=[{"variant_gid": gid(scene), "units_per_sale": 6}])
+    pool = await scene.shop.create_pool(60, name="Jars", members=[{"variant_gid": gid(scene), "units_per_sale": 6}])
     scene.pool_id = pool["id"]
     return scene
 

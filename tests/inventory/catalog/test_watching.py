@@ -56,6 +56,6 @@ async def test_a_sync_status_resource_is_listed_for_agents_that_may_read_it(scen
 
     assert [resource.uri for resource in listed] == [STATUS]
     assert STATUS not in [template.uri_template for template in templates]
-    await scene.inventory.regenerate(scene.shop, "read_pools")
-    other = await scene.shop.post({"jsonrpc": "2.0", "id": 1, "method": "resources/list"})
+    await scene.inventory.regenerate_key(scene.shop, "read_pools")
+    other = await scene.shop.post_message({"jsonrpc": "2.0", "id": 1, "method": "resources/list"})
     assert other.json()["result"]["resources"] == []

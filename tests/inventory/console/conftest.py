@@ -21,8 +21,8 @@ async def admin(platform_source: PlatformSource) -> AsyncGenerator[Admin]:
 async def own_shop(admin: Admin) -> Shop:
     """The shop of the merchant, who has opened the app, and its agent."""
     await admin.open()
-    shop = await admin.scene.shop()
-    await admin.inventory.regenerate(shop, *SCOPES)
+    shop = await admin.scene.find_shop()
+    await admin.inventory.regenerate_key(shop, *SCOPES)
     return shop
 
 

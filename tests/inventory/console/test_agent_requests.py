@@ -32,7 +32,7 @@ def seen_version(text: str) -> str:
 
 
 async def test_a_merchant_sees_what_the_agent_wants_and_what_is_there_now(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(15, name="Tea")
+    pool = await own_shop.create_pool(15, name="Tea")
     await ask_first(admin, own_shop)
 
     waiting = await own_shop.refusal("set_pool_quantity", pool_id=pool["id"], quantity=12)
@@ -49,7 +49,7 @@ async def test_a_merchant_sees_what_the_agent_wants_and_what_is_there_now(admin:
 
 
 async def test_stock_that_has_moved_since_is_shown_again_and_not_changed(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(15, name="Tea")
+    pool = await own_shop.create_pool(15, name="Tea")
     await ask_first(admin, own_shop)
     waiting = await own_shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=5)
     path = f"/console/agents/requests/{waiting['request_id']}"
@@ -67,7 +67,7 @@ async def test_stock_that_has_moved_since_is_shown_again_and_not_changed(admin: 
 
 
 async def test_a_daily_limit_holds_for_what_is_approved(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(15, name="Tea")
+    pool = await own_shop.create_pool(15, name="Tea")
     await ask_first(admin, own_shop, daily_limit=3)
     waiting = await own_shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=5)
     path = f"/console/agents/requests/{waiting['request_id']}"
@@ -80,7 +80,7 @@ async def test_a_daily_limit_holds_for_what_is_approved(admin: Admin, own_shop: 
 
 
 async def test_a_dry_run_waits_for_no_merchant(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(15, name="Tea")
+    pool = await own_shop.create_pool(15, name="Tea")
     await ask_first(admin, own_shop)
 
     answer = await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=5, dry_run=True)
@@ -90,7 +90,7 @@ async def test_a_dry_run_waits_for_no_merchant(admin: Admin, own_shop: Shop) -> 
 
 
 async def test_every_tool_that_changes_something_waits_and_is_described_in_words(admin: Admin, own_shop: Shop) -> None:
-    tea, honey = await own_shop.pool(15, name="Tea"), await own_shop.pool(5, name="Honey")
+    tea, honey = await own_shop.create_pool(15, name="Tea"), await own_shop.create_pool(5, name="Honey")
     members = [{"variant_gid": TEA, "units_per_sale": 2, "title": "Tea, six"}]
     await own_shop.call("link_variants", pool_id=tea["id"], members=members)
     change = await own_shop.call("hold_quantity", pool_id=tea["id"], quantity=1)

@@ -23,7 +23,7 @@ ALL = {
 async def shop(admin: Admin) -> Shop:
     """The shop, and its agent with the key that the page shows."""
     await admin.open()
-    return await admin.scene.shop(await new_key(admin))
+    return await admin.scene.find_shop(await new_key(admin))
 
 
 async def new_key(admin: Admin) -> str:
@@ -60,12 +60,12 @@ async def test_a_new_key_has_the_scopes_that_were_chosen_and_the_old_one_is_out_
     assert (done.status_code, done.headers["location"]) == (303, admin.address_of("/console/agents"))
     for credential in (old, identity.json()["identity_assertion"]):
         shop.key = credential
-        refused = await shop.ask("list_pools", {})
+        refused = await shop.send_call("list_pools", {})
         assert refused.status_code == 401
     shop.key = await new_key(admin)
     assert shop.key != old
-    assert (await shop.ask("list_pools", {})).status_code == 200
-    assert (await shop.ask("get_availability", {})).status_code == 403
+    assert (await shop.send_call("list_pools", {})).status_code == 200
+    assert (await shop.send_call("get_availability", {})).status_code == 403
     page = await admin.get("/console/agents")
     assert old not in page.text
     assert f"<code>{old[:KEY_PREFIX_CHARACTERS]}…</code>" in page.text
@@ -73,7 +73,7 @@ async def test_a_new_key_has_the_scopes_that_were_chosen_and_the_old_one_is_out_
 
 async def test_the_question_before_a_key_goes_says_when_it_was_used_last(admin: Admin, shop: Shop) -> None:
     unused = main_text(await admin.get("/console/agents/key/end"))
-    await shop.pool(10)
+    await shop.create_pool(10)
 
     used = main_text(await admin.get("/console/agents/key/end"))
 
@@ -98,7 +98,7 @@ async def test_a_new_key_needs_a_confirmation(admin: Admin, shop: Shop) -> None:
 
 async def test_changes_of_agents_are_listed_with_pool_reason_and_undo(admin: Admin, shop: Shop) -> None:
     empty = main_text(await admin.get("/console/agents"))
-    pool = await shop.pool(10)
+    pool = await shop.create_pool(10)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1, reason="<b>broken</b>")
 
     page = await admin.get("/console/agents")
@@ -119,7 +119,7 @@ async def test_the_steps_to_connect_come_first_until_an_agent_is_connected(admin
         return re.findall(r'<h2 id="(connected|connect|done)"', page)
 
     without = await admin.get("/console/agents")
-    await shop.pool(10)
+    await shop.create_pool(10)
     connected = await admin.get("/console/agents")
 
     assert headings(without.text) == ["connect", "done"]
@@ -127,7 +127,7 @@ async def test_the_steps_to_connect_come_first_until_an_agent_is_connected(admin
 
 
 async def test_changes_of_pools_and_variants_are_listed_with_what_undoes_them(admin: Admin, shop: Shop) -> None:
-    pool = {"pool_id": (await shop.pool(0, name="Tea"))["id"]}
+    pool = {"pool_id": (await shop.create_pool(0, name="Tea"))["id"]}
     member = {"variant_gid": SIX_PACK, "units_per_sale": 6}
     done = {
         "update_pool": ({**pool, "buffer": 2}, "An agent changed the settings of Tea"),
@@ -159,7 +159,7 @@ async def test_changes_of_pools_and_variants_are_listed_with_what_undoes_them(ad
 
 
 async def test_a_call_that_changes_nothing_or_was_only_tried_is_not_listed(admin: Admin, shop: Shop) -> None:
-    pool = await shop.pool(0, name="Tea")
+    pool = await shop.create_pool(0, name="Tea")
     before = main_text(await admin.get("/console/agents/done"))
 
     await shop.call("update_pool", pool_id=pool["id"], name="Tea")
@@ -172,7 +172,7 @@ async def test_a_call_that_changes_nothing_or_was_only_tried_is_not_listed(admin
 
 
 async def test_changes_of_people_are_not_listed_as_changes_of_agents(admin: Admin, shop: Shop) -> None:
-    pool = await shop.pool(10)
+    pool = await shop.create_pool(10)
     before = main_text(await admin.get("/console/agents/done"))
 
     await admin.send(f"/console/pools/{pool['id']}/adjust", way="take", delta="3")
@@ -182,7 +182,7 @@ async def test_changes_of_people_are_not_listed_as_changes_of_agents(admin: Admi
 
 
 async def test_older_lines_are_on_pages_of_their_own(admin: Admin, shop: Shop) -> None:
-    pool = await shop.pool(0)
+    pool = await shop.create_pool(0)
     for number in range(1, 46):
         await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=number, reason=f"number {number}.")
         await shop.call("update_pool", pool_id=pool["id"], buffer=number)
@@ -201,8 +201,8 @@ async def test_older_lines_are_on_pages_of_their_own(admin: Admin, shop: Shop) -
 
 
 async def test_changes_of_agents_of_another_shop_are_not_listed(admin: Admin, shop: Shop) -> None:
-    other = await admin.inventory.shop()
-    pool = await other.pool(10)
+    other = await admin.inventory.create_shop()
+    pool = await other.create_pool(10)
     await other.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1, reason="of another shop")
     await other.call("update_pool", pool_id=pool["id"], name="of another shop")
 
@@ -211,12 +211,12 @@ async def test_changes_of_agents_of_another_shop_are_not_listed(admin: Admin, sh
 
 async def test_the_key_is_removed_after_a_question(admin: Admin, shop: Shop) -> None:
     question = main_text(await admin.get("/console/agents/key/end"))
-    before = await shop.ask("list_pools", {})
+    before = await shop.send_call("list_pools", {})
 
     await admin.send("/console/agents/key/end")
 
     assert "Every agent with this key stops working at once." in question
-    assert (before.status_code, (await shop.ask("list_pools", {})).status_code) == (200, 401)
+    assert (before.status_code, (await shop.send_call("list_pools", {})).status_code) == (200, 401)
     assert "Your shop has no key" in main_text(await admin.get("/console/agents"))
 
 
@@ -238,12 +238,12 @@ async def test_the_old_address_of_the_key_redirects_to_the_page_of_agents(admin:
 
 
 async def test_a_merchant_sees_the_key_of_the_own_shop_only(admin: Admin, shop: Shop) -> None:
-    other = await admin.inventory.shop()
+    other = await admin.inventory.create_shop()
     [(before,)] = await admin.inventory.sql("select count(*) from api_keys")
 
     await admin.send("/console/agents/key", **dict.fromkeys(ALL, "on"))
 
-    assert (await other.ask("list_pools", {})).status_code == 200
+    assert (await other.send_call("list_pools", {})).status_code == 200
     assert await admin.inventory.sql("select count(*) from api_keys") == [(before + 1,)]
     assert other.key not in (await admin.get("/console/agents")).text
 

@@ -27,7 +27,7 @@ async def draws_on_page(admin: Admin, pool: dict[str, Any]) -> str:
 
 
 async def test_draws_of_agents_are_summed_by_variant_and_by_kind_of_change(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(100, members=[{**PACKS[0], "title": "One <jar>"}, {**PACKS[1], "sku": "H-6"}])
+    pool = await own_shop.create_pool(100, members=[{**PACKS[0], "title": "One <jar>"}, {**PACKS[1], "sku": "H-6"}])
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=2)
     await own_shop.call("record_sale", variant_gid=SINGLE, quantity=1)
     await own_shop.call("record_sale", variant_gid=SINGLE, quantity=3)
@@ -44,7 +44,7 @@ async def test_draws_of_agents_are_summed_by_variant_and_by_kind_of_change(admin
 
 
 async def test_an_order_draws_by_its_lines_and_shows_returned_units(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(100, members=PACKS)
+    pool = await own_shop.create_pool(100, members=PACKS)
     order = PlatformOrder((SIX_PACK, 2), (SINGLE, 3))
     await deliver_orders(admin.inventory, order.payload(), shop=own_shop)
     order.back(next(iter(order.lines)), 1)
@@ -58,8 +58,8 @@ async def test_an_order_draws_by_its_lines_and_shows_returned_units(admin: Admin
 
 
 async def test_a_kit_draws_on_each_of_its_pools(admin: Admin, own_shop: Shop) -> None:
-    honey = await own_shop.pool(50, members=PACKS)
-    boxes = await own_shop.pool(9, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+    honey = await own_shop.create_pool(50, members=PACKS)
+    boxes = await own_shop.create_pool(9, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=2)
 
     assert "Variant 1006 1 12 units" in await draws_on_page(admin, honey)
@@ -67,7 +67,7 @@ async def test_a_kit_draws_on_each_of_its_pools(admin: Admin, own_shop: Shop) ->
 
 
 async def test_draws_of_a_variant_stay_after_it_is_unlinked(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50, members=PACKS)
+    pool = await own_shop.create_pool(50, members=PACKS)
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
     await own_shop.call("unlink_variants", pool_id=pool["id"], variant_gids=[SIX_PACK])
 
@@ -78,7 +78,7 @@ async def test_draws_of_a_variant_stay_after_it_is_unlinked(admin: Admin, own_sh
 async def test_draws_are_summed_over_the_days_of_the_chart_only(
     admin: Admin, own_shop: Shop, before: str, is_listed: bool
 ) -> None:
-    pool = await own_shop.pool(50, members=PACKS)
+    pool = await own_shop.create_pool(50, members=PACKS)
     by_variant = f'{{"{SIX_PACK}": 6}}'
     await admin.inventory.sql(OLD, shop=own_shop.id, pool=pool["id"], before=before, by_variant=by_variant)
 
@@ -87,7 +87,7 @@ async def test_draws_are_summed_over_the_days_of_the_chart_only(
 
 async def test_the_smallest_draws_are_summed_in_one_row(admin: Admin, own_shop: Shop) -> None:
     gids = [f"gid://shopify/ProductVariant/{number}" for number in range(1, MAX_NAMED_DRAWS + 4)]
-    pool = await own_shop.pool(1000, members=[{"variant_gid": gid, "units_per_sale": 1} for gid in gids])
+    pool = await own_shop.create_pool(1000, members=[{"variant_gid": gid, "units_per_sale": 1} for gid in gids])
     for place, gid in enumerate(gids, start=2):
         await own_shop.call("record_sale", variant_gid=gid, quantity=place)
     await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
@@ -101,7 +101,7 @@ async def test_the_smallest_draws_are_summed_in_one_row(admin: Admin, own_shop: 
 
 
 async def test_an_undone_change_is_counted_back_to_its_kind(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(100)
+    pool = await own_shop.create_pool(100)
     for delta in (-7, 20):
         change = await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=delta)
         await own_shop.call("revert_entry", entry_id=change["entries"][-1]["id"])
@@ -112,7 +112,7 @@ async def test_an_undone_change_is_counted_back_to_its_kind(admin: Admin, own_sh
 
 
 async def test_draws_older_than_any_chart_are_deleted(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50, members=PACKS)
+    pool = await own_shop.create_pool(50, members=PACKS)
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
     days = "select (now() at time zone 'UTC')::date - day from drawn order by day"
     await admin.inventory.sql(
@@ -127,11 +127,11 @@ async def test_draws_older_than_any_chart_are_deleted(admin: Admin, own_shop: Sh
 
 
 async def test_draws_of_another_shop_are_not_shown(admin: Admin, own_shop: Shop) -> None:
-    other = await admin.inventory.shop()
-    await other.pool(50, members=PACKS)
+    other = await admin.inventory.create_shop()
+    await other.create_pool(50, members=PACKS)
     await other.call("record_sale", variant_gid=SIX_PACK, quantity=1)
 
-    pool = await own_shop.pool(50, members=PACKS)
+    pool = await own_shop.create_pool(50, members=PACKS)
     path = f"/console/pools/{pool['id']}"
 
     assert "By variant" not in main_text(await admin.get(path))
@@ -140,7 +140,7 @@ async def test_draws_of_another_shop_are_not_shown(admin: Admin, own_shop: Shop)
 
 
 async def test_an_entry_whose_variants_do_not_sum_to_its_delta_is_refused(inventory: Inventory, shop: Shop) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
 
     with pytest.raises(psycopg.errors.IntegrityError, match="took another number"):
         await inventory.sql(OLD, shop=shop.id, pool=pool["id"], before="0", by_variant=f'{{"{SIX_PACK}": 5}}')

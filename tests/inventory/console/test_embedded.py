@@ -247,7 +247,7 @@ async def test_a_session_in_the_frame_ends_after_a_working_day(admin: Admin) -> 
 async def test_uninstalling_the_app_ends_the_sessions_of_its_merchants(admin: Admin) -> None:
     await admin.open()
     other = await Admin(admin.scene, user=2).open()
-    shop = await admin.scene.shop()
+    shop = await admin.scene.find_shop()
 
     admin.scene.platform.uninstall(DOMAIN)
     answer = await deliver(shop, "app/uninstalled", {"id": 1, "myshopify_domain": DOMAIN})
@@ -286,7 +286,7 @@ async def test_a_shop_without_the_app_reads_so_in_its_frame(platform_source: Pla
 async def test_pools_are_listed_with_what_can_be_sold(platform_source: PlatformSource) -> None:
     async with in_the_admin(platform_source, language="de") as admin:
         await admin.open()
-        shop = await admin.scene.shop(await key(admin))
+        shop = await admin.scene.find_shop(await key(admin))
         await shop.call("create_pool", name="<b>Honig</b>", quantity=1050, low_stock_at=2000)
 
         page = await admin.get()
@@ -302,5 +302,5 @@ async def test_pools_are_listed_with_what_can_be_sold(platform_source: PlatformS
 
 async def key(admin: Admin) -> str:
     """The API key of the shop."""
-    shop = await admin.scene.shop()
+    shop = await admin.scene.find_shop()
     return await admin.inventory.database.transact(lambda tx: shops.show_key(tx, shop.id))

@@ -83,7 +83,7 @@ async def test_a_file_in_unicode_needs_no_choice_of_encoding(merchant: MerchantA
 
 
 async def test_rows_that_are_refused_can_be_read_in_another_encoding_too(merchant: MerchantAtPlatform) -> None:
-    await merchant.shop.pool(50, name="Gläser")
+    await merchant.shop.create_pool(50, name="Gläser")
     text = "pool;sku;units_per_sale\nGläser;HONEY-6;6\n"
 
     refused = await read_as(merchant, await upload_spreadsheet(merchant, text.encode("mac_roman"), "members"), "cp1251")

@@ -27,14 +27,14 @@ async def history(admin: Admin, pool: dict[str, int], language: str = "en") -> s
 async def test_a_sale_by_an_agent_is_shown_as_a_sale(
     admin: Admin, own_shop: Shop, language: str, sentence: str
 ) -> None:
-    pool = await own_shop.pool(50, members=NAMED)
+    pool = await own_shop.create_pool(50, members=NAMED)
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=2)
 
     assert sentence in await history(admin, pool, language)
 
 
 async def test_a_sale_in_the_history_is_counted_in_the_units_of_its_time(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50, members=NAMED)
+    pool = await own_shop.create_pool(50, members=NAMED)
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
     # The link began in this second; now it was changed afterwards.
     await admin.inventory.sql("update links set since = since - interval '1 day'")
@@ -46,7 +46,7 @@ async def test_a_sale_in_the_history_is_counted_in_the_units_of_its_time(admin: 
 
 
 async def test_a_change_in_the_history_names_who_made_it_and_what_it_did(admin: Admin, own_shop: Shop) -> None:
-    pool, other = await own_shop.pool(50, name="Jars"), await own_shop.pool(0, name="Boxes")
+    pool, other = await own_shop.create_pool(50, name="Jars"), await own_shop.create_pool(0, name="Boxes")
     id = pool["id"]
     await own_shop.call("adjust_pool_quantity", pool_id=id, delta=-1, reason="One jar was broken.")
     await own_shop.call("adjust_pool_quantity", pool_id=id, delta=2)
@@ -77,7 +77,7 @@ async def test_a_change_in_the_history_names_who_made_it_and_what_it_did(admin: 
 async def test_the_history_is_limited_to_a_kind_and_names_the_key_and_what_time_did(
     admin: Admin, own_shop: Shop
 ) -> None:
-    pool = await own_shop.pool(50, members=NAMED)
+    pool = await own_shop.create_pool(50, members=NAMED)
     id = pool["id"]
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=2)
     await own_shop.call("hold_quantity", pool_id=id, quantity=5)
@@ -99,7 +99,7 @@ async def test_the_history_is_limited_to_a_kind_and_names_the_key_and_what_time_
 async def test_the_history_tells_agents_with_one_key_apart_by_the_names_of_their_programs(
     admin: Admin, own_shop: Shop
 ) -> None:
-    pool = await own_shop.pool(50, members=NAMED)
+    pool = await own_shop.create_pool(50, members=NAMED)
     sale = {"name": "record_sale", "arguments": {"variant_gid": SINGLE, "quantity": 1}}
     message = {"jsonrpc": "2.0", "id": 1}
     about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "<b>Mira", "version": "1"}}
@@ -109,11 +109,11 @@ async def test_the_history_tells_agents_with_one_key_apart_by_the_names_of_their
         "io.modelcontextprotocol/clientInfo": {"name": "Ben", "version": "1"},
     }
 
-    begun = await own_shop.post({**message, "method": "initialize", "params": about})
+    begun = await own_shop.post_message({**message, "method": "initialize", "params": about})
     session = {"mcp-session-id": begun.headers["mcp-session-id"]}
-    await own_shop.post({**message, "method": "tools/call", "params": sale}, **session)
+    await own_shop.post_message({**message, "method": "tools/call", "params": sale}, **session)
     era = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "record_sale"}
-    await own_shop.post({**message, "method": "tools/call", "params": {**sale, "_meta": meta}}, **era)
+    await own_shop.post_message({**message, "method": "tools/call", "params": {**sale, "_meta": meta}}, **era)
 
     page = await admin.get(f"/console/pools/{pool['id']}/history")
     assert "Agent <b>Mira sold 1 unit" in main_text(page)
@@ -124,7 +124,7 @@ async def test_the_history_tells_agents_with_one_key_apart_by_the_names_of_their
 
 
 async def test_an_order_leads_to_the_admin_of_the_platform(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50, members=NAMED)
+    pool = await own_shop.create_pool(50, members=NAMED)
     order = PlatformOrder((SINGLE, 2))
     await deliver_orders(admin.inventory, order.payload(), shop=own_shop)
 
@@ -136,8 +136,8 @@ async def test_an_order_leads_to_the_admin_of_the_platform(admin: Admin, own_sho
 
 
 async def test_a_custom_unit_has_its_singular(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(2, unit="jars", members=NAMED)
-    other = await own_shop.pool(2, unit="Glas")
+    pool = await own_shop.create_pool(2, unit="jars", members=NAMED)
+    other = await own_shop.create_pool(2, unit="Glas")
     await own_shop.call("record_sale", variant_gid=SINGLE, quantity=1)
 
     text = main_text(await admin.get(f"/console/pools/{pool['id']}"))

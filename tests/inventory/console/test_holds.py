@@ -9,7 +9,7 @@ PATH = "/console/holds"
 
 
 async def test_a_hold_is_shown_and_released_once(merchant: MerchantAtPlatform) -> None:
-    pool = await merchant.shop.pool(50, name="<b>Honey</b>", unit="jars", members=PACKS)
+    pool = await merchant.shop.create_pool(50, name="<b>Honey</b>", unit="jars", members=PACKS)
     hold = await merchant.shop.call("hold_quantity", variant_gid=SIX_PACK, quantity=2, reference="<i>cart</i> 7")
 
     page = await merchant.get(PATH)
@@ -29,7 +29,7 @@ async def test_a_hold_is_shown_and_released_once(merchant: MerchantAtPlatform) -
 
 
 async def test_a_hold_that_ended_meanwhile_is_reported_as_ended(merchant: MerchantAtPlatform) -> None:
-    pool = await merchant.shop.pool(50)
+    pool = await merchant.shop.create_pool(50)
     hold = (await merchant.shop.call("hold_quantity", pool_id=pool["id"], quantity=2))["hold"]["id"]
     await merchant.shop.call("hold_quantity", pool_id=pool["id"], quantity=1)
     await merchant.shop.call("release_hold", hold_id=hold)
@@ -41,10 +41,10 @@ async def test_a_hold_that_ended_meanwhile_is_reported_as_ended(merchant: Mercha
 
 
 async def test_holds_of_another_shop_are_not_found(merchant: MerchantAtPlatform) -> None:
-    our_pool = await merchant.shop.pool(50)
+    our_pool = await merchant.shop.create_pool(50)
     await merchant.shop.call("hold_quantity", pool_id=our_pool["id"], quantity=1)
-    other = await merchant.inventory.shop()
-    pool = await other.pool(50)
+    other = await merchant.inventory.create_shop()
+    pool = await other.create_pool(50)
     await other.call("hold_quantity", pool_id=pool["id"], quantity=1)
     hold = (await other.call("hold_quantity", pool_id=pool["id"], quantity=2))["hold"]["id"]
 
@@ -57,7 +57,7 @@ async def test_holds_of_another_shop_are_not_found(merchant: MerchantAtPlatform)
 
 async def test_many_holds_are_shown_a_page_at_a_time_in_german(platform_source: PlatformSource) -> None:
     async with open_merchant_at_platform(platform_source, "de") as merchant:
-        pool = await merchant.shop.pool(50, name="Honig", unit="Gläser")
+        pool = await merchant.shop.create_pool(50, name="Honig", unit="Gläser")
         for number in range(21):
             await merchant.shop.call("hold_quantity", pool_id=pool["id"], quantity=1 + (number == 0))
 

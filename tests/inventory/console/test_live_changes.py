@@ -22,10 +22,10 @@ def cookie(owner: Owner) -> str:
 
 
 async def test_the_stream_of_the_console_names_changed_pools(owner: Owner, shop: Shop, inventory: Inventory) -> None:
-    honey, boxes = await shop.pool(50, name="Honey", members=PACKS), await shop.pool(9, name="Boxes")
-    other = await (await inventory.shop()).pool(5)
+    honey, boxes = await shop.create_pool(50, name="Honey", members=PACKS), await shop.create_pool(9, name="Boxes")
+    other = await (await inventory.create_shop()).create_pool(5)
     async with read_stream(inventory.app, STREAM, cookie=cookie(owner)) as reader:
-        await (await inventory.shop()).pool(5)
+        await (await inventory.create_shop()).create_pool(5)
         await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
         sold = await reader.next()
         await shop.call("update_pool", pool_id=boxes["id"], name="Crates")
@@ -53,7 +53,7 @@ async def test_a_stranger_gets_no_stream(inventory: Inventory) -> None:
 
 
 async def test_pages_of_pools_follow_the_stream_of_the_console(owner: Owner, shop: Shop) -> None:
-    pool = await shop.pool(50, members=PACKS)
+    pool = await shop.create_pool(50, members=PACKS)
     paths = {
         "/console": "",
         f"/console/pools/{pool['id']}": f' data-about="pool {pool["id"]}"',

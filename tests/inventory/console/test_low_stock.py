@@ -10,9 +10,9 @@ PATH = "/console/low-stock"
 
 
 async def test_pools_at_their_limit_are_shown_with_how_long_they_last(merchant: MerchantAtPlatform) -> None:
-    low = await merchant.shop.pool(66, name="<b>Honey</b>", unit="jars", low_stock_at=10)
+    low = await merchant.shop.create_pool(66, name="<b>Honey</b>", unit="jars", low_stock_at=10)
     await merchant.shop.call("adjust_pool_quantity", pool_id=low["id"], delta=-56)
-    await merchant.shop.pool(66, name="Tea", low_stock_at=10)
+    await merchant.shop.create_pool(66, name="Tea", low_stock_at=10)
 
     page = await merchant.get(PATH)
 
@@ -24,7 +24,7 @@ async def test_pools_at_their_limit_are_shown_with_how_long_they_last(merchant: 
 
 
 async def test_goods_are_added_to_a_pool_that_runs_low_with_what_happened_chosen(merchant: MerchantAtPlatform) -> None:
-    low = await merchant.shop.pool(9, name="Honey", low_stock_at=10)
+    low = await merchant.shop.create_pool(9, name="Honey", low_stock_at=10)
     page = await merchant.get(PATH)
     address = page.text.partition("Add goods")[0].rpartition('href="')[2].partition('"')[0].replace("&amp;", "&")
 
@@ -36,7 +36,7 @@ async def test_goods_are_added_to_a_pool_that_runs_low_with_what_happened_chosen
 
 
 async def test_a_threshold_in_the_query_overrides_that_of_the_pools(merchant: MerchantAtPlatform) -> None:
-    await merchant.shop.pool(66, name="Tea")
+    await merchant.shop.create_pool(66, name="Tea")
 
     nothing = main_text(await merchant.get(PATH))
     assert "Nothing is running low. A pool is listed here, and you get an e-mail, when it falls to its" in nothing
@@ -52,9 +52,9 @@ async def test_a_shop_without_pools_is_led_to_make_some(merchant: MerchantAtPlat
 
 
 async def test_the_pool_closest_to_its_limit_is_named_if_no_pool_is_low(merchant: MerchantAtPlatform) -> None:
-    await merchant.shop.pool(66, name="Tea", low_stock_at=10)
-    await merchant.shop.pool(20, name="Jam", low_stock_at=12)
-    await merchant.shop.pool(1, name="Without a limit")
+    await merchant.shop.create_pool(66, name="Tea", low_stock_at=10)
+    await merchant.shop.create_pool(20, name="Jam", low_stock_at=12)
+    await merchant.shop.create_pool(1, name="Without a limit")
 
     assert "Closest: Jam , 20 units left, low at 12." in main_text(await merchant.get(PATH))
 
@@ -71,9 +71,9 @@ async def test_many_low_pools_are_paged_and_those_of_other_shops_are_not_listed(
     platform_source: PlatformSource,
 ) -> None:
     async with open_merchant_at_platform(platform_source, "de") as merchant:
-        await (await merchant.inventory.shop()).pool(0, name="Anders", low_stock_at=5)
+        await (await merchant.inventory.create_shop()).create_pool(0, name="Anders", low_stock_at=5)
         for number in range(51):
-            await merchant.shop.pool(0, name=f"Honig {number}", low_stock_at=5)
+            await merchant.shop.create_pool(0, name=f"Honig {number}", low_stock_at=5)
 
         first = await merchant.get(f"{PATH}?threshold=4")
         following = first.text.partition('rel="next"')[0].rpartition('href="')[2].partition('"')[0]

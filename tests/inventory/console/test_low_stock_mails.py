@@ -38,7 +38,7 @@ async def count_waiting_mails(inventory: Inventory) -> int:
 
 
 async def test_a_pool_that_falls_to_its_limit_is_mailed_once(owner: Owner, shop: Shop) -> None:
-    pool = await shop.pool(50, name="Honey jars", low_stock_at=12)
+    pool = await shop.create_pool(50, name="Honey jars", low_stock_at=12)
     counts: list[int] = []
     for delta in (-30, -8, -1, -1, +20, -20):
         await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=delta)
@@ -57,7 +57,7 @@ async def test_a_merchant_is_mailed_in_the_language_of_the_last_sign_in(inventor
     await add_merchant(inventory, shop)
     for language in ("en", "de"):
         await Owner(inventory, language).sign_in()
-    pool = await shop.pool(50, name="Honig", low_stock_at=12)
+    pool = await shop.create_pool(50, name="Honig", low_stock_at=12)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-40)
 
     [mail] = await low_stock_mails(inventory)
@@ -66,7 +66,7 @@ async def test_a_merchant_is_mailed_in_the_language_of_the_last_sign_in(inventor
 
 
 async def test_a_mail_about_one_unit_uses_the_singular(owner: Owner, shop: Shop) -> None:
-    pool = await shop.pool(50, name="Jars", low_stock_at=1)
+    pool = await shop.create_pool(50, name="Jars", low_stock_at=1)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-49)
 
     [mail] = await low_stock_mails(owner.inventory)
@@ -85,7 +85,7 @@ async def test_a_mail_about_one_unit_uses_the_singular(owner: Owner, shop: Shop)
 async def test_a_mail_says_for_how_long_the_stock_lasts(
     owner: Owner, shop: Shop, quantity: int, draw: int, sentence: str
 ) -> None:
-    pool = await shop.pool(quantity, low_stock_at=12)
+    pool = await shop.create_pool(quantity, low_stock_at=12)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-draw)
 
     [mail] = await low_stock_mails(owner.inventory)
@@ -96,7 +96,7 @@ async def test_a_mail_says_for_how_long_the_stock_lasts(
 
 
 async def test_a_mail_does_not_say_that_stock_lasts_at_a_pace_of_zero(owner: Owner, shop: Shop) -> None:
-    pool = await shop.pool(13, low_stock_at=12)
+    pool = await shop.create_pool(13, low_stock_at=12)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
 
     [mail] = await low_stock_mails(owner.inventory)
@@ -108,7 +108,7 @@ async def test_a_mail_does_not_say_that_stock_lasts_at_a_pace_of_zero(owner: Own
 async def test_a_mail_about_stock_of_which_none_was_taken_does_not_say_for_how_long_it_lasts(
     owner: Owner, shop: Shop
 ) -> None:
-    pool = await shop.pool(20, low_stock_at=12)
+    pool = await shop.create_pool(20, low_stock_at=12)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=10, ttl_s=600)
 
     [mail] = await low_stock_mails(owner.inventory)
@@ -118,7 +118,7 @@ async def test_a_mail_about_stock_of_which_none_was_taken_does_not_say_for_how_l
 
 
 async def test_a_hold_below_the_limit_sends_a_mail_and_a_dry_run_does_not(owner: Owner, shop: Shop) -> None:
-    pool = await shop.pool(20, low_stock_at=12)
+    pool = await shop.create_pool(20, low_stock_at=12)
 
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-9, dry_run=True)
     tried = await count_waiting_mails(owner.inventory)
@@ -128,7 +128,7 @@ async def test_a_hold_below_the_limit_sends_a_mail_and_a_dry_run_does_not(owner:
 
 
 async def test_a_pool_that_recovers_before_the_mail_is_sent_is_not_mailed(owner: Owner, shop: Shop) -> None:
-    pool = await shop.pool(20, low_stock_at=12)
+    pool = await shop.create_pool(20, low_stock_at=12)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-10)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=30)
 
@@ -136,8 +136,8 @@ async def test_a_pool_that_recovers_before_the_mail_is_sent_is_not_mailed(owner:
 
 
 async def test_a_paused_pool_or_one_without_a_limit_is_not_mailed(owner: Owner, shop: Shop) -> None:
-    without, paused = await shop.pool(20, name="Jars"), await shop.pool(20, name="Lids", low_stock_at=12)
-    mailed = await shop.pool(20, name="Honey", low_stock_at=12)
+    without, paused = await shop.create_pool(20, name="Jars"), await shop.create_pool(20, name="Lids", low_stock_at=12)
+    mailed = await shop.create_pool(20, name="Honey", low_stock_at=12)
     await shop.call("pause_pool", pool_id=paused["id"])
 
     for pool in (without, paused, mailed):
@@ -148,7 +148,7 @@ async def test_a_paused_pool_or_one_without_a_limit_is_not_mailed(owner: Owner, 
 
 
 async def test_a_merchant_turns_the_mails_off_and_on(owner: Owner, shop: Shop) -> None:
-    pool = await shop.pool(20, low_stock_at=12)
+    pool = await shop.create_pool(20, low_stock_at=12)
     assert "E-mail me when a pool runs low on" in main_text(await owner.get("/console/settings"))
 
     await owner.send("/console/settings", "/console/settings/mails", mails="off")
@@ -165,11 +165,11 @@ async def test_a_merchant_turns_the_mails_off_and_on(owner: Owner, shop: Shop) -
 async def test_mails_about_low_stock_go_to_proved_addresses_of_the_shop_only(
     inventory: Inventory, owner: Owner, shop: Shop
 ) -> None:
-    other = await inventory.shop()
+    other = await inventory.create_shop()
     await add_merchant(inventory, other, "ben@example.com")  # never signed in
 
     for place in (shop, other):
-        pool = await place.pool(20, low_stock_at=12)
+        pool = await place.create_pool(20, low_stock_at=12)
         await place.call("adjust_pool_quantity", pool_id=pool["id"], delta=-10)
 
     recipients = await inventory.sql("select recipient from mails where kind = 'low_stock'")
@@ -179,7 +179,7 @@ async def test_mails_about_low_stock_go_to_proved_addresses_of_the_shop_only(
 async def test_names_in_a_german_mail_about_low_stock_are_isolated(owner: Owner, shop: Shop) -> None:
     await owner.send("/console/settings", "/console/settings/mails", mails="on")
     await owner.inventory.sql("update merchants set language = 'de'")
-    pool = await shop.pool(20, name="<script>\u202eHonig", low_stock_at=12)
+    pool = await shop.create_pool(20, name="<script>\u202eHonig", low_stock_at=12)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-10)
 
     [mail] = await low_stock_mails(owner.inventory)
@@ -191,7 +191,7 @@ async def test_names_in_a_german_mail_about_low_stock_are_isolated(owner: Owner,
 
 
 async def test_one_click_in_a_mail_program_stops_the_mails_about_low_stock(owner: Owner, shop: Shop) -> None:
-    pool = await shop.pool(50, low_stock_at=12)
+    pool = await shop.create_pool(50, low_stock_at=12)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-40)
     [mail] = await low_stock_mails(owner.inventory)
     assert "List-Unsubscribe-Post: List-Unsubscribe=One-Click" in mail

@@ -58,7 +58,7 @@ async def test_an_invalid_field_of_a_new_pool_has_its_message_and_makes_no_pool(
 
 
 async def test_a_name_that_another_pool_has_is_refused_with_a_message(admin: Admin, own_shop: Shop) -> None:
-    await own_shop.pool(1, name="Honey")
+    await own_shop.create_pool(1, name="Honey")
 
     refused = await admin.send("/console/pools/new", name="Honey")
 
@@ -66,7 +66,7 @@ async def test_a_name_that_another_pool_has_is_refused_with_a_message(admin: Adm
 
 
 async def test_a_merchant_changes_what_a_pool_is_like(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50, low_stock_at=7, allow_negative=True)
+    pool = await own_shop.create_pool(50, low_stock_at=7, allow_negative=True)
     path = f"/console/pools/{pool['id']}/edit"
     page = await admin.get(path)
     assert 'value="7"' in page.text
@@ -89,7 +89,7 @@ async def test_the_default_unit_is_shown_and_typed_in_german_and_stored_as_befor
     platform_source: PlatformSource,
 ) -> None:
     async with open_merchant_at_platform(platform_source, "de") as merchant:
-        pool = await merchant.shop.pool(5, name="Honig")
+        pool = await merchant.shop.create_pool(5, name="Honig")
         path = f"/console/pools/{pool['id']}/edit"
         form = await merchant.get(path)
 
@@ -103,7 +103,7 @@ async def test_the_default_unit_is_shown_and_typed_in_german_and_stored_as_befor
 
 
 async def test_changes_of_others_to_a_pool_are_shown_and_not_overwritten(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50, name="Honey")
+    pool = await own_shop.create_pool(50, name="Honey")
     path = f"/console/pools/{pool['id']}/edit"
     seen = hidden_field(await admin.get(path), "seen")
     await own_shop.call("update_pool", pool_id=pool["id"], name="<i>Jam</i>")
@@ -121,7 +121,7 @@ async def test_changes_of_others_to_a_pool_are_shown_and_not_overwritten(admin: 
 
 
 async def test_a_form_of_a_pool_is_stored_although_units_were_sold_meanwhile(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50)
+    pool = await own_shop.create_pool(50)
     path = f"/console/pools/{pool['id']}/edit"
     form = await admin.get(path)
     await own_shop.call("record_sale", pool_id=pool["id"], quantity=6)
@@ -135,7 +135,7 @@ async def test_a_form_of_a_pool_is_stored_although_units_were_sold_meanwhile(adm
 
 
 async def test_an_empty_or_invalid_field_leaves_the_pool_unchanged(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50, name="Honey")
+    pool = await own_shop.create_pool(50, name="Honey")
     path = f"/console/pools/{pool['id']}/edit"
     seen = hidden_field(await admin.get(path), "seen")
 
@@ -150,8 +150,8 @@ async def test_an_empty_or_invalid_field_leaves_the_pool_unchanged(admin: Admin,
 
 
 async def test_a_pool_of_another_shop_has_no_form(admin: Admin, own_shop: Shop) -> None:
-    other = await admin.inventory.shop()
-    theirs = await other.pool(50)
+    other = await admin.inventory.create_shop()
+    theirs = await other.create_pool(50)
     path = f"/console/pools/{theirs['id']}/edit"
     form = await admin.get("/console/pools/new")
 

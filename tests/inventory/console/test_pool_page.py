@@ -37,7 +37,7 @@ async def test_a_pool_shows_its_stock_its_variants_and_its_history(admin: Admin,
 
 
 async def test_the_full_bar_of_a_pool_is_what_its_first_day_began_with(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(96)
+    pool = await own_shop.create_pool(96)
     await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-20)
 
     text = main_text(await admin.get(f"/console/pools/{pool['id']}"))
@@ -45,7 +45,7 @@ async def test_the_full_bar_of_a_pool_is_what_its_first_day_began_with(admin: Ad
 
 
 async def test_the_chart_of_a_pool_shows_changes_at_their_times(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(100, members=PACKS)
+    pool = await own_shop.create_pool(100, members=PACKS)
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=5)
     await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-20)
     await admin.inventory.sql("alter table ledger disable trigger user")
@@ -64,7 +64,7 @@ async def test_a_chart_of_many_changes_has_the_newest_one_by_one_and_the_rest_in
     admin: Admin, own_shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool_history, "MAX_NEWEST_CHANGES", 2)
-    pool = await own_shop.pool(100)
+    pool = await own_shop.create_pool(100)
     for quantity in (90, 80, 70, 60):
         await own_shop.call("set_pool_quantity", pool_id=pool["id"], quantity=quantity)
     await admin.inventory.sql("alter table ledger disable trigger user")
@@ -76,8 +76,10 @@ async def test_a_chart_of_many_changes_has_the_newest_one_by_one_and_the_rest_in
 
 
 async def test_a_kit_is_explained_by_every_pool_it_draws_on(admin: Admin, own_shop: Shop) -> None:
-    honey = await own_shop.pool(50, name="Honey", members=PACKS)
-    await own_shop.pool(3, name="Boxes", members=[{"variant_gid": SIX_PACK, "units_per_sale": 1, "title": "Six"}])
+    honey = await own_shop.create_pool(50, name="Honey", members=PACKS)
+    await own_shop.create_pool(
+        3, name="Boxes", members=[{"variant_gid": SIX_PACK, "units_per_sale": 1, "title": "Six"}]
+    )
 
     page = await admin.get(f"/console/pools/{honey['id']}")
     assert "Can be sold: 3 How it is calculated Six · another pool is the limit" in main_text(page)
@@ -92,7 +94,7 @@ async def test_a_kit_is_explained_by_every_pool_it_draws_on(admin: Admin, own_sh
 
 
 async def test_the_history_comes_in_pages(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(100)
+    pool = await own_shop.create_pool(100)
     for number in range(1, 52):
         await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=1, reason=f"number {number}.")
 
@@ -110,8 +112,8 @@ async def test_the_history_comes_in_pages(admin: Admin, own_shop: Shop) -> None:
 
 
 async def test_a_pool_or_variant_of_another_shop_is_answered_with_404(admin: Admin, own_shop: Shop) -> None:
-    other = await admin.inventory.shop()
-    theirs = await other.pool(10, members=PACKS)
+    other = await admin.inventory.create_shop()
+    theirs = await other.create_pool(10, members=PACKS)
 
     paths = [f"/console/pools/{theirs['id']}{more}" for more in ("", "/history", "/entries/1/undo")]
     answers = [await admin.get(path) for path in (*paths, "/console/pools/x", f"/console/variant?gid={SIX_PACK}")]
@@ -120,7 +122,7 @@ async def test_a_pool_or_variant_of_another_shop_is_answered_with_404(admin: Adm
 
 
 async def test_the_page_of_a_pool_is_in_german_too(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(1234, members=PACKS)
+    pool = await own_shop.create_pool(1234, members=PACKS)
 
     text = main_text(await admin.get(f"/console/pools/{pool['id']}?lang=de"))
 

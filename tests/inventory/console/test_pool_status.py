@@ -10,7 +10,7 @@ async def status(shop: Shop, pool_id: int) -> str:
 
 
 async def test_a_pool_is_paused_and_resumed_after_a_question(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50, members=PACKS)
+    pool = await own_shop.create_pool(50, members=PACKS)
     page = f"/console/pools/{pool['id']}"
     assert f'href="{admin.address_of(f"{page}/pause")}"' in (await admin.get(page)).text
 
@@ -26,7 +26,7 @@ async def test_a_pool_is_paused_and_resumed_after_a_question(admin: Admin, own_s
 
 
 async def test_a_pool_is_archived_and_restored_with_its_stock(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50, name="Honey", members=PACKS)
+    pool = await own_shop.create_pool(50, name="Honey", members=PACKS)
     page = f"/console/pools/{pool['id']}"
 
     question = main_text(await admin.get(f"{page}/archive"))
@@ -50,7 +50,7 @@ async def test_a_pool_is_archived_and_restored_with_its_stock(admin: Admin, own_
 
 
 async def test_variants_are_unlinked_with_the_pool_if_that_is_chosen(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50, members=PACKS)
+    pool = await own_shop.create_pool(50, members=PACKS)
 
     await admin.send(f"/console/pools/{pool['id']}/archive", release_variants="on")
 
@@ -59,7 +59,7 @@ async def test_variants_are_unlinked_with_the_pool_if_that_is_chosen(admin: Admi
 
 
 async def test_a_pool_with_a_hold_cannot_be_archived(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50)
+    pool = await own_shop.create_pool(50)
     await own_shop.call("hold_quantity", pool_id=pool["id"], quantity=1)
 
     refused = await admin.send(f"/console/pools/{pool['id']}/archive")
@@ -69,7 +69,7 @@ async def test_a_pool_with_a_hold_cannot_be_archived(admin: Admin, own_shop: Sho
 
 
 async def test_a_question_answered_twice_changes_the_pool_once(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50)
+    pool = await own_shop.create_pool(50)
     path = f"/console/pools/{pool['id']}/archive"
     question = await admin.get(path)
     fields = {name: hidden_field(question, name) for name in ("token", "once")}
@@ -81,8 +81,8 @@ async def test_a_question_answered_twice_changes_the_pool_once(admin: Admin, own
 
 
 async def test_a_pool_of_another_shop_cannot_be_paused_or_archived(admin: Admin, own_shop: Shop) -> None:
-    other = await admin.inventory.shop()
-    ours, theirs = await own_shop.pool(1), await other.pool(50)
+    other = await admin.inventory.create_shop()
+    ours, theirs = await own_shop.create_pool(1), await other.create_pool(50)
     fields = {
         name: hidden_field(await admin.get(f"/console/pools/{ours['id']}/archive"), name) for name in ("token", "once")
     }

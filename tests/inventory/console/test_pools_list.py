@@ -13,8 +13,8 @@ from tests.inventory.sync.platform_rows import park_levels
 async def test_a_pool_is_listed_with_its_level_and_once_there_is_enough_to_say_with_how_long_it_lasts(
     admin: Admin, own_shop: Shop
 ) -> None:
-    await own_shop.pool(50, name="Honey", members=PACKS)
-    await own_shop.pool(7, name="Lids")
+    await own_shop.create_pool(50, name="Honey", members=PACKS)
+    await own_shop.create_pool(7, name="Lids")
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=2)
 
     today = await admin.get()
@@ -49,7 +49,7 @@ async def test_pools_that_need_the_merchant_come_first_and_sold_out_is_not_low(a
 async def test_a_bar_is_full_at_the_most_of_14_days_and_has_a_line_at_the_limit(
     admin: Admin, own_shop: Shop, own_inventory: object
 ) -> None:
-    pool = await own_shop.pool(50, name="Honey", low_stock_at=10)
+    pool = await own_shop.create_pool(50, name="Honey", low_stock_at=10)
     await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-30)
     await admin.inventory.sql("alter table ledger disable trigger user")
     await admin.inventory.sql("update ledger set created_at = created_at - interval '1 day' where balance_after = 50")
@@ -61,7 +61,7 @@ async def test_a_bar_is_full_at_the_most_of_14_days_and_has_a_line_at_the_limit(
 
 
 async def test_the_line_of_a_pool_begins_on_its_first_day(admin: Admin, own_shop: Shop, own_inventory: object) -> None:
-    await own_shop.pool(50, name="Honey")
+    await own_shop.create_pool(50, name="Honey")
     assert 'class="sparkline"' not in (await admin.get()).text
     await admin.inventory.sql("alter table ledger disable trigger user")
     await admin.inventory.sql("update ledger set created_at = created_at - interval '1 day'")
@@ -75,7 +75,7 @@ async def test_the_line_of_a_pool_begins_on_its_first_day(admin: Admin, own_shop
 async def test_a_shop_that_is_not_connected_is_told_so_above_its_pools(inventory: Inventory, shop: Shop) -> None:
     await add_merchant(inventory, shop)
     owner = await Owner(inventory).sign_in()
-    await shop.pool(50, name="Honey")
+    await shop.create_pool(50, name="Honey")
 
     unconnected = main_text(await owner.get("/console"))
 
@@ -83,16 +83,16 @@ async def test_a_shop_that_is_not_connected_is_told_so_above_its_pools(inventory
 
 
 async def test_a_shop_that_is_connected_is_told_nothing_about_it(admin: Admin, own_shop: Shop) -> None:
-    await own_shop.pool(50, name="Honey")
+    await own_shop.create_pool(50, name="Honey")
 
     assert "not connected" not in main_text(await admin.get())
 
 
 async def test_few_pools_have_no_search_and_a_way_to_the_archived_ones(admin: Admin, own_shop: Shop) -> None:
     for number in range(7):
-        await own_shop.pool(number)
+        await own_shop.create_pool(number)
     few = await admin.get()
-    await own_shop.pool(7)
+    await own_shop.create_pool(7)
     many = await admin.get()
 
     assert ('role="search"' in few.text, "Archived pools" in main_text(few)) == (False, True)
@@ -100,7 +100,7 @@ async def test_few_pools_have_no_search_and_a_way_to_the_archived_ones(admin: Ad
 
 
 async def test_pools_are_searched_and_filtered(admin: Admin, own_shop: Shop) -> None:
-    await own_shop.pool(50, name="Honey")
+    await own_shop.create_pool(50, name="Honey")
     await own_shop.call("create_pool", name="Lids", quantity=7, low_stock_at=9)
 
     assert "Lids" not in main_text(await admin.get("/console?q=hon"))
@@ -113,8 +113,8 @@ async def test_pools_are_searched_and_filtered(admin: Admin, own_shop: Shop) -> 
 async def test_pools_that_differ_at_the_platform_can_be_listed(merchant: MerchantAtPlatform) -> None:
     scene = merchant.at_platform
     single = f"gid://shopify/ProductVariant/{scene.variants['Single'].id}"
-    await merchant.shop.pool(50, name="Honey", members=[{"variant_gid": single, "units_per_sale": 1}])
-    await merchant.shop.pool(7, name="Lids")
+    await merchant.shop.create_pool(50, name="Honey", members=[{"variant_gid": single, "units_per_sale": 1}])
+    await merchant.shop.create_pool(7, name="Lids")
     await scene.sync_due()
     assert "in sync" in main_text(await merchant.get())
     assert "No pool matches." in main_text(await merchant.get("/console?status=unsynced"))

@@ -17,7 +17,7 @@ from tests.inventory.console.signing_in import Owner, add_merchant
 async def test_a_correction_is_in_the_history_with_its_reason_and_who_made_it(
     admin: Admin, own_shop: Shop, way: str, delta: int, kind: str
 ) -> None:
-    pool = await own_shop.pool(50)
+    pool = await own_shop.create_pool(50)
 
     done = await admin.send(f"/console/pools/{pool['id']}/adjust", way=way, delta="6", reason="<b>Fell</b>")
 
@@ -28,7 +28,7 @@ async def test_a_correction_is_in_the_history_with_its_reason_and_who_made_it(
 
 
 async def test_a_form_of_a_correction_sent_twice_changes_the_stock_once(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50)
+    pool = await own_shop.create_pool(50)
     path = f"/console/pools/{pool['id']}/adjust"
     form = await admin.get(path)
     fields = {"token": hidden_field(form, "token"), "once": hidden_field(form, "once"), "way": "take", "delta": "6"}
@@ -41,7 +41,7 @@ async def test_a_form_of_a_correction_sent_twice_changes_the_stock_once(admin: A
 
 
 async def test_a_correction_cannot_take_held_units(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(10)
+    pool = await own_shop.create_pool(10)
     await own_shop.call("hold_quantity", pool_id=pool["id"], quantity=4)
 
     refused = await admin.send(f"/console/pools/{pool['id']}/adjust", way="take", delta="7")
@@ -55,7 +55,7 @@ async def test_a_correction_cannot_take_held_units(admin: Admin, own_shop: Shop)
 
 @in_turn("typed", ["", "0", "-6", "1.5", "six", "9" * 14, "٦"])
 async def test_an_invalid_quantity_is_marked_and_changes_no_stock(admin: Admin, own_shop: Shop, typed: str) -> None:
-    pool = await own_shop.pool(10)
+    pool = await own_shop.create_pool(10)
 
     refused = await admin.send(f"/console/pools/{pool['id']}/adjust", way="add", delta=typed)
 
@@ -65,7 +65,7 @@ async def test_an_invalid_quantity_is_marked_and_changes_no_stock(admin: Admin, 
 
 
 async def test_a_count_sets_the_stock(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50)
+    pool = await own_shop.create_pool(50)
     path = f"/console/pools/{pool['id']}/count"
 
     done = await admin.send(path, seen=hidden_field(await admin.get(path), "seen"), quantity="48", reason="Sunday")
@@ -76,7 +76,7 @@ async def test_a_count_sets_the_stock(admin: Admin, own_shop: Shop) -> None:
 
 
 async def test_a_count_is_not_stored_when_something_was_sold_meanwhile(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50)
+    pool = await own_shop.create_pool(50)
     path = f"/console/pools/{pool['id']}/count"
     seen = hidden_field(await admin.get(path), "seen")
     await own_shop.call("record_sale", pool_id=pool["id"], quantity=6)
@@ -94,7 +94,7 @@ async def test_a_count_is_not_stored_when_something_was_sold_meanwhile(admin: Ad
 
 
 async def test_a_count_without_the_quantity_that_was_seen_is_not_stored(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50)
+    pool = await own_shop.create_pool(50)
 
     refused = await admin.send(f"/console/pools/{pool['id']}/count", quantity="48")
 
@@ -102,8 +102,8 @@ async def test_a_count_without_the_quantity_that_was_seen_is_not_stored(admin: A
 
 
 async def test_a_transfer_takes_from_one_pool_and_gives_to_another_of_its_unit(admin: Admin, own_shop: Shop) -> None:
-    here, other = await own_shop.pool(50), await own_shop.pool(0, name="<i>There</i>")
-    await own_shop.pool(0, name="Of grams", unit="g")
+    here, other = await own_shop.create_pool(50), await own_shop.create_pool(0, name="<i>There</i>")
+    await own_shop.create_pool(0, name="Of grams", unit="g")
     path = f"/console/pools/{here['id']}/transfer"
     form = await admin.get(path)
     assert "&lt;i&gt;There&lt;/i&gt;</option>" in form.text
@@ -118,9 +118,9 @@ async def test_a_transfer_takes_from_one_pool_and_gives_to_another_of_its_unit(a
 
 
 async def test_a_pool_of_another_shop_cannot_be_found_or_changed(admin: Admin, own_shop: Shop) -> None:
-    other = await admin.inventory.shop()
-    ours, theirs = await own_shop.pool(50), await other.pool(50)
-    await own_shop.pool(0)
+    other = await admin.inventory.create_shop()
+    ours, theirs = await own_shop.create_pool(50), await other.create_pool(50)
+    await own_shop.create_pool(0)
     token = {
         name: hidden_field(await admin.get(f"/console/pools/{ours['id']}/adjust"), name) for name in ("token", "once")
     }
@@ -136,7 +136,7 @@ async def test_a_pool_of_another_shop_cannot_be_found_or_changed(admin: Admin, o
 
 
 async def test_an_archived_pool_cannot_be_corrected_counted_or_transferred(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50)
+    pool = await own_shop.create_pool(50)
     await own_shop.call("archive_pool", pool_id=pool["id"])
 
     refused = await admin.send(f"/console/pools/{pool['id']}/adjust", way="take", delta="6")
@@ -161,7 +161,7 @@ def words(markup: str) -> str:
 async def test_a_count_says_what_the_shop_then_shows_and_changes_nothing_before_it_is_sent(
     admin: Admin, own_shop: Shop
 ) -> None:
-    pool = await own_shop.pool(50, members=PACKS)
+    pool = await own_shop.create_pool(50, members=PACKS)
     path = f"/console/pools/{pool['id']}/count"
 
     fewer = await ask_what_would_happen(admin, path, quantity="44")
@@ -177,7 +177,7 @@ async def test_a_count_says_what_the_shop_then_shows_and_changes_nothing_before_
 async def test_a_correction_says_where_it_leads_below_the_limit_and_beyond_what_is_there(
     admin: Admin, own_shop: Shop
 ) -> None:
-    pool = await own_shop.pool(50, low_stock_at=12, members=PACKS)
+    pool = await own_shop.create_pool(50, low_stock_at=12, members=PACKS)
     path = f"/console/pools/{pool['id']}/adjust"
 
     more = await ask_what_would_happen(admin, path, way="restock", delta="10")
@@ -190,7 +190,7 @@ async def test_a_correction_says_where_it_leads_below_the_limit_and_beyond_what_
 
 
 async def test_a_refused_form_says_what_its_number_would_do(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50, members=PACKS)
+    pool = await own_shop.create_pool(50, members=PACKS)
     path = f"/console/pools/{pool['id']}/count"
     seen = hidden_field(await admin.get(path), "seen")
     await own_shop.call("record_sale", pool_id=pool["id"], quantity=2)
@@ -202,7 +202,7 @@ async def test_a_refused_form_says_what_its_number_would_do(admin: Admin, own_sh
 
 
 async def test_a_transfer_says_what_both_pools_then_have(admin: Admin, own_shop: Shop) -> None:
-    honey, boxes = await own_shop.pool(50, name="Honey"), await own_shop.pool(10, name="Boxes")
+    honey, boxes = await own_shop.create_pool(50, name="Honey"), await own_shop.create_pool(10, name="Boxes")
 
     would = await ask_what_would_happen(
         admin, f"/console/pools/{honey['id']}/transfer", quantity="6", to_pool_id=str(boxes["id"])
@@ -212,7 +212,7 @@ async def test_a_transfer_says_what_both_pools_then_have(admin: Admin, own_shop:
 
 
 async def test_the_only_pool_of_its_unit_says_so_instead_of_offering_a_transfer(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50)
+    pool = await own_shop.create_pool(50)
 
     assert "/transfer" not in (await admin.get(f"/console/pools/{pool['id']}")).text
     page = await admin.get(f"/console/pools/{pool['id']}/transfer")
@@ -223,7 +223,7 @@ async def test_the_only_pool_of_its_unit_says_so_instead_of_offering_a_transfer(
 async def test_a_shop_that_is_not_connected_reads_what_is_left_of_each_pack(inventory: Inventory, shop: Shop) -> None:
     await add_merchant(inventory, shop)
     owner = await Owner(inventory).sign_in()
-    pool = await shop.pool(50, members=PACKS)
+    pool = await shop.create_pool(50, members=PACKS)
     path = f"/console/pools/{pool['id']}/adjust"
 
     page = await owner.send(path, do="preview", way="take", delta="6")

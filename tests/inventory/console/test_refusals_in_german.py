@@ -24,7 +24,7 @@ async def both(inventory: Inventory, shop: Shop) -> AsyncGenerator[Both]:
 
 
 async def test_refusals_of_rows_of_a_spreadsheet_are_in_german(both: Both, shop: Shop) -> None:
-    await shop.pool(5, name="Gläser")
+    await shop.create_pool(5, name="Gläser")
 
     for text in (
         "",

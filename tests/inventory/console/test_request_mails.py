@@ -20,7 +20,7 @@ async def tea(inventory: Inventory, shop: Shop) -> dict[str, Any]:
     """A pool of a shop whose owner has signed in, and whose agent asks first."""
     await add_merchant(inventory, shop)
     await Owner(inventory).sign_in()
-    pool = await shop.pool(15, name="Tea")
+    pool = await shop.create_pool(15, name="Tea")
     await limit(inventory, shop, asks_first=True)
     return {"pool_id": pool["id"]}
 
@@ -130,7 +130,7 @@ async def test_the_mails_can_be_turned_off_for_an_agent(inventory: Inventory, sh
 async def test_mails_about_requests_go_to_proved_addresses_of_the_shop_alone(
     inventory: Inventory, shop: Shop, tea: dict[str, Any]
 ) -> None:
-    other = await inventory.shop()
+    other = await inventory.create_shop()
     await add_merchant(inventory, other, "ben@example.com")
     await inventory.sql("update merchants set proved_at = now() returning id")
     await add_merchant(inventory, shop, "cy@example.com")

@@ -22,7 +22,7 @@ async def owner(inventory: Inventory, shop: Shop) -> Owner:
 
 
 async def test_an_owner_signs_in_and_sees_the_pools_of_the_shop(owner: Owner, shop: Shop) -> None:
-    await shop.pool(7, name="Honey jars")
+    await shop.create_pool(7, name="Honey jars")
 
     redirect = await owner.get("/console?cursor=x")
     page = await (await owner.sign_in()).get("/console")
@@ -93,7 +93,7 @@ async def test_a_session_by_a_link_is_refused_in_a_frame(owner: Owner, shop: Sho
 
 
 async def test_an_address_can_be_named_for_one_shop_only(inventory: Inventory, owner: Owner, shop: Shop) -> None:
-    other = await inventory.shop()
+    other = await inventory.create_shop()
 
     again = await add_merchant(inventory, shop, f" {EMAIL.upper()} ")
     with pytest.raises(Problem, match="email") as refusal:
@@ -152,7 +152,7 @@ async def test_a_change_is_attributed_to_the_address_of_a_merchant_or_the_key_of
     owner: Owner, shop: Shop
 ) -> None:
     [(id,)] = await owner.inventory.sql("select id from merchants")
-    pool = await shop.pool(10)
+    pool = await shop.create_pool(10)
     await owner.inventory.sql(
         "insert into ledger (shop_id, id, pool_id, seq, kind, delta, held_delta, balance_after, held_after, below_zero,"
         " version, actor, actor_id, source, created_at)"

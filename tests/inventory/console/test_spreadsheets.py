@@ -27,7 +27,7 @@ async def send(merchant: MerchantAtPlatform, text: str, **fields: str) -> httpx2
 
 
 async def test_an_import_is_previewed_and_then_done(merchant: MerchantAtPlatform) -> None:
-    jars = (await merchant.shop.pool(50, name="Jars"))["id"]
+    jars = (await merchant.shop.create_pool(50, name="Jars"))["id"]
     text = 'name,unit,quantity\nJars,,44\n"<b>Lids</b>",pcs,9'
 
     preview = await send(merchant, text, reason="Counted")
@@ -52,7 +52,7 @@ async def test_an_import_is_previewed_and_then_done(merchant: MerchantAtPlatform
 
 
 async def test_the_columns_of_a_file_tell_what_it_lists(merchant: MerchantAtPlatform) -> None:
-    await merchant.shop.pool(50, name="Jars")
+    await merchant.shop.create_pool(50, name="Jars")
 
     packs = await send(merchant, f"pool;variant_gid;units_per_sale\nJars;{SIX_PACK};5\n", kind="")
     pools = await send(merchant, "name;quantity\nJars;40\n", kind="")
@@ -68,7 +68,7 @@ async def test_the_preview_shows_the_numbers_that_are_written(
     platform_source: PlatformSource, language: str, change: str
 ) -> None:
     async with open_merchant_at_platform(platform_source, language) as merchant:
-        await merchant.shop.pool(50_000, name="Jars")
+        await merchant.shop.create_pool(50_000, name="Jars")
 
         preview = await send(merchant, "name,quantity\nJars,-6000\n", mode="adjust")
 
@@ -76,7 +76,7 @@ async def test_the_preview_shows_the_numbers_that_are_written(
 
 
 async def test_a_downloaded_file_can_be_imported_unchanged(merchant: MerchantAtPlatform) -> None:
-    await merchant.shop.pool(50, name="Jars", members=PACKS)
+    await merchant.shop.create_pool(50, name="Jars", members=PACKS)
 
     pools = await merchant.get(f"{SPREADSHEETS_PATH}/pools.csv")
     members = await merchant.get(f"{SPREADSHEETS_PATH}/members.csv")
@@ -98,7 +98,9 @@ async def test_files_have_the_separator_of_their_language_and_are_read_back_exac
     """Before, German files had commas: one column in a German spreadsheet program."""
     unchanged = {"en": "1 row without a change", "de": "1 Zeile ohne Änderung"}[language]
     async with open_merchant_at_platform(platform_source, language) as merchant:
-        await merchant.shop.pool(50, name="Gläser; groß, rund", members=[{**PACKS[1], "sku": "=6", "title": "a,=b;-c"}])
+        await merchant.shop.create_pool(
+            50, name="Gläser; groß, rund", members=[{**PACKS[1], "sku": "=6", "title": "a,=b;-c"}]
+        )
         for kind, columns in (("pools", 7), ("members", 6), ("history", 5)):
             file = await merchant.get(f"{SPREADSHEETS_PATH}/{kind}.csv")
 
@@ -113,7 +115,7 @@ async def test_files_have_the_separator_of_their_language_and_are_read_back_exac
 async def test_a_long_list_is_one_file_with_the_columns_once(merchant: MerchantAtPlatform) -> None:
     rows = "".join(f"Pool {number}\n" for number in range(MAX_ROWS))
     await merchant.shop.call("import_csv", kind="pools", text=f"name\n{rows}", dry_run=False)
-    await merchant.shop.pool(50, name="Jars")
+    await merchant.shop.create_pool(50, name="Jars")
 
     file = await merchant.get(f"{SPREADSHEETS_PATH}/pools.csv")
 
@@ -144,7 +146,7 @@ async def test_every_row_that_does_not_fit_is_named_and_the_text_stays(
 
 
 async def test_a_sheet_that_takes_more_than_a_pool_has_is_refused(merchant: MerchantAtPlatform) -> None:
-    await merchant.shop.pool(5, name="Jars")
+    await merchant.shop.create_pool(5, name="Jars")
 
     page = await send(merchant, "name,quantity\nJars,-6\n", mode="adjust")
 
@@ -165,7 +167,7 @@ async def test_files_are_read_in_the_encodings_and_separators_of_spreadsheet_pro
 
 
 async def test_variants_can_be_imported_by_the_skus_of_the_platform(merchant: MerchantAtPlatform) -> None:
-    await merchant.shop.pool(50, name="Jars")
+    await merchant.shop.create_pool(50, name="Jars")
 
     preview = await upload_spreadsheet(merchant, b"pool;sku;units_per_sale\nJars;HONEY-6;6\n", "members")
 
@@ -186,8 +188,8 @@ async def test_a_file_that_is_too_large_or_no_text_is_refused_and_the_form_stays
 
 async def test_an_import_or_export_reaches_no_pools_of_another_shop(platform_source: PlatformSource) -> None:
     async with open_merchant_at_platform(platform_source, "de") as merchant:
-        other = await merchant.inventory.shop()
-        theirs = await other.pool(7, name="Jars", members=PACKS)
+        other = await merchant.inventory.create_shop()
+        theirs = await other.create_pool(7, name="Jars", members=PACKS)
 
         response = await send(merchant, f"pool,variant_gid,units_per_sale\nJars,{SIX_PACK},5\n", kind="members")
         files = [await merchant.get(f"{SPREADSHEETS_PATH}/{kind}.csv") for kind in ("pools", "members", "history")]

@@ -153,7 +153,7 @@ async def test_all_suggestions_are_accepted_by_one_click_below_what_changes(merc
 async def test_a_click_to_accept_all_names_pools_with_equal_names(merchant: MerchantAtPlatform) -> None:
     merchant.at_platform.platform.add_product(DOMAIN, "Lavender soap", SOAP)
     await import_products(merchant)
-    await merchant.shop.pool(3, name="Honey jars")
+    await merchant.shop.create_pool(3, name="Honey jars")
     page = await merchant.get("/console/suggestions")
     fields = fields_of_all(page.text)
 
@@ -191,7 +191,7 @@ async def test_pictures_of_products_come_from_the_platform_and_from_nowhere_else
 
 
 async def test_a_name_that_a_pool_has_is_refused_and_nothing_is_made(merchant: MerchantAtPlatform) -> None:
-    await merchant.shop.pool(3, name="Honey jars")
+    await merchant.shop.create_pool(3, name="Honey jars")
     [form] = forms((await merchant.get("/console/suggestions")).text)
 
     refused = await merchant.http.post(merchant.address_of("/console/suggestions"), data=form, headers=SAME_SITE)

@@ -35,7 +35,7 @@ async def merchant_with_pool(merchant: MerchantAtPlatform) -> MerchantAtPlatform
 
 async def follow(merchant: MerchantAtPlatform) -> None:
     scene = merchant.at_platform
-    made = await merchant.shop.pool(50, name="<b>Honey</b>", unit="jars", members=PACKS)
+    made = await merchant.shop.create_pool(50, name="<b>Honey</b>", unit="jars", members=PACKS)
     scene.pool_id = made["id"]
     await scene.sync_due()
     await scene.end_push_pause()
@@ -178,7 +178,7 @@ async def test_a_parked_level_is_shown_with_its_reason_and_set_again_after_a_que
 
 
 async def test_a_pool_without_packs_has_no_numbers_to_set_again(merchant_with_pool: MerchantAtPlatform) -> None:
-    empty = await merchant_with_pool.shop.pool(5, name="Empty")
+    empty = await merchant_with_pool.shop.create_pool(5, name="Empty")
 
     page = main_text(await merchant_with_pool.send(PATH, do="resync", pool_id=str(empty["id"])))
 
@@ -306,9 +306,9 @@ async def test_a_platform_that_does_not_answer_is_reported_on_the_page_of_the_sy
 
 
 async def test_levels_of_pools_of_another_shop_are_not_found(merchant_with_pool: MerchantAtPlatform) -> None:
-    other = await merchant_with_pool.inventory.shop()
-    await other.pool(1)
-    theirs = await other.pool(7, name="Theirs", members=PACKS)
+    other = await merchant_with_pool.inventory.create_shop()
+    await other.create_pool(1)
+    theirs = await other.create_pool(7, name="Theirs", members=PACKS)
 
     refused = [
         await merchant_with_pool.send(PATH, do=do, delta="1", pool_id=pool_id, **sure)

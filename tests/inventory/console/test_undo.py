@@ -12,7 +12,7 @@ async def hold_one_unit(shop: Shop, pool_id: int) -> int:
 
 
 async def test_a_merchant_undoes_an_entry_and_the_history_says_who(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50)
+    pool = await own_shop.create_pool(50)
     await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-20)
     [entry, _] = await own_shop.entries(pool_id=pool["id"])
     path = f"/console/pools/{pool['id']}/entries/{entry['id']}/undo"
@@ -33,7 +33,7 @@ async def test_a_merchant_undoes_an_entry_and_the_history_says_who(admin: Admin,
 
 
 async def test_undoing_says_what_the_shop_then_shows_and_that_nothing_is_left(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(0, members=PACKS)
+    pool = await own_shop.create_pool(0, members=PACKS)
     await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=20)
     [entry] = await own_shop.entries(pool_id=pool["id"])
 
@@ -44,13 +44,13 @@ async def test_undoing_says_what_the_shop_then_shows_and_that_nothing_is_left(ad
 
 
 async def test_the_first_stock_of_a_pool_is_not_offered_to_be_undone(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50)
+    pool = await own_shop.create_pool(50)
 
     assert "/undo" not in (await admin.get(f"/console/pools/{pool['id']}")).text
 
 
 async def test_a_form_to_undo_sent_twice_undoes_once(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50)
+    pool = await own_shop.create_pool(50)
     [entry] = await own_shop.entries(pool_id=pool["id"])
     path = f"/console/pools/{pool['id']}/entries/{entry['id']}/undo"
     question = await admin.get(path)
@@ -66,7 +66,7 @@ async def test_a_form_to_undo_sent_twice_undoes_once(admin: Admin, own_shop: Sho
 
 
 async def test_an_entry_that_cannot_be_undone_says_why(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50)
+    pool = await own_shop.create_pool(50)
     [made] = await own_shop.entries(pool_id=pool["id"])
     path = f"/console/pools/{pool['id']}/entries/{{}}/undo"
     question = await admin.get(path.format(made["id"]))
@@ -89,7 +89,7 @@ async def test_an_entry_that_cannot_be_undone_says_why(admin: Admin, own_shop: S
 
 
 async def test_a_merchant_undoes_a_hold_by_its_release(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50)
+    pool = await own_shop.create_pool(50)
     hold = await own_shop.call("hold_quantity", pool_id=pool["id"], quantity=6, reference="cart 7")
     path = f"/console/pools/{pool['id']}/entries/{hold['entries'][0]['id']}/undo"
     assert admin.address_of(path).replace("&", "&amp;") in (await admin.get(f"/console/pools/{pool['id']}")).text
@@ -107,7 +107,7 @@ async def test_a_merchant_undoes_a_hold_by_its_release(admin: Admin, own_shop: S
 
 
 async def test_a_sale_by_an_order_has_no_undo(admin: Admin, own_shop: Shop) -> None:
-    pool = await own_shop.pool(50, members=PACKS)
+    pool = await own_shop.create_pool(50, members=PACKS)
     await deliver_orders(admin.inventory, PlatformOrder((SIX_PACK, 1)).payload(), shop=own_shop)
     [sold, _] = await own_shop.entries(pool_id=pool["id"])
     path = f"/console/pools/{pool['id']}/entries/{sold['id']}/undo"

@@ -12,9 +12,9 @@ from tests.inventory.console.merchant_at_platform import MerchantAtPlatform, ope
 ALL = {f"units:{SINGLE}": "1", f"units:{SIX_PACK}": "6", f"units:{TWELVE_PACK}": "12"}
 
 
-async def pool(merchant: MerchantAtPlatform, quantity: int = 50, **fields: Any) -> tuple[int, str]:
-    """A pool, and the address of its variants."""
-    id = (await merchant.shop.pool(quantity, **{"name": "<b>Honey</b>", "unit": "jars", **fields}))["id"]
+async def create_pool(merchant: MerchantAtPlatform, quantity: int = 50, **fields: Any) -> tuple[int, str]:
+    """Create a pool. Returns its id, and the address of its variants."""
+    id = (await merchant.shop.create_pool(quantity, **{"name": "<b>Honey</b>", "unit": "jars", **fields}))["id"]
     return id, f"/console/pools/{id}/variants"
 
 
@@ -25,7 +25,7 @@ async def units(merchant: MerchantAtPlatform, id: int) -> dict[str, int]:
 
 
 async def test_linking_shows_the_numbers_first_and_then_does_it(merchant: MerchantAtPlatform) -> None:
-    id, path = await pool(merchant)
+    id, path = await create_pool(merchant)
 
     preview = await merchant.send(path, do="link", **ALL)
 
@@ -44,7 +44,7 @@ async def test_linking_shows_the_numbers_first_and_then_does_it(merchant: Mercha
 
 
 async def test_a_link_can_add_the_quantities_of_the_platform_to_the_pool(merchant: MerchantAtPlatform) -> None:
-    id, path = await pool(merchant, 0)
+    id, path = await create_pool(merchant, 0)
 
     preview = await merchant.send(path, do="link", **ALL)
 
@@ -56,7 +56,7 @@ async def test_a_link_can_add_the_quantities_of_the_platform_to_the_pool(merchan
 async def test_a_variant_unknown_to_the_platform_is_linked_by_its_id_and_adds_no_stock(
     merchant: MerchantAtPlatform,
 ) -> None:
-    id, path = await pool(merchant)
+    id, path = await create_pool(merchant)
     gid = "gid://shopify/ProductVariant/7"
 
     preview = await merchant.send(path, do="link", variant_gid=gid, units_per_sale="5")
@@ -68,7 +68,7 @@ async def test_a_variant_unknown_to_the_platform_is_linked_by_its_id_and_adds_no
 
 
 async def test_changed_units_of_a_variant_are_previewed_before_they_are_stored(merchant: MerchantAtPlatform) -> None:
-    id, path = await pool(merchant, members=PACKS)
+    id, path = await create_pool(merchant, members=PACKS)
 
     preview = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="5")
 
@@ -79,7 +79,7 @@ async def test_changed_units_of_a_variant_are_previewed_before_they_are_stored(m
 
 
 async def test_a_variant_is_unlinked_after_a_question(merchant: MerchantAtPlatform) -> None:
-    id, path = await pool(merchant, members=PACKS)
+    id, path = await create_pool(merchant, members=PACKS)
 
     preview = await merchant.send(path, do="unlink", variant_gid=SIX_PACK)
 
@@ -89,7 +89,7 @@ async def test_a_variant_is_unlinked_after_a_question(merchant: MerchantAtPlatfo
 
 
 async def test_a_pool_that_changed_after_the_question_is_shown_again(merchant: MerchantAtPlatform) -> None:
-    id, path = await pool(merchant, members=PACKS)
+    id, path = await create_pool(merchant, members=PACKS)
     preview = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="5")
     await merchant.shop.call("adjust_pool_quantity", pool_id=id, delta=-30)
 
@@ -104,7 +104,7 @@ async def test_a_pool_that_changed_after_the_question_is_shown_again(merchant: M
 
 
 async def test_an_invalid_link_has_its_message_beside_the_field(merchant: MerchantAtPlatform) -> None:
-    _, path = await pool(merchant, members=PACKS)
+    _, path = await create_pool(merchant, members=PACKS)
 
     nothing = await merchant.send(path, do="link")
     wrong = await merchant.send(path, do="link", **{f"units:{SINGLE}": "0"}, variant_gid="7", units_per_sale="x")
@@ -122,13 +122,13 @@ async def test_an_invalid_link_has_its_message_beside_the_field(merchant: Mercha
     "fields", [{"do": "sell"}, {"do": "link", "units:x": "1"}, {"do": "unlink", "variant_gid": SINGLE, "sure": "yes"}]
 )
 async def test_a_form_with_an_unknown_action_is_refused(merchant: MerchantAtPlatform, fields: dict[str, str]) -> None:
-    _, path = await pool(merchant, members=PACKS)
+    _, path = await create_pool(merchant, members=PACKS)
 
     assert (await merchant.send(path, **fields)).status_code == 400
 
 
 async def test_variants_are_searched_and_what_people_wrote_is_no_markup(merchant: MerchantAtPlatform) -> None:
-    _, path = await pool(merchant, members=PACKS[:1])
+    _, path = await create_pool(merchant, members=PACKS[:1])
 
     everything = await merchant.get(path)
     results = await merchant.get(f"{path}?q=6-pack&unlinked=on")
@@ -142,7 +142,7 @@ async def test_variants_are_searched_and_what_people_wrote_is_no_markup(merchant
 
 
 async def test_an_archived_pool_is_shown_without_forms(merchant: MerchantAtPlatform) -> None:
-    id, path = await pool(merchant, members=PACKS)
+    id, path = await create_pool(merchant, members=PACKS)
     preview = await merchant.send(path, do="unlink", variant_gid=SINGLE)
     await merchant.shop.call("archive_pool", pool_id=id)
 
@@ -155,10 +155,10 @@ async def test_an_archived_pool_is_shown_without_forms(merchant: MerchantAtPlatf
 
 
 async def test_the_variants_of_a_pool_of_another_shop_are_not_found(merchant: MerchantAtPlatform) -> None:
-    _, pool_path = await pool(merchant)
-    other = await merchant.inventory.shop()
-    await other.pool(7)
-    theirs = (await other.pool(7, members=PACKS))["id"]
+    _, pool_path = await create_pool(merchant)
+    other = await merchant.inventory.create_shop()
+    await other.create_pool(7)
+    theirs = (await other.create_pool(7, members=PACKS))["id"]
     path = f"/console/pools/{theirs}/variants"
 
     response = await merchant.get(path)
@@ -171,7 +171,7 @@ async def test_the_variants_of_a_pool_of_another_shop_are_not_found(merchant: Me
 
 async def test_the_page_of_variants_is_in_german_too(platform_source: PlatformSource) -> None:
     async with open_merchant_at_platform(platform_source, "de") as merchant:
-        _, path = await pool(merchant, members=PACKS)
+        _, path = await create_pool(merchant, members=PACKS)
 
         preview = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="5")
 

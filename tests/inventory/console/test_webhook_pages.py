@@ -98,7 +98,7 @@ async def test_a_message_that_failed_is_shown_with_its_attempt_and_sent_again(
 ) -> None:
     statuses = [500, 204]
     program.receiver.answer = lambda _: ReceiverAnswer(statuses.pop(0))
-    await merchant.shop.pool(name="<i>Honey</i>")
+    await merchant.shop.create_pool(name="<i>Honey</i>")
     [message] = await program.messages()
     path = f"{path_of(program)}/messages/{message.id}"
 
@@ -153,7 +153,7 @@ async def test_failed_messages_are_listed_and_all_sent_again(
 ) -> None:
     program.receiver.answer = lambda _: ReceiverAnswer(500)
     for name in ("Honey", "Tea", "Soap"):
-        await merchant.shop.pool(name=name)
+        await merchant.shop.create_pool(name=name)
     await program.messages()
     await merchant.inventory.sql("update webhook_deliveries set status = 'failed', due_at = null, ended_at = now()")
     failed = await merchant.get(f"{path_of(program)}?delivery=failed")
@@ -176,7 +176,7 @@ async def test_the_manual_of_webhooks_has_every_type(merchant: MerchantAtPlatfor
 
 
 async def test_an_address_of_another_shop_is_not_found(merchant: MerchantAtPlatform, programs: ShopPrograms) -> None:
-    foreign = await programs.add(await merchant.inventory.shop("write_pools"), "stock.low")
+    foreign = await programs.add(await merchant.inventory.create_shop("write_pools"), "stock.low")
     path = path_of(foreign)
     token = {"do": "pause", "url": "https://evil.example/", "which": "all"}
 

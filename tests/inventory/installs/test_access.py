@@ -81,7 +81,7 @@ async def ends_in(scene: PlatformScene, seconds: float) -> None:
 
 
 async def get(scene: PlatformScene) -> ShopAccess:
-    return await shop_access(scene.steps, (await scene.shop()).id)
+    return await shop_access(scene.steps, (await scene.find_shop()).id)
 
 
 async def get_at_once(scene: PlatformScene, times: int) -> Sequence[ShopAccess]:
@@ -96,7 +96,7 @@ async def test_a_token_is_used_until_a_minute_before_its_end(scene: PlatformScen
 
     assert (before.generation, after.generation, len(endpoint.refresh_tokens)) == (1, 2, 1)
     assert after.token != before.token
-    assert (await call_admin_api(scene.steps, (await scene.shop()).id, NAME)).shop.name
+    assert (await call_admin_api(scene.steps, (await scene.find_shop()).id, NAME)).shop.name
 
 
 async def test_many_calls_that_need_a_fresh_token_fetch_it_once(scene: PlatformScene, endpoint: Endpoint) -> None:
@@ -110,7 +110,7 @@ async def test_many_calls_that_need_a_fresh_token_fetch_it_once(scene: PlatformS
 
 async def test_two_processes_make_one_call_for_a_fresh_token(scene: PlatformScene, endpoint: Endpoint) -> None:
     await ends_in(scene, 0)
-    shop = await scene.shop()
+    shop = await scene.find_shop()
     other = INVENTORY.database(scene.inventory.settings)
     other.resources = replace(other.resources, token_endpoint=endpoint)
     async with other.pool:
@@ -179,7 +179,7 @@ async def test_a_refresh_of_an_ended_install_leaves_the_tokens_of_the_next_one(
     refreshing = asyncio.create_task(get(scene))
     await endpoint.was_called.wait()
     scene.platform.uninstall(DOMAIN)
-    shop = await scene.shop()
+    shop = await scene.find_shop()
     await scene.inventory.database.transact(lambda tx: sql.end_install(tx, shop.id))
     await scene.install()
     [(later,)] = await scene.inventory.sql("select generation from platform_tokens")
@@ -205,7 +205,7 @@ async def test_a_lost_answer_is_requested_again_with_the_same_refresh_token(
 
     assert endpoint.refresh_tokens[0] == endpoint.refresh_tokens[1]
     assert (access.generation, len(endpoint.refresh_tokens)) == (2, 2)
-    assert (await call_admin_api(scene.steps, (await scene.shop()).id, NAME)).shop.name
+    assert (await call_admin_api(scene.steps, (await scene.find_shop()).id, NAME)).shop.name
 
 
 async def test_an_old_token_is_used_until_its_end_while_the_platform_is_unreachable(
@@ -273,7 +273,7 @@ async def test_a_token_that_the_shop_does_not_accept_is_refreshed_once_and_then_
     wrong = secret.seal(tokens.replace('"access_token":"', '"access_token":"not_'))
     await scene.inventory.sql("update platform_tokens set sealed = %(sealed)s", sealed=wrong)
 
-    answer = await call_admin_api(scene.steps, (await scene.shop()).id, NAME)
+    answer = await call_admin_api(scene.steps, (await scene.find_shop()).id, NAME)
 
     assert answer.shop.name
     assert len(endpoint.refresh_tokens) == 1
@@ -288,8 +288,8 @@ async def test_a_fresh_token_that_the_shop_does_not_accept_yet_is_kept(
     endpoint.token = "not known yet either"
 
     with pytest.raises(PlatformUnreachable, match="fresh access token yet"):
-        await call_admin_api(scene.steps, (await scene.shop()).id, NAME)
-    assert (await call_admin_api(scene.steps, (await scene.shop()).id, NAME)).shop.name
+        await call_admin_api(scene.steps, (await scene.find_shop()).id, NAME)
+    assert (await call_admin_api(scene.steps, (await scene.find_shop()).id, NAME)).shop.name
     assert await scene.row("broken") == (None,)
 
 
@@ -297,7 +297,7 @@ async def test_a_token_that_was_withdrawn_ends_the_access(scene: PlatformScene, 
     scene.platform.oauth.revoke(DOMAIN)
 
     with pytest.raises(Problem) as refused:
-        await call_admin_api(scene.steps, (await scene.shop()).id, NAME)
+        await call_admin_api(scene.steps, (await scene.find_shop()).id, NAME)
 
     assert refused.value.code == "shop_not_connected"
     assert "was withdrawn" in (await scene.row("broken"))[0]
@@ -328,7 +328,7 @@ async def test_tokens_that_another_secret_sealed_are_good_again_when_the_secret_
 async def test_unreadable_tokens_do_not_end_an_install_that_has_replaced_them(
     scene: PlatformScene, endpoint: Endpoint
 ) -> None:
-    shop = await scene.shop()
+    shop = await scene.find_shop()
     secret = scene.inventory.database.resources.secret
     [(sealed,)] = await scene.inventory.sql("select sealed from platform_tokens")
     await scene.inventory.sql("update platform_tokens set sealed = 'another'")
@@ -350,7 +350,7 @@ async def test_unreadable_tokens_do_not_end_an_install_that_has_replaced_them(
 async def test_tokens_that_do_not_end_are_used_and_cannot_be_refreshed(
     scene: PlatformScene, endpoint: Endpoint
 ) -> None:
-    shop = await scene.shop()
+    shop = await scene.find_shop()
     secret = scene.inventory.database.resources.secret
     await scene.inventory.sql(
         "update platform_tokens set expires_at = null, sealed = %(sealed)s",
@@ -363,7 +363,7 @@ async def test_tokens_that_do_not_end_are_used_and_cannot_be_refreshed(
 
 
 async def test_work_inside_a_shop_has_the_tokens_of_that_shop_alone(scene: PlatformScene, endpoint: Endpoint) -> None:
-    shop, other = await scene.shop(), await scene.inventory.shop()
+    shop, other = await scene.find_shop(), await scene.inventory.create_shop()
     await ends_in(scene, 0)
     inside = steps.Steps(scene.inventory.database, shop.id)
 

@@ -20,8 +20,8 @@ from tests.inventory.installs.uninstalling import move_uninstall_back, uninstall
 @pytest.fixture
 async def shop(scene: PlatformScene) -> Shop:
     """A shop that has the app, with a pool of 50, whose numbers were just shown."""
-    shop = await scene.shop(key_in((await scene.install()).text))
-    await shop.golden()
+    shop = await scene.find_shop(key_in((await scene.install()).text))
+    await shop.create_golden_pool()
     assert await numbers(shop) == 50
     return shop
 
@@ -36,7 +36,7 @@ async def other_process(scene: PlatformScene, shop: Shop) -> AsyncIterator[Shop]
 
 
 async def numbers(shop: Shop) -> int | None:
-    return (await shop.storefront()).json()["variants"].get(SINGLE)
+    return (await shop.read_storefront()).json()["variants"].get(SINGLE)
 
 
 async def redact(scene: PlatformScene, shop: Shop) -> None:
@@ -54,7 +54,7 @@ async def test_a_storefront_of_a_shop_that_has_uninstalled_the_app_is_unknown_at
 ) -> None:
     await uninstall_app(scene, shop)
 
-    assert is_unknown(await shop.storefront())
+    assert is_unknown(await shop.read_storefront())
 
 
 async def test_a_shop_that_uninstalled_is_unknown_in_every_process(
@@ -63,7 +63,7 @@ async def test_a_shop_that_uninstalled_is_unknown_in_every_process(
     await uninstall_app(scene, shop)
 
     async def unknown() -> bool:
-        return is_unknown(await other_process.storefront())
+        return is_unknown(await other_process.read_storefront())
 
     await eventually(unknown, 1)
 
@@ -71,7 +71,7 @@ async def test_a_shop_that_uninstalled_is_unknown_in_every_process(
 async def test_streams_of_a_shop_that_has_uninstalled_the_app_end_and_cannot_be_opened_again(
     scene: PlatformScene, shop: Shop
 ) -> None:
-    url = (await shop.storefront()).json()["stream_url"]
+    url = (await shop.read_storefront()).json()["stream_url"]
     async with read_stream(scene.inventory.app, url) as reader:
         await reader.next()
 
@@ -84,7 +84,7 @@ async def test_streams_of_a_shop_that_has_uninstalled_the_app_end_and_cannot_be_
 async def test_streams_end_within_seconds_also_where_the_announcement_was_lost(
     scene: PlatformScene, shop: Shop
 ) -> None:
-    url = (await shop.storefront()).json()["stream_url"]
+    url = (await shop.read_storefront()).json()["stream_url"]
     async with read_stream(scene.inventory.app, url) as reader:
         await reader.next()
 
@@ -93,7 +93,7 @@ async def test_streams_end_within_seconds_also_where_the_announcement_was_lost(
         await reader.wait_until_closed()
 
     async def unknown() -> bool:
-        return is_unknown(await shop.storefront())
+        return is_unknown(await shop.read_storefront())
 
     await eventually(unknown, 2)  # the look-up of a domain is used for a second
 
@@ -103,11 +103,11 @@ async def test_a_shop_that_is_being_deleted_is_unknown_before_and_after_its_rows
 ) -> None:
     await uninstall_app(scene, shop)
     await redact(scene, shop)
-    assert is_unknown(await shop.storefront())
+    assert is_unknown(await shop.read_storefront())
 
     await uninstalling.delete(scene.steps, ShopTask(shop.id))
 
-    assert is_unknown(await shop.storefront())
+    assert is_unknown(await shop.read_storefront())
 
 
 async def test_a_deleted_shop_is_unknown_to_a_process_that_got_no_notice(scene: PlatformScene, shop: Shop) -> None:
@@ -115,7 +115,7 @@ async def test_a_deleted_shop_is_unknown_to_a_process_that_got_no_notice(scene: 
     await uninstalling.delete(scene.steps, ShopTask(shop.id))
 
     async def unknown() -> bool:
-        return is_unknown(await shop.storefront())
+        return is_unknown(await shop.read_storefront())
 
     await eventually(unknown, 3)
 
@@ -123,16 +123,16 @@ async def test_a_deleted_shop_is_unknown_to_a_process_that_got_no_notice(scene: 
 async def test_a_shop_that_was_deleted_and_installs_the_app_again_shows_its_new_numbers(
     scene: PlatformScene, shop: Shop, other_process: Shop
 ) -> None:
-    before = (await shop.storefront()).json()["shared_inventory_id"]
+    before = (await shop.read_storefront()).json()["shared_inventory_id"]
     await uninstall_app(scene, shop)
     await redact(scene, shop)
     await uninstalling.delete(scene.steps, ShopTask(shop.id))
 
-    again = await scene.shop(key_in((await scene.install()).text))
-    await again.pool(7, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
+    again = await scene.find_shop(key_in((await scene.install()).text))
+    await again.create_pool(7, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
 
     for reached in (again, other_process):
-        data = (await reached.storefront()).json()
+        data = (await reached.read_storefront()).json()
         assert data["variants"] == {SINGLE: 7}
         assert data["shared_inventory_id"] != before
 
@@ -141,13 +141,13 @@ async def test_a_shop_that_installs_the_app_again_within_two_days_shows_its_numb
     scene: PlatformScene, shop: Shop
 ) -> None:
     await uninstall_app(scene, shop)
-    assert is_unknown(await shop.storefront())
-    again = await scene.shop(key_in((await scene.install()).text))
+    assert is_unknown(await shop.read_storefront())
+    again = await scene.find_shop(key_in((await scene.install()).text))
 
     await again.call("adjust_pool_quantity", pool_id=1, delta=-1)
 
     assert await numbers(again) == 49
-    async with read_stream(scene.inventory.app, (await again.storefront()).json()["stream_url"]) as reader:
+    async with read_stream(scene.inventory.app, (await again.read_storefront()).json()["stream_url"]) as reader:
         assert (await reader.next())["data"]["variants"][SINGLE] == 49
 
 
@@ -164,7 +164,7 @@ async def test_the_key_of_a_shop_that_uninstalled_is_refused_everywhere_and_its_
         await agent.wait_until_closed()
 
     async def refused() -> bool:
-        return (await other_process.ask("list_pools", {})).status_code == 401
+        return (await other_process.send_call("list_pools", {})).status_code == 401
 
     await eventually(refused, 1)
 

@@ -57,8 +57,8 @@ async def scene(scene: PlatformScene) -> PlatformScene:
 @pytest.fixture
 async def shop(scene: PlatformScene) -> Shop:
     """The shop of another merchant, with a pool of 50."""
-    shop = await scene.shop(key_in((await scene.install()).text))
-    await shop.golden()
+    shop = await scene.find_shop(key_in((await scene.install()).text))
+    await shop.create_golden_pool()
     return shop
 
 

@@ -54,7 +54,7 @@ async def test_a_new_shop_gets_its_key_once_and_the_platform_can_be_called(scene
     page = await scene.install()
 
     assert page.status_code == 200, page.text
-    shop = await scene.shop(key_in(page.text))
+    shop = await scene.find_shop(key_in(page.text))
     assert await shop.call("list_pools") == {"pools": [], "next_cursor": None}
     assert f"{BASE_URL}/mcp" in page.text
     assert "The settings of the app show it at any time." in page.text
@@ -66,7 +66,7 @@ async def test_a_new_shop_gets_its_key_once_and_the_platform_can_be_called(scene
 
 async def test_tokens_are_encrypted_where_they_are_stored(scene: PlatformScene) -> None:
     await scene.install()
-    shop = await scene.shop()
+    shop = await scene.find_shop()
     token = (await shop_access(scene.steps, shop.id)).token
 
     rows = await scene.inventory.sql("select platform_tokens::text from platform_tokens")
@@ -85,8 +85,8 @@ async def test_the_end_of_an_install_is_shown_in_the_language_of_the_browser(sce
 
 async def test_a_shop_that_installs_again_keeps_its_key_and_its_pools(scene: PlatformScene) -> None:
     first = await scene.install()
-    shop = await scene.shop(key_in(first.text))
-    pool = await shop.pool(50)
+    shop = await scene.find_shop(key_in(first.text))
+    pool = await shop.create_pool(50)
 
     again = await scene.install()
 
@@ -102,7 +102,7 @@ async def test_a_shop_that_an_operator_has_added_can_be_connected_later(scene: P
     page = await scene.install()
 
     assert not KEY_PATTERN.search(page.text)
-    shop = await scene.shop(key)
+    shop = await scene.find_shop(key)
     assert await shop.call("list_pools") == {"pools": [], "next_cursor": None}
     assert (await shop_access(scene.steps, shop.id)).token
 

@@ -27,9 +27,9 @@ async def test_a_shop_that_only_the_platform_knows_of_is_installed_by_token_exch
     assert answer.status_code == 200, answer.text
     assert answer.headers["cache-control"] == "no-store"
     data = answer.json()
-    shop = await scene.shop(data["api_key"])
+    shop = await scene.find_shop(data["api_key"])
     assert data["shop"] == DOMAIN
-    assert (await shop.storefront()).json()["shared_inventory_id"] == data["shared_inventory_id"]
+    assert (await shop.read_storefront()).json()["shared_inventory_id"] == data["shared_inventory_id"]
     assert (await shop_access(scene.steps, shop.id)).token
 
 
@@ -40,7 +40,7 @@ async def test_a_shop_that_is_connected_is_named_and_nothing_is_exchanged(scene:
     data = (await open_session(scene, scene.platform.oauth.session_token(DOMAIN))).json()
 
     assert (data["shop"], data["api_key"]) == (DOMAIN, None)
-    shop = await scene.shop(key)
+    shop = await scene.find_shop(key)
     assert await shop.call("list_pools") == {"pools": [], "next_cursor": None}
     assert await scene.row("generation", "platform_tokens") == before
 
@@ -55,7 +55,7 @@ async def test_a_shop_with_withdrawn_tokens_is_connected_again_when_its_merchant
     assert (await open_session(scene, scene.platform.oauth.session_token(DOMAIN))).status_code == 200
 
     assert await scene.row("broken") == (None,)
-    assert (await shop_access(scene.steps, (await scene.shop()).id)).token
+    assert (await shop_access(scene.steps, (await scene.find_shop()).id)).token
 
 
 async def test_a_session_token_that_is_none_is_refused_so_that_a_fresh_one_is_sent(scene: PlatformScene) -> None:

@@ -32,7 +32,7 @@ async def test_an_app_is_installed_used_uninstalled_and_its_data_deleted_over_re
     port = bind_port()
     base_url = port.url
     async with open_platform_scene(settings, base_url) as scene, serve_app(running_already(scene.inventory.app), port):
-        shop = await scene.shop(key_in((await scene.install(base_url)).text))
+        shop = await scene.find_shop(key_in((await scene.install(base_url)).text))
         await orders.subscribe(scene.steps_of(shop), ShopTask(shop.id), HANDLERS.keys())
 
         variant = scene.platform.variants(DOMAIN)[0]
@@ -50,7 +50,7 @@ async def test_an_app_is_installed_used_uninstalled_and_its_data_deleted_over_re
         await wait_for_webhook(scene, "app/uninstalled")
         await handle(scene.inventory)
         ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-        assert (await shop.post(ping)).status_code == 401
+        assert (await shop.post_message(ping)).status_code == 401
         assert await scene.inventory.sql("select from platform_tokens") == []
 
         await scene.inventory.sql("update installs set uninstalled_at = uninstalled_at - interval '48 hours'")

@@ -11,7 +11,7 @@ from tests.helpers.platform_webhooks import deliver, handle
 @pytest.fixture
 async def shop(scene: PlatformScene) -> Shop:
     await scene.install()
-    return await scene.shop()
+    return await scene.find_shop()
 
 
 async def grant(scene: PlatformScene, shop: Shop, *scopes: str) -> str:

@@ -19,7 +19,7 @@ ADDRESS = f"{BASE_URL}/webhooks/shopify"
 @pytest.fixture
 async def shop(scene: PlatformScene) -> Shop:
     await scene.install()
-    return await scene.shop()
+    return await scene.find_shop()
 
 
 def platform_subscriptions(scene: PlatformScene) -> list[tuple[str, str]]:
@@ -95,7 +95,7 @@ async def test_a_topic_that_the_platform_refuses_does_not_stop_the_others(scene:
         await subscriptions.subscribe(scene.steps_of(shop), ShopTask(shop.id), (*TOPICS, "products/update"))
 
     assert platform_subscriptions(scene) == [("APP_UNINSTALLED", ADDRESS), ("PRODUCTS_UPDATE", ADDRESS)]
-    await scene.inventory.regenerate(shop, "read_inventory")
+    await scene.inventory.regenerate_key(shop, "read_inventory")
     errors = (await shop.call("get_sync_status"))["subscription_errors"]
     assert [error.partition(":")[0] for error in errors] == ["orders/updated", "inventory_levels/update"]
     states = await scene.inventory.database.transact(operations.connection_statuses)

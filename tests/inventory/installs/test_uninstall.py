@@ -26,8 +26,8 @@ def moment_before(**time: float) -> str:
 @pytest.fixture
 async def shop(scene: PlatformScene) -> Shop:
     """A shop that has the app, with a pool of 50."""
-    shop = await scene.shop(key_in((await scene.install()).text))
-    await shop.golden()
+    shop = await scene.find_shop(key_in((await scene.install()).text))
+    await shop.create_golden_pool()
     return shop
 
 
@@ -39,7 +39,9 @@ async def test_the_key_and_the_tokens_of_a_shop_end_at_once(scene: PlatformScene
     await uninstall_app(scene, shop)
 
     for credential in (shop.key, identity):
-        refused = await shop.post({"jsonrpc": "2.0", "id": 1, "method": "ping"}, authorization=f"Bearer {credential}")
+        refused = await shop.post_message(
+            {"jsonrpc": "2.0", "id": 1, "method": "ping"}, authorization=f"Bearer {credential}"
+        )
         assert refused.status_code == 401
     with pytest.raises(Problem, match="not connected"):
         await shop_access(scene.steps, shop.id)
@@ -79,7 +81,7 @@ async def test_a_shop_that_installs_the_app_again_finds_its_pools_and_gets_a_new
 
     page = await scene.install()
 
-    again = await scene.shop(key_in(page.text))
+    again = await scene.find_shop(key_in(page.text))
     assert again.id == shop.id
     assert again.key != shop.key
     assert await again.on_hand(1) == 50
@@ -186,12 +188,12 @@ async def test_all_data_of_a_shop_is_deleted_when_the_platform_says_so_and_none_
     scene: PlatformScene,
 ) -> None:
     inventory = scene.inventory
-    shop, other = await prepare_shop(inventory), await inventory.shop()
+    shop, other = await prepare_shop(inventory), await inventory.create_shop()
     await install_app(inventory, shop)
     await shop.call("adjust_pool_quantity", pool_id=1, delta=-1, idempotency_key="k")
     await shop.call("revert_entry", entry_id=4)
     await shop.http.post("/api/agent/identity", json={"type": "service_auth", "api_key": shop.key})
-    await other.golden()
+    await other.create_golden_pool()
     [other_pool] = (await other.call("list_pools"))["pools"]
     for owner, pool_id in ((shop, 1), (other, other_pool["id"])):
         await owner.call("set_webhook", url="https://shop.example/webhooks")

@@ -22,8 +22,8 @@ from tests.inventory.installs.uninstalling import move_uninstall_back, tell_of_u
 @pytest.fixture
 async def shop(scene: PlatformScene) -> Shop:
     """A shop that has the app, with a pool of 50."""
-    shop = await scene.shop(key_in((await scene.install()).text))
-    await shop.golden()
+    shop = await scene.find_shop(key_in((await scene.install()).text))
+    await shop.create_golden_pool()
     return shop
 
 

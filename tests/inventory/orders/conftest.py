@@ -13,7 +13,7 @@ from tests.inventory.orders.order_scene import OrderScene, open_order_scene
 @pytest.fixture
 async def golden_shop(inventory: Inventory) -> Shop:
     shop = await install_app(inventory)
-    await shop.golden()
+    await shop.create_golden_pool()
     return shop
 
 

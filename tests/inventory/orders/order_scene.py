@@ -68,7 +68,7 @@ class OrderScene:
         """What the pool has, where all that was delivered is handled."""
         unhandled = await self.inventory.sql("select topic, error from webhooks where handled_at is null")
         assert unhandled == [], unhandled
-        assert await self.inventory.differences() == []
+        assert await self.inventory.ledger_differences() == []
         return await self.shop.on_hand(1)
 
 
@@ -85,7 +85,7 @@ async def open_order_scene(platform_source: PlatformSource) -> AsyncGenerator[Or
             {"variant_gid": f"gid://shopify/ProductVariant/{id}", "units_per_sale": units}
             for id, units in zip(scene.variants, UNITS, strict=True)
         ]
-        await shop.pool(50, name="Honey jars", members=members)
+        await shop.create_pool(50, name="Honey jars", members=members)
         yield scene
 
 

@@ -119,4 +119,4 @@ async def test_states_of_an_order_received_in_any_order_end_in_the_newest(
 
         assert await golden_shop.on_hand(1) == 50 - left, places
 
-    assert await inventory.differences() == []
+    assert await inventory.ledger_differences() == []

@@ -20,7 +20,7 @@ async def test_orders_that_wait_are_counted_in_few_transactions(inventory: Inven
 
     assert await golden_shop.on_hand(1) == 50 - 30 * 7
     assert await inventory.sql("select count(*), count(distinct created_at) <= 4 from ledger") == [(31, True)]
-    assert await inventory.differences() == []
+    assert await inventory.ledger_differences() == []
     assert await delivery_errors(inventory) == []
 
 

@@ -20,7 +20,7 @@ async def test_a_6_pack_that_is_sold_leaves_44_and_the_history_says_why(
     await deliver_orders(inventory, order.payload(), shop=golden_shop, topic="orders/create")
 
     assert await golden_shop.on_hand(1) == 44
-    assert (await golden_shop.storefront()).json()["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
+    assert (await golden_shop.read_storefront()).json()["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
     [entry] = await golden_shop.entries(source_ref=order.gid)
     assert (entry["kind"], entry["delta"], entry["balance_after"]) == ("sale", -6, 44)
     assert (entry["actor"], entry["source"]) == ("platform", "webhook")
@@ -40,7 +40,7 @@ async def test_all_lines_of_an_order_are_one_entry_of_each_pool(inventory: Inven
 
 
 async def test_a_kit_takes_from_each_of_its_pools(inventory: Inventory, golden_shop: Shop) -> None:
-    boxes = await golden_shop.pool(10, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+    boxes = await golden_shop.create_pool(10, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
     order = PlatformOrder((SIX_PACK, 2), (SINGLE, 1))
 
     await deliver_orders(inventory, order.payload(), shop=golden_shop)
@@ -71,7 +71,7 @@ async def test_a_sale_that_has_happened_is_never_refused_and_leaves_a_deficit(
 
     pool = await golden_shop.call("get_pool", pool_id=1)
     assert (pool["on_hand"], pool["held"], pool["available"]) == (-10, 10, 0)
-    assert (await golden_shop.storefront()).json()["variants"] == {SINGLE: 0, SIX_PACK: 0, TWELVE_PACK: 0}
+    assert (await golden_shop.read_storefront()).json()["variants"] == {SINGLE: 0, SIX_PACK: 0, TWELVE_PACK: 0}
     await golden_shop.call("release_hold", hold_id=hold["hold"]["id"])
     assert (await golden_shop.refusal("adjust_pool_quantity", pool_id=1, delta=-1))["code"] == "not_enough_stock"
 
@@ -160,7 +160,9 @@ async def test_orders_of_another_shop_take_nothing_from_this_one(inventory: Inve
 
 async def test_a_reason_with_many_lines_is_cut(inventory: Inventory, golden_shop: Shop) -> None:
     gids = [f"gid://shopify/ProductVariant/{number}" for number in range(5001, 5041)]
-    await golden_shop.pool(50, members=[{"variant_gid": gid, "units_per_sale": 1, "title": "Jar"} for gid in gids])
+    await golden_shop.create_pool(
+        50, members=[{"variant_gid": gid, "units_per_sale": 1, "title": "Jar"} for gid in gids]
+    )
     order = PlatformOrder(*[(gid, 1) for gid in gids])
     await deliver_orders(inventory, order.payload(), shop=golden_shop)
 

@@ -49,7 +49,7 @@ async def test_a_handler_sees_rows_of_its_shop_only(scene: DeliveryScene) -> Non
     async def look(steps: Steps) -> None:
         seen.append(await steps.transact(lambda tx: tx.value("select count(*) from shops")))
 
-    await scene.inventory.shop()
+    await scene.inventory.create_shop()
     scene.meanwhile = look
     await scene.receive("w1")
     await handle_all(scene.handling)

@@ -135,7 +135,7 @@ async def test_an_order_whose_texts_are_odd_is_counted(
     inventory: Inventory, topic: str, fields: dict[str, Any]
 ) -> None:
     shop = await install_app(inventory)
-    await shop.golden()
+    await shop.create_golden_pool()
     order = PlatformOrder((SIX_PACK, 1))
     await tell(shop, topic, {**order.payload(), **fields})
     await handle(inventory)
@@ -146,7 +146,7 @@ async def test_an_order_whose_texts_are_odd_is_counted(
 
 async def test_quantities_of_an_order_may_be_floats(inventory: Inventory) -> None:
     shop = await install_app(inventory)
-    await shop.golden()
+    await shop.create_golden_pool()
     payload = PlatformOrder((SIX_PACK, 1)).payload()
     [line] = payload["line_items"]
     line |= {"quantity": 1.0, "current_quantity": 1.0}
@@ -160,7 +160,7 @@ async def test_quantities_of_an_order_may_be_floats(inventory: Inventory) -> Non
 @pytest.mark.parametrize("value", [1.5, "many", -1])
 async def test_an_order_whose_units_are_odd_is_stored_and_parked(inventory: Inventory, field: str, value: Any) -> None:
     shop = await install_app(inventory)
-    await shop.golden()
+    await shop.create_golden_pool()
     payload = PlatformOrder((SIX_PACK, 1)).payload()
     payload["line_items"][0][field] = value
     await tell(shop, "orders/create", payload)

@@ -133,7 +133,7 @@ async def test_two_shops_may_have_deliveries_with_the_same_id(inventory: Invento
 async def test_a_shop_that_does_not_have_the_app_is_answered_and_nothing_is_stored(
     inventory: Inventory, taking_orders: Shop, whose: str
 ) -> None:
-    shop = await inventory.shop()
+    shop = await inventory.create_shop()
     if whose == "uninstalled":
         await install_app(inventory, shop)
         await inventory.sql(f"update installs set uninstalled_at = now() where shop_id = {shop.id}")

@@ -8,21 +8,21 @@ from tests.helpers.inventory_service import SINGLE, SIX_PACK, TWELVE_PACK, Inven
 
 
 async def test_a_restored_pool_is_as_it_was_before_it_was_archived(shop: Shop) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
 
     archived = await shop.call("archive_pool", pool_id=pool["id"])
-    gone = (await shop.storefront()).json()["variants"]
+    gone = (await shop.read_storefront()).json()["variants"]
     restored = await shop.call("restore_pool", pool_id=pool["id"])
 
     assert archived["pool"]["status"] == "archived"
     assert gone == {}
     assert restored["pool"]["status"] == "active"
-    assert (await shop.storefront()).json()["variants"] == {SINGLE: 50, SIX_PACK: 8, TWELVE_PACK: 4}
+    assert (await shop.read_storefront()).json()["variants"] == {SINGLE: 50, SIX_PACK: 8, TWELVE_PACK: 4}
     assert [entry["delta"] for entry in await shop.entries(pool_id=pool["id"])] == [50]
 
 
 async def test_a_paused_pool_comes_back_active(shop: Shop) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     await shop.call("pause_pool", pool_id=pool["id"])
     await shop.call("archive_pool", pool_id=pool["id"])
 
@@ -31,8 +31,8 @@ async def test_a_paused_pool_comes_back_active(shop: Shop) -> None:
 
 async def test_an_archived_pool_can_release_its_variants(shop: Shop) -> None:
     """They go on being sold from the other pools they draw on."""
-    jars = await shop.golden()
-    await shop.pool(5, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+    jars = await shop.create_golden_pool()
+    await shop.create_pool(5, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
 
     change = await shop.call("archive_pool", pool_id=jars["id"], release_variants=True)
 
@@ -41,12 +41,12 @@ async def test_an_archived_pool_can_release_its_variants(shop: Shop) -> None:
         {"variant_gid": SINGLE, "before": 50, "after": None},
         {"variant_gid": TWELVE_PACK, "before": 4, "after": None},
     ]
-    assert (await shop.storefront()).json()["variants"] == {SIX_PACK: 5}
+    assert (await shop.read_storefront()).json()["variants"] == {SIX_PACK: 5}
     assert (await shop.call("restore_pool", pool_id=jars["id"]))["pool"]["members"] == []
 
 
 async def test_a_pool_with_a_hold_cannot_be_archived(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6))["hold"]
     before = await inventory.all_rows()
 
@@ -74,8 +74,8 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
 async def test_an_archived_pool_cannot_be_changed_until_it_is_restored(
     shop: Shop, inventory: Inventory, tool: str, arguments: dict[str, Any]
 ) -> None:
-    await shop.golden()
-    await shop.pool(9)
+    await shop.create_golden_pool()
+    await shop.create_pool(9)
     await shop.call("archive_pool", pool_id=1)
     before = await inventory.all_rows()
 
@@ -87,7 +87,7 @@ async def test_an_archived_pool_cannot_be_changed_until_it_is_restored(
 
 @pytest.mark.parametrize("paused", [False, True])
 async def test_a_pool_that_is_not_archived_cannot_be_restored(shop: Shop, paused: bool) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     if paused:
         await shop.call("pause_pool", pool_id=pool["id"])
 
@@ -95,9 +95,9 @@ async def test_a_pool_that_is_not_archived_cannot_be_restored(shop: Shop, paused
 
 
 async def test_a_pool_whose_name_was_taken_meanwhile_cannot_be_restored(shop: Shop) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     await shop.call("archive_pool", pool_id=pool["id"])
-    successor = await shop.pool(5, name="HONEY jars")
+    successor = await shop.create_pool(5, name="HONEY jars")
 
     refused = await shop.refusal("restore_pool", pool_id=pool["id"])
     assert (refused["code"], "update_pool" in refused["hint"]) == ("name_taken", True)

@@ -57,16 +57,16 @@ async def test_the_first_quantity_of_a_pool_is_its_first_entry(shop: Shop) -> No
 
 
 async def test_the_variants_of_a_new_pool_are_in_the_storefront_at_once(shop: Shop) -> None:
-    assert (await shop.storefront()).json()["variants"] == {}
+    assert (await shop.read_storefront()).json()["variants"] == {}
 
-    await shop.golden()
+    await shop.create_golden_pool()
 
-    assert (await shop.storefront()).json()["variants"] == {SINGLE: 50, SIX_PACK: 8, TWELVE_PACK: 4}
+    assert (await shop.read_storefront()).json()["variants"] == {SINGLE: 50, SIX_PACK: 8, TWELVE_PACK: 4}
 
 
 @pytest.mark.parametrize("name", ["Honey jars", "HONEY JARS", "honey jars"])
 async def test_a_name_that_differs_in_case_only_is_taken(shop: Shop, inventory: Inventory, name: str) -> None:
-    await shop.golden()
+    await shop.create_golden_pool()
     before = await inventory.all_rows()
 
     refused = await shop.refusal("create_pool", name=name)
@@ -83,16 +83,16 @@ async def test_names_of_pools_are_compared_without_case_in_every_alphabet(shop: 
 
 
 async def test_the_name_of_an_archived_pool_is_free_again(shop: Shop) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     await shop.call("archive_pool", pool_id=pool["id"])
 
-    assert (await shop.golden())["id"] != pool["id"]
+    assert (await shop.create_golden_pool())["id"] != pool["id"]
 
 
 async def test_a_name_of_a_pool_may_be_used_by_another_shop_too(shop: Shop, inventory: Inventory) -> None:
-    await shop.golden()
+    await shop.create_golden_pool()
 
-    assert (await (await inventory.shop()).golden())["name"] == "Honey jars"
+    assert (await (await inventory.create_shop()).create_golden_pool())["name"] == "Honey jars"
 
 
 async def test_concurrent_pools_with_one_name_create_only_one(shop: Shop) -> None:
@@ -138,9 +138,9 @@ async def test_an_invalid_field_of_a_new_pool_is_named_and_creates_no_pool(
 
 
 async def test_a_first_quantity_needs_the_scope_to_write_quantities(inventory: Inventory) -> None:
-    shop = await inventory.shop("write_pools", "read_pools")
+    shop = await inventory.create_shop("write_pools", "read_pools")
 
-    response = await shop.ask("create_pool", {"name": "Honey", "quantity": 1})
+    response = await shop.send_call("create_pool", {"name": "Honey", "quantity": 1})
 
     assert response.status_code == 403
     assert 'error="insufficient_scope", scope="write_pools write_inventory"' in response.headers["www-authenticate"]

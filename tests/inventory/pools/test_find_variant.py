@@ -18,8 +18,8 @@ pytestmark = pytest.mark.usefixtures("inventory")  # Its pools have the ids 1, 2
 @pytest.fixture
 async def stocked_shop(shop: Shop) -> Shop:
     """Honey in pool 1, and boxes in pool 2 for the six-pack."""
-    await shop.pool(50, name="Jars", members=MEMBERS)
-    await shop.pool(3, name="Boxes", members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+    await shop.create_pool(50, name="Jars", members=MEMBERS)
+    await shop.create_pool(3, name="Boxes", members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
     return shop
 
 
@@ -85,7 +85,7 @@ async def test_a_search_of_variants_has_at_most_fifty_results(stocked_shop: Shop
 
 
 async def test_variants_of_another_shop_are_not_found(stocked_shop: Shop, inventory: Inventory) -> None:
-    other = await inventory.shop()
+    other = await inventory.create_shop()
 
     for known in ({"gid": SINGLE}, {"sku": "HONEY-1"}, {"text": "honey"}):
         assert (await other.call("find_variant", **known))["variants"] == []

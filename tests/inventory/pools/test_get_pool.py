@@ -6,7 +6,7 @@ from tests.helpers.inventory_service import SINGLE, SIX_PACK, TWELVE_PACK, Inven
 
 
 async def test_a_pool_lists_its_variants_and_how_many_of_each_can_be_sold(shop: Shop) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
 
     read = await shop.call("get_pool", pool_id=pool["id"])
 
@@ -19,7 +19,7 @@ async def test_a_pool_lists_its_variants_and_how_many_of_each_can_be_sold(shop: 
 
 
 async def test_a_pool_read_without_its_variants_still_counts_them(shop: Shop) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
 
     read = await shop.call("get_pool", pool_id=pool["id"], include_members=False)
 
@@ -27,8 +27,8 @@ async def test_a_pool_read_without_its_variants_still_counts_them(shop: Shop) ->
 
 
 async def test_a_kit_shows_what_all_of_its_pools_allow(shop: Shop) -> None:
-    jars = await shop.golden()
-    await shop.pool(2, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+    jars = await shop.create_golden_pool()
+    await shop.create_pool(2, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
 
     read = await shop.call("get_pool", pool_id=jars["id"])
 
@@ -36,8 +36,8 @@ async def test_a_kit_shows_what_all_of_its_pools_allow(shop: Shop) -> None:
 
 
 async def test_a_variant_with_a_pool_that_is_not_active_shows_no_number(shop: Shop) -> None:
-    jars = await shop.golden()
-    boxes = await shop.pool(2, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+    jars = await shop.create_golden_pool()
+    boxes = await shop.create_pool(2, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
     await shop.call("pause_pool", pool_id=boxes["id"])
 
     read = await shop.call("get_pool", pool_id=jars["id"])
@@ -46,7 +46,7 @@ async def test_a_variant_with_a_pool_that_is_not_active_shows_no_number(shop: Sh
 
 
 async def test_an_archived_pool_can_still_be_read(shop: Shop) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     await shop.call("archive_pool", pool_id=pool["id"])
 
     read = await shop.call("get_pool", pool_id=pool["id"])
@@ -56,8 +56,8 @@ async def test_an_archived_pool_can_still_be_read(shop: Shop) -> None:
 
 async def test_concurrent_reads_of_pools_get_answers_of_their_own(shop: Shop, inventory: Inventory) -> None:
     """Everyone who waits is answered by one statement; each still gets what it asked for."""
-    other = await inventory.shop()
-    mine, theirs = await shop.golden(), await other.pool(7)
+    other = await inventory.create_shop()
+    mine, theirs = await shop.create_golden_pool(), await other.create_pool(7)
 
     answers = await asyncio.gather(
         shop.call("get_pool", pool_id=mine["id"]),

@@ -13,11 +13,11 @@ pytestmark = pytest.mark.usefixtures("inventory")  # Its pools have the ids 1, 2
 @pytest.fixture
 async def shop_with_pools(shop: Shop) -> Shop:
     """Pools 1 to 5: plenty, low, paused, archived, and one without a threshold."""
-    await shop.pool(50, name="Honey jars", members=PACKS, low_stock_at=12)
-    await shop.pool(10, name="Honey sticks", low_stock_at=10, unit="sticks", buffer=3)
-    await shop.pool(0, name="Ävocados")
-    await shop.pool(0, name="Old honey", low_stock_at=1)
-    await shop.pool(0, name="Lids")
+    await shop.create_pool(50, name="Honey jars", members=PACKS, low_stock_at=12)
+    await shop.create_pool(10, name="Honey sticks", low_stock_at=10, unit="sticks", buffer=3)
+    await shop.create_pool(0, name="Ävocados")
+    await shop.create_pool(0, name="Old honey", low_stock_at=1)
+    await shop.create_pool(0, name="Lids")
     await shop.call("pause_pool", pool_id=3)
     await shop.call("archive_pool", pool_id=4)
     return shop
@@ -123,7 +123,7 @@ async def test_a_new_shop_has_no_pools(shop: Shop) -> None:
 
 
 async def test_pools_of_another_shop_are_not_listed(shop_with_pools: Shop, inventory: Inventory) -> None:
-    other = await inventory.shop()
+    other = await inventory.create_shop()
     page = await shop_with_pools.call("list_pools", limit=1)
 
     assert await names(other) == []

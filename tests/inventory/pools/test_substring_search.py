@@ -34,7 +34,7 @@ async def other_full_shop(inventory: Inventory) -> Shop:
 
 async def fill(inventory: Inventory) -> Shop:
     """Fill a new shop."""
-    shop = await inventory.shop()
+    shop = await inventory.create_shop()
     await inventory.sql(
         """
         with titles as (select 'Honey jar ' || lpad(n::text, 5, '0') as title, n from generate_series(1, %(many)s) as n

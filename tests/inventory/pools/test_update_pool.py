@@ -22,7 +22,7 @@ from tests.helpers.inventory_service import SINGLE, SIX_PACK, TWELVE_PACK, Inven
     ids=str,
 )
 async def test_an_update_of_a_pool_changes_the_given_fields_only(shop: Shop, fields: dict[str, Any]) -> None:
-    pool = await shop.pool(50, name="Honey jars", buffer=3, low_stock_at=12)
+    pool = await shop.create_pool(50, name="Honey jars", buffer=3, low_stock_at=12)
 
     change = await shop.call("update_pool", pool_id=pool["id"], **fields)
 
@@ -34,7 +34,7 @@ async def test_an_update_of_a_pool_changes_the_given_fields_only(shop: Shop, fie
 
 
 async def test_a_buffer_is_kept_back_from_what_is_offered(shop: Shop) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
 
     change = await shop.call("update_pool", pool_id=pool["id"], buffer=6)
 
@@ -43,11 +43,11 @@ async def test_a_buffer_is_kept_back_from_what_is_offered(shop: Shop) -> None:
         {"variant_gid": SIX_PACK, "before": 8, "after": 7},
         {"variant_gid": TWELVE_PACK, "before": 4, "after": 3},
     ]
-    assert (await shop.storefront()).json()["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
+    assert (await shop.read_storefront()).json()["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
 
 
 async def test_a_buffer_above_what_is_there_offers_nothing(shop: Shop) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
 
     change = await shop.call("update_pool", pool_id=pool["id"], buffer=51)
 
@@ -56,7 +56,7 @@ async def test_a_buffer_above_what_is_there_offers_nothing(shop: Shop) -> None:
 
 
 async def test_an_update_without_changes_is_refused(shop: Shop) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
 
     assert (await shop.refusal("update_pool", pool_id=pool["id"]))["code"] == "validation_failed"
 
@@ -67,7 +67,7 @@ async def test_an_update_without_changes_is_refused(shop: Shop) -> None:
     ids=str,
 )
 async def test_an_invalid_field_of_an_update_is_named(shop: Shop, fields: dict[str, Any]) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
 
     refused = await shop.refusal("update_pool", pool_id=pool["id"], **fields)
 
@@ -75,14 +75,14 @@ async def test_an_invalid_field_of_an_update_is_named(shop: Shop, fields: dict[s
 
 
 async def test_a_name_of_another_pool_is_refused_as_taken(shop: Shop) -> None:
-    pool = await shop.pool(50)
-    await shop.pool(9, name="Honey")
+    pool = await shop.create_pool(50)
+    await shop.create_pool(9, name="Honey")
 
     assert (await shop.refusal("update_pool", pool_id=pool["id"], name="honey"))["code"] == "name_taken"
 
 
 async def test_an_archived_pool_cannot_be_updated(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     await shop.call("archive_pool", pool_id=pool["id"])
     before = await inventory.all_rows()
 
@@ -91,8 +91,8 @@ async def test_an_archived_pool_cannot_be_updated(shop: Shop, inventory: Invento
 
 
 async def test_a_pool_of_another_shop_cannot_be_updated(shop: Shop, inventory: Inventory) -> None:
-    other = await inventory.shop()
-    theirs = await other.pool(50, name="Theirs")
+    other = await inventory.create_shop()
+    theirs = await other.create_pool(50, name="Theirs")
 
     assert (await shop.refusal("update_pool", pool_id=theirs["id"], name="Mine"))["code"] == "not_found"
     assert (await other.call("get_pool", pool_id=theirs["id"]))["name"] == "Theirs"

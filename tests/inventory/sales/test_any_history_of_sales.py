@@ -117,7 +117,7 @@ def tell(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> I
         )
 
         async def story(history: list[Step]) -> None:
-            shop, model = await inventory.shop(), Model()
+            shop, model = await inventory.create_shop(), Model()
             members = {
                 name: [
                     {"variant_gid": gid, "units_per_sale": draws[name]}
@@ -127,7 +127,7 @@ def tell(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> I
                 for name in (JARS, BOXES)
             }
             ids = {
-                name: (await shop.pool(number, name=name, members=members[name]))["id"]
+                name: (await shop.create_pool(number, name=name, members=members[name]))["id"]
                 for name, number in model.on_hand.items()
             }
             for step in history:
@@ -137,11 +137,11 @@ def tell(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> I
                     assert (pool["on_hand"], pool["held"]) == (model.on_hand[name], model.held(name))
                     assert pool["on_hand"] >= pool["held"] >= 0
             kits = min(math.floor(model.free(pool) / units) for pool, units in DRAWS[SIX_PACK].items())
-            assert (await shop.storefront()).json()["variants"][SIX_PACK] == kits
+            assert (await shop.read_storefront()).json()["variants"][SIX_PACK] == kits
 
         yield lambda history: runner.run(story(history))
 
-        assert runner.run(inventory.differences()) == []
+        assert runner.run(inventory.ledger_differences()) == []
         runner.run(stack.aclose())
 
 

@@ -8,10 +8,10 @@ import pytest
 from tests.helpers.inventory_service import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal
 
 
-async def kit(shop: Shop) -> tuple[int, int]:
+async def create_kit(shop: Shop) -> tuple[int, int]:
     """A six-pack that takes six jars of 50 and one box of 3. Returns the ids of the pools."""
-    jars = await shop.pool(50, name="Jars", members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
-    boxes = await shop.pool(3, name="Boxes", members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+    jars = await shop.create_pool(50, name="Jars", members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
+    boxes = await shop.create_pool(3, name="Boxes", members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
     return jars["id"], boxes["id"]
 
 
@@ -27,19 +27,19 @@ async def balances(shop: Shop, *pool_ids: int) -> list[tuple[int, int]]:
 
 
 async def test_one_six_pack_of_fifty_leaves_forty_four(shop: Shop) -> None:
-    await shop.golden()
+    await shop.create_golden_pool()
 
     change = await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1, order_reference="order 7")
 
     (entry,) = change["entries"]
     assert (entry["kind"], entry["delta"], entry["held_delta"], entry["balance_after"]) == ("sale", -6, 0, 44)
     assert (entry["actor"], entry["source"], entry["source_ref"]) == ("agent", "record_sale", "order 7")
-    assert (await shop.storefront()).json()["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
+    assert (await shop.read_storefront()).json()["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
     assert [entry["id"] for entry in await shop.entries(source_ref="order 7", kinds=["sale"])] == [entry["id"]]
 
 
 async def test_a_quantity_of_a_pool_is_sold_in_its_own_unit(shop: Shop) -> None:
-    pool = await shop.pool(500, unit="g")
+    pool = await shop.create_pool(500, unit="g")
 
     change = await shop.call("record_sale", pool_id=pool["id"], quantity=120)
 
@@ -47,7 +47,7 @@ async def test_a_quantity_of_a_pool_is_sold_in_its_own_unit(shop: Shop) -> None:
 
 
 async def test_a_kit_is_sold_from_every_pool_it_draws_on(shop: Shop) -> None:
-    jars, boxes = await kit(shop)
+    jars, boxes = await create_kit(shop)
 
     change = await shop.call("record_sale", variant_gid=SIX_PACK, quantity=2)
 
@@ -56,7 +56,7 @@ async def test_a_kit_is_sold_from_every_pool_it_draws_on(shop: Shop) -> None:
 
 
 async def test_a_kit_is_not_sold_if_one_of_its_pools_has_too_little(shop: Shop, inventory: Inventory) -> None:
-    _, boxes = await kit(shop)
+    _, boxes = await create_kit(shop)
     before = await inventory.all_rows()
 
     refused = await shop.refusal("record_sale", variant_gid=SIX_PACK, quantity=4)
@@ -66,7 +66,7 @@ async def test_a_kit_is_not_sold_if_one_of_its_pools_has_too_little(shop: Shop, 
 
 
 async def test_a_hold_becomes_its_sale_in_one_step(shop: Shop, inventory: Inventory) -> None:
-    jars, boxes = await kit(shop)
+    jars, boxes = await create_kit(shop)
     hold = await hold_units(shop, variant_gid=SIX_PACK, quantity=2, reference="cart 7")
 
     change = await shop.call("record_sale", variant_gid=SIX_PACK, quantity=2, hold_id=hold)
@@ -79,11 +79,11 @@ async def test_a_hold_becomes_its_sale_in_one_step(shop: Shop, inventory: Invent
     assert change["affected"] == []
     assert await balances(shop, jars, boxes) == [(38, 0), (1, 0)]
     assert (await shop.call("list_holds"))["holds"] == []
-    assert await inventory.differences() == []
+    assert await inventory.ledger_differences() == []
 
 
 async def test_a_sale_of_less_than_its_hold_makes_the_rest_available(shop: Shop) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     hold = await hold_units(shop, pool_id=pool["id"], quantity=20)
 
     await shop.call("record_sale", variant_gid=SIX_PACK, quantity=2, hold_id=hold)
@@ -93,7 +93,7 @@ async def test_a_sale_of_less_than_its_hold_makes_the_rest_available(shop: Shop)
 
 
 async def test_a_sale_of_more_than_its_hold_needs_available_units(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(50, buffer=10)
+    pool = await shop.create_pool(50, buffer=10)
     mine = await hold_units(shop, pool_id=pool["id"], quantity=5)
     await hold_units(shop, pool_id=pool["id"], quantity=30)
     before = await inventory.all_rows()
@@ -107,7 +107,7 @@ async def test_a_sale_of_more_than_its_hold_needs_available_units(shop: Shop, in
 
 
 async def test_units_held_for_others_or_in_the_buffer_are_not_sold(shop: Shop) -> None:
-    pool = await shop.pool(50, buffer=10)
+    pool = await shop.create_pool(50, buffer=10)
     await hold_units(shop, pool_id=pool["id"], quantity=30)
 
     refused = await shop.refusal("record_sale", pool_id=pool["id"], quantity=11)
@@ -116,7 +116,7 @@ async def test_units_held_for_others_or_in_the_buffer_are_not_sold(shop: Shop) -
 
 
 async def test_a_pool_that_may_go_below_zero_is_sold_below_zero(shop: Shop) -> None:
-    pool = await shop.pool(5, allow_negative=True)
+    pool = await shop.create_pool(5, allow_negative=True)
 
     await shop.call("record_sale", pool_id=pool["id"], quantity=7)
 
@@ -125,7 +125,7 @@ async def test_a_pool_that_may_go_below_zero_is_sold_below_zero(shop: Shop) -> N
 
 async def test_a_hold_is_sold_though_the_shop_keeps_more_back_meanwhile(shop: Shop) -> None:
     """What was promised stays promised: a buffer that grows takes nothing from it."""
-    pool = await shop.pool(10)
+    pool = await shop.create_pool(10)
     hold = await hold_units(shop, pool_id=pool["id"], quantity=6)
     await shop.call("update_pool", pool_id=pool["id"], buffer=10)
 
@@ -136,7 +136,7 @@ async def test_a_hold_is_sold_though_the_shop_keeps_more_back_meanwhile(shop: Sh
 
 async def test_a_hold_of_which_less_is_there_is_sold_as_far_as_it_is_there(shop: Shop, inventory: Inventory) -> None:
     """The platform reported a sale that took what was held."""
-    pool = await shop.pool(10)
+    pool = await shop.create_pool(10)
     hold = await hold_units(shop, pool_id=pool["id"], quantity=6)
     await inventory.sql(
         """
@@ -158,7 +158,7 @@ async def test_a_hold_of_which_less_is_there_is_sold_as_far_as_it_is_there(shop:
 
 
 async def test_a_hold_that_was_sold_is_not_sold_again(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     hold = await hold_units(shop, pool_id=pool["id"], quantity=6)
     await shop.call("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
     before = await inventory.all_rows()
@@ -170,7 +170,7 @@ async def test_a_hold_that_was_sold_is_not_sold_again(shop: Shop, inventory: Inv
 
 
 async def test_concurrent_sales_of_one_hold_are_done_once(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     hold = await hold_units(shop, pool_id=pool["id"], quantity=6)
     sale = {"pool_id": pool["id"], "quantity": 6, "hold_id": hold}
 
@@ -178,11 +178,11 @@ async def test_concurrent_sales_of_one_hold_are_done_once(shop: Shop, inventory:
 
     assert [answer.code for answer in answers if isinstance(answer, ToolRefusal)] == ["hold_ended"] * 7
     assert await balances(shop, pool["id"]) == [(44, 0)]
-    assert await inventory.differences() == []
+    assert await inventory.ledger_differences() == []
 
 
 async def test_concurrent_sales_of_ten_times_ten_units_of_fifty_sell_five(shop: Shop) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
 
     answers = await asyncio.gather(
         *(shop.call("record_sale", pool_id=pool["id"], quantity=10) for _ in range(10)), return_exceptions=True
@@ -193,7 +193,7 @@ async def test_concurrent_sales_of_ten_times_ten_units_of_fifty_sell_five(shop: 
 
 
 async def test_a_hold_past_its_expiry_is_not_sold_even_before_it_is_ended(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     hold = await hold_units(shop, pool_id=pool["id"], quantity=6)
     await inventory.sql("update holds set expires_at = now()")
 
@@ -203,7 +203,7 @@ async def test_a_hold_past_its_expiry_is_not_sold_even_before_it_is_ended(shop: 
 
 
 async def test_a_hold_of_another_pool_does_not_become_the_sale(shop: Shop) -> None:
-    jars, lids = await shop.pool(50), await shop.pool(50)
+    jars, lids = await shop.create_pool(50), await shop.create_pool(50)
     hold = await hold_units(shop, pool_id=jars["id"], quantity=6)
 
     refused = await shop.refusal("record_sale", pool_id=lids["id"], quantity=6, hold_id=hold)
@@ -212,10 +212,10 @@ async def test_a_hold_of_another_pool_does_not_become_the_sale(shop: Shop) -> No
 
 
 async def test_a_hold_of_another_shop_cannot_be_sold(shop: Shop, inventory: Inventory) -> None:
-    other = await inventory.shop()
-    theirs = await other.pool(50)
+    other = await inventory.create_shop()
+    theirs = await other.create_pool(50)
     hold = await hold_units(other, pool_id=theirs["id"], quantity=6)
-    mine = await shop.pool(50)
+    mine = await shop.create_pool(50)
 
     refused = await shop.refusal("record_sale", pool_id=mine["id"], quantity=6, hold_id=hold)
 
@@ -225,7 +225,7 @@ async def test_a_hold_of_another_shop_cannot_be_sold(shop: Shop, inventory: Inve
 
 @pytest.mark.parametrize("target", [{}, {"pool_id": 1, "variant_gid": SINGLE}])
 async def test_a_sale_names_a_pool_or_a_variant_but_not_both(shop: Shop, target: dict[str, Any]) -> None:
-    await shop.golden()
+    await shop.create_golden_pool()
 
     refused = await shop.refusal("record_sale", quantity=1, **target)
 
@@ -239,14 +239,14 @@ async def test_a_variant_that_draws_on_no_pool_is_not_sold(shop: Shop) -> None:
 
 
 async def test_an_archived_pool_sells_no_units(shop: Shop) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     await shop.call("archive_pool", pool_id=pool["id"])
 
     assert (await shop.refusal("record_sale", variant_gid=SIX_PACK, quantity=1))["code"] == "pool_not_active"
 
 
 async def test_a_sale_of_a_kit_expects_the_highest_version_of_its_pools(shop: Shop) -> None:
-    jars, boxes = await kit(shop)
+    jars, boxes = await create_kit(shop)
     await shop.call("adjust_pool_quantity", pool_id=jars, delta=1)
     before, present = [(await shop.call("get_pool", pool_id=id))["version"] for id in (boxes, jars)]
 
@@ -257,7 +257,7 @@ async def test_a_sale_of_a_kit_expects_the_highest_version_of_its_pools(shop: Sh
 
 
 async def test_a_sale_that_is_repeated_with_its_key_sells_once(shop: Shop) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     hold = await hold_units(shop, pool_id=pool["id"], quantity=6)
     sale = {"pool_id": pool["id"], "quantity": 6, "hold_id": hold, "idempotency_key": "order 7"}
 

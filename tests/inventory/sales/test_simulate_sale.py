@@ -13,7 +13,7 @@ def lines(**quantities: int) -> list[dict[str, Any]]:
 
 
 async def test_lines_of_one_pool_are_simulated_together(shop: Shop) -> None:
-    await shop.golden()
+    await shop.create_golden_pool()
 
     simulated = await shop.call("simulate_sale", lines=lines(single=2, six=2, twelve=3))
 
@@ -27,7 +27,7 @@ async def test_lines_of_one_pool_are_simulated_together(shop: Shop) -> None:
 
 
 async def test_lines_that_fit_one_by_one_but_not_together_fall_short(shop: Shop) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
 
     simulated = await shop.call("simulate_sale", lines=lines(six=8, single=3))
 
@@ -38,7 +38,7 @@ async def test_lines_that_fit_one_by_one_but_not_together_fall_short(shop: Shop)
 
 
 async def test_the_same_variant_may_stand_in_several_lines(shop: Shop) -> None:
-    await shop.golden()
+    await shop.create_golden_pool()
 
     simulated = await shop.call("simulate_sale", lines=lines(six=4) + lines(six=5))
 
@@ -47,10 +47,10 @@ async def test_the_same_variant_may_stand_in_several_lines(shop: Shop) -> None:
 
 async def test_kits_that_share_a_pool_compete_for_it(shop: Shop) -> None:
     """Both come in a box of the same stock; there are jars for both, and boxes for one."""
-    await shop.pool(50, name="Jars", members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
-    await shop.pool(50, name="Sticks", members=[{"variant_gid": TWELVE_PACK, "units_per_sale": 12}])
+    await shop.create_pool(50, name="Jars", members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
+    await shop.create_pool(50, name="Sticks", members=[{"variant_gid": TWELVE_PACK, "units_per_sale": 12}])
     both = [{"variant_gid": gid, "units_per_sale": 1} for gid in (SIX_PACK, TWELVE_PACK)]
-    boxes = await shop.pool(3, name="Boxes", members=both)
+    boxes = await shop.create_pool(3, name="Boxes", members=both)
 
     alone = await shop.call("simulate_sale", lines=lines(six=2))
     together = await shop.call("simulate_sale", lines=lines(six=2, twelve=2))
@@ -62,7 +62,7 @@ async def test_kits_that_share_a_pool_compete_for_it(shop: Shop) -> None:
 
 
 async def test_units_held_or_in_the_buffer_are_a_shortfall_of_a_simulated_sale(shop: Shop) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     await shop.call("update_pool", pool_id=pool["id"], buffer=10)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=5)
 
@@ -73,7 +73,7 @@ async def test_units_held_or_in_the_buffer_are_a_shortfall_of_a_simulated_sale(s
 
 async def test_a_shortfall_shows_the_deficit_that_the_sale_would_leave(shop: Shop) -> None:
     """An order that happened would be counted all the same."""
-    await shop.golden()
+    await shop.create_golden_pool()
 
     simulated = await shop.call("simulate_sale", lines=lines(six=10))
 
@@ -84,7 +84,7 @@ async def test_a_shortfall_shows_the_deficit_that_the_sale_would_leave(shop: Sho
 async def test_a_simulated_sale_from_a_paused_or_archived_pool_is_impossible_and_names_the_pool(
     shop: Shop, tool: str
 ) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     await shop.call(tool, pool_id=pool["id"])
 
     simulated = await shop.call("simulate_sale", lines=lines(six=1))
@@ -94,8 +94,8 @@ async def test_a_simulated_sale_from_a_paused_or_archived_pool_is_impossible_and
 
 
 async def test_a_kit_is_not_sold_while_one_of_its_pools_is_paused(shop: Shop) -> None:
-    await shop.golden()
-    boxes = await shop.pool(5, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+    await shop.create_golden_pool()
+    boxes = await shop.create_pool(5, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
     await shop.call("pause_pool", pool_id=boxes["id"])
 
     kit = await shop.call("simulate_sale", lines=lines(six=1))
@@ -106,7 +106,7 @@ async def test_a_kit_is_not_sold_while_one_of_its_pools_is_paused(shop: Shop) ->
 
 
 async def test_a_variant_that_draws_on_nothing_is_named(shop: Shop) -> None:
-    await shop.pool(50, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
+    await shop.create_pool(50, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
 
     refused = await shop.refusal("simulate_sale", lines=lines(single=1, six=1))
 
@@ -114,7 +114,7 @@ async def test_a_variant_that_draws_on_nothing_is_named(shop: Shop) -> None:
 
 
 async def test_a_simulated_sale_changes_nothing(shop: Shop, inventory: Inventory) -> None:
-    await shop.golden()
+    await shop.create_golden_pool()
     before = await inventory.all_rows()
 
     await shop.call("simulate_sale", lines=lines(single=1, six=100))
@@ -124,7 +124,7 @@ async def test_a_simulated_sale_changes_nothing(shop: Shop, inventory: Inventory
 
 async def test_a_simulated_sale_of_any_size_is_a_shortfall(shop: Shop) -> None:
     gid = {"variant_gid": SINGLE, "units_per_sale": 10**9}
-    await shop.pool(50, members=[gid])
+    await shop.create_pool(50, members=[gid])
 
     simulated = await shop.call("simulate_sale", lines=lines(single=10**9))
 
@@ -133,7 +133,7 @@ async def test_a_simulated_sale_of_any_size_is_a_shortfall(shop: Shop) -> None:
 
 @pytest.mark.parametrize("quantity", [0, -1, 10**9 + 1, 1.5, "1", None])
 async def test_a_quantity_that_cannot_be_sold_is_refused(shop: Shop, quantity: Any) -> None:
-    await shop.golden()
+    await shop.create_golden_pool()
 
     refused = await shop.refusal("simulate_sale", lines=[{"variant_gid": SINGLE, "quantity": quantity}])
 

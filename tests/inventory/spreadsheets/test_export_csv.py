@@ -15,8 +15,8 @@ def rows(text: str) -> list[dict[str, str]]:
 
 
 async def test_an_export_of_pools_has_every_field(shop: Shop) -> None:
-    jars = await shop.pool(50, name="Honey jars", buffer=3, low_stock_at=12)
-    honey = await shop.pool(0, name="Honey", unit="g")
+    jars = await shop.create_pool(50, name="Honey jars", buffer=3, low_stock_at=12)
+    honey = await shop.create_pool(0, name="Honey", unit="g")
 
     export = await shop.call("export_csv", kind="pools")
 
@@ -30,7 +30,7 @@ async def test_an_export_of_pools_has_every_field(shop: Shop) -> None:
 
 async def test_an_export_of_members_has_every_field(shop: Shop) -> None:
     members = [{**PACKS[1], "sku": "HONEY-6", "title": 'The "six"'}, PACKS[0]]
-    id = (await shop.pool(50, name="Honey, jars", members=members))["id"]
+    id = (await shop.create_pool(50, name="Honey, jars", members=members))["id"]
 
     export = await shop.call("export_csv", kind="members")
 
@@ -43,7 +43,7 @@ async def test_an_export_of_members_has_every_field(shop: Shop) -> None:
 
 @pytest.mark.parametrize("reason", ["Sold, at\nthe fair.", "Sold\r\nat", "Sold\r99,1,adjust", '"quoted"', " ", ","])
 async def test_an_export_of_the_history_has_every_field_newest_first(shop: Shop, reason: str) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6, reason=reason)
 
     exported_rows = rows((await shop.call("export_csv", kind="history"))["csv"])
@@ -57,7 +57,7 @@ async def test_an_export_of_the_history_has_every_field_newest_first(shop: Shop,
 
 
 async def test_an_export_of_the_history_names_pool_and_variants_of_a_sale(shop: Shop) -> None:
-    await shop.pool(50, name="Jars", members=[{**PACKS[1], "sku": "HONEY-6", "title": "6-pack"}, PACKS[0]])
+    await shop.create_pool(50, name="Jars", members=[{**PACKS[1], "sku": "HONEY-6", "title": "6-pack"}, PACKS[0]])
     await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
     await shop.call("record_sale", variant_gid=SINGLE, quantity=1)
 
@@ -78,7 +78,7 @@ async def test_an_export_of_the_history_names_pool_and_variants_of_a_sale(shop: 
     ],
 )
 async def test_a_cell_that_a_spreadsheet_program_would_run_is_marked_as_text(shop: Shop, formula: str) -> None:
-    pool = await shop.pool(50, members=[{**PACKS[0], "sku": formula, "title": formula}])
+    pool = await shop.create_pool(50, members=[{**PACKS[0], "sku": formula, "title": formula}])
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6, reason=formula)
 
     members = rows((await shop.call("export_csv", kind="members"))["csv"])
@@ -97,7 +97,7 @@ def test_a_cell_that_begins_with_a_tab_or_a_new_line_is_marked_as_text(space: st
 
 
 async def test_archived_pools_are_left_out(shop: Shop) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     await shop.call("archive_pool", pool_id=pool["id"])
 
     assert (await shop.call("export_csv", kind="pools"))["rows"] == 0
@@ -107,7 +107,7 @@ async def test_archived_pools_are_left_out(shop: Shop) -> None:
 @pytest.mark.parametrize(("kind", "count"), [("pools", 5), ("members", 5), ("history", 5)])
 async def test_pages_of_an_export_follow_each_other(shop: Shop, kind: str, count: int) -> None:
     for number in range(5):
-        await shop.pool(1 + number, members=[{**PACKS[0], "units_per_sale": 1 + number}])
+        await shop.create_pool(1 + number, members=[{**PACKS[0], "units_per_sale": 1 + number}])
     seen: list[str] = []
     page: dict[str, Any] = {"next_cursor": ""}
     while page["next_cursor"] is not None:
@@ -121,15 +121,15 @@ async def test_pages_of_an_export_follow_each_other(shop: Shop, kind: str, count
 
 
 async def test_an_export_has_data_of_its_own_shop_only(shop: Shop, inventory: Inventory) -> None:
-    await (await inventory.shop()).golden()
+    await (await inventory.create_shop()).create_golden_pool()
 
     for kind in ("pools", "members", "history"):
         assert (await shop.call("export_csv", kind=kind))["rows"] == 0
 
 
 async def test_a_kit_has_a_line_for_every_pool(shop: Shop) -> None:
-    await shop.pool(50, name="Jars", members=[PACKS[2]])
-    await shop.pool(9, name="Crates", members=[{"variant_gid": TWELVE_PACK, "units_per_sale": 1}])
+    await shop.create_pool(50, name="Jars", members=[PACKS[2]])
+    await shop.create_pool(9, name="Crates", members=[{"variant_gid": TWELVE_PACK, "units_per_sale": 1}])
 
     exported_rows = rows((await shop.call("export_csv", kind="members"))["csv"])
 

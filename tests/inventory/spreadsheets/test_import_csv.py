@@ -21,7 +21,7 @@ async def refused_lines(shop: Shop, text: str, kind: str = "pools", **options: A
 
 
 async def test_unknown_pools_are_created_and_known_ones_are_changed(shop: Shop) -> None:
-    jars = await shop.pool(50, name="Honey jars", buffer=3, low_stock_at=9)
+    jars = await shop.create_pool(50, name="Honey jars", buffer=3, low_stock_at=9)
 
     done = await load(shop, "name,unit,quantity,buffer,low_stock_at\nHONEY JARS,,44,,7\nHoney,g,5000,250,\n")
 
@@ -41,7 +41,7 @@ async def test_unknown_pools_are_created_and_known_ones_are_changed(shop: Shop) 
 
 
 async def test_quantities_are_entries_of_one_change(shop: Shop) -> None:
-    await shop.pool(50, name="Jars")
+    await shop.create_pool(50, name="Jars")
 
     await load(shop, "name,quantity\nJars,44\nLids,9\n", reason="Counted in autumn.")
 
@@ -54,7 +54,7 @@ async def test_quantities_are_entries_of_one_change(shop: Shop) -> None:
 
 
 async def test_quantities_can_be_added_to_what_is_there(shop: Shop) -> None:
-    jars, lids = await shop.pool(50, name="Jars"), await shop.pool(9, name="Lids")
+    jars, lids = await shop.create_pool(50, name="Jars"), await shop.create_pool(9, name="Lids")
 
     await load(shop, "name,quantity\nJars,-6\nLids,3\nCorks,4\n", mode="adjust")
 
@@ -63,32 +63,32 @@ async def test_quantities_can_be_added_to_what_is_there(shop: Shop) -> None:
 
 
 async def test_a_sheet_of_members_links_new_variants_and_changes_linked_ones(shop: Shop) -> None:
-    await shop.pool(50, name="Jars", members=[PACKS[0]])
-    await shop.pool(9, name="Boxes")
+    await shop.create_pool(50, name="Jars", members=[PACKS[0]])
+    await shop.create_pool(9, name="Boxes")
     text = f"pool,variant_gid,units_per_sale,sku,title\njars,{SINGLE},2,HONEY-1,One\nBoxes,{SIX_PACK},1,,\n"
 
     done = await load(shop, text, "members")
 
     assert (done["created"], done["updated"]) == (1, 1)
-    assert (await shop.storefront()).json()["variants"] == {SINGLE: 25, SIX_PACK: 9}
+    assert (await shop.read_storefront()).json()["variants"] == {SINGLE: 25, SIX_PACK: 9}
     assert (await shop.call("find_variant", sku="honey-1"))["variants"][0]["title"] == "One"
 
 
 async def test_variants_are_named_by_their_skus(shop: Shop) -> None:
-    await shop.pool(50, name="Jars", members=[{**PACKS[0], "sku": "HONEY-1"}])
-    await shop.pool(9, name="Boxes")
+    await shop.create_pool(50, name="Jars", members=[{**PACKS[0], "sku": "HONEY-1"}])
+    await shop.create_pool(9, name="Boxes")
 
     done = await load(shop, "pool;sku;units_per_sale\nJars;honey-1;2\nBoxes;HONEY-1;1\n", "members")
 
     assert (done["created"], done["updated"]) == (1, 1)
     assert [row["message"] for row in done["rows"]] == ["honey-1 in Jars", "HONEY-1 in Boxes"]
-    assert (await shop.storefront()).json()["variants"] == {SINGLE: 9}
+    assert (await shop.read_storefront()).json()["variants"] == {SINGLE: 9}
     assert (await shop.call("find_variant", gid=SINGLE))["variants"][0]["sku"] == "HONEY-1"
 
 
 async def test_a_sku_of_no_variant_or_of_several_is_refused(shop: Shop, inventory: Inventory) -> None:
-    await shop.pool(50, name="Jars", members=[{**member, "sku": "HONEY"} for member in PACKS[:2]])
-    await (await inventory.shop()).pool(9, members=[{**PACKS[0], "sku": "THEIRS"}])
+    await shop.create_pool(50, name="Jars", members=[{**member, "sku": "HONEY"} for member in PACKS[:2]])
+    await (await inventory.create_shop()).create_pool(9, members=[{**PACKS[0], "sku": "THEIRS"}])
     before = await inventory.all_rows()
 
     errors = await refused_lines(shop, "pool,sku,units_per_sale\nJars,HONEY,1\nJars,THEIRS,1\nJars,,1\n", "members")
@@ -102,16 +102,16 @@ async def test_a_sku_of_no_variant_or_of_several_is_refused(shop: Shop, inventor
 
 
 async def test_one_variant_in_two_pools_is_a_kit(shop: Shop) -> None:
-    await shop.pool(50, name="Jars")
-    await shop.pool(3, name="Boxes")
+    await shop.create_pool(50, name="Jars")
+    await shop.create_pool(3, name="Boxes")
 
     await load(shop, f"pool,variant_gid,units_per_sale\nJars,{SIX_PACK},6\nBoxes,{SIX_PACK},1\n", "members")
 
-    assert (await shop.storefront()).json()["variants"] == {SIX_PACK: 3}
+    assert (await shop.read_storefront()).json()["variants"] == {SIX_PACK: 3}
 
 
 async def test_an_import_is_a_dry_run_unless_the_call_says_otherwise(shop: Shop, inventory: Inventory) -> None:
-    await shop.pool(50, name="Jars")
+    await shop.create_pool(50, name="Jars")
     before = await inventory.all_rows()
 
     tried = await shop.call("import_csv", kind="pools", text="name,quantity\nJars,44\nLids,9\n")
@@ -122,7 +122,7 @@ async def test_an_import_is_a_dry_run_unless_the_call_says_otherwise(shop: Shop,
 
 
 async def test_one_bad_row_prevents_the_import_and_every_bad_row_is_named(shop: Shop, inventory: Inventory) -> None:
-    await shop.pool(50, name="Jars")
+    await shop.create_pool(50, name="Jars")
     before = await inventory.all_rows()
     text = (
         "name,unit,quantity,buffer,low_stock_at\n"
@@ -163,8 +163,8 @@ async def test_a_sheet_without_a_column_for_names_is_refused(shop: Shop) -> None
 
 
 async def test_a_variant_of_an_unknown_pool_is_refused(shop: Shop, inventory: Inventory) -> None:
-    await shop.pool(50, name="Jars")
-    await (await inventory.shop()).pool(50, name="Theirs")
+    await shop.create_pool(50, name="Jars")
+    await (await inventory.create_shop()).create_pool(50, name="Theirs")
     before = await inventory.all_rows()
     text = (
         "pool,variant_gid,units_per_sale\n"
@@ -187,7 +187,7 @@ async def test_a_variant_of_an_unknown_pool_is_refused(shop: Shop, inventory: In
 
 
 async def test_a_quantity_below_the_held_one_prevents_the_import(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(50, name="Jars")
+    pool = await shop.create_pool(50, name="Jars")
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=10)
     before = await inventory.all_rows()
 
@@ -230,7 +230,7 @@ async def test_a_quantity_below_the_held_one_prevents_the_import(shop: Shop, inv
     ],
 )
 async def test_sheets_are_read_as_programs_write_them(shop: Shop, text: str) -> None:
-    pool = await shop.pool(50, name="Jars")
+    pool = await shop.create_pool(50, name="Jars")
 
     done = await load(shop, text)
 
@@ -240,7 +240,7 @@ async def test_sheets_are_read_as_programs_write_them(shop: Shop, text: str) -> 
 
 @pytest.mark.parametrize("text", ["name,quantity,\nJars,1,000\n", "name,quantity\nJars,1,000\n"])
 async def test_a_cell_without_a_column_is_refused(shop: Shop, text: str) -> None:
-    await shop.pool(50, name="Jars")
+    await shop.create_pool(50, name="Jars")
 
     assert await refused_lines(shop, text) == [(2, "has 3 cells under 2 columns")]
 
@@ -298,7 +298,7 @@ async def test_two_thousand_rows_are_taken_and_two_hundred_are_reported(shop: Sh
 
 
 async def test_an_archived_pool_is_not_found_by_its_name(shop: Shop) -> None:
-    pool = await shop.pool(50, name="Jars")
+    pool = await shop.create_pool(50, name="Jars")
     await shop.call("archive_pool", pool_id=pool["id"])
 
     done = await load(shop, "name,quantity\nJars,44\n")
@@ -307,16 +307,16 @@ async def test_an_archived_pool_is_not_found_by_its_name(shop: Shop) -> None:
 
 
 async def test_storefronts_show_an_import_at_once(shop: Shop) -> None:
-    await shop.golden()
-    assert (await shop.storefront()).json()["variants"][SINGLE] == 50
+    await shop.create_golden_pool()
+    assert (await shop.read_storefront()).json()["variants"][SINGLE] == 50
 
     await load(shop, "name,quantity\nHoney jars,44\n")
 
-    assert (await shop.storefront()).json()["variants"][SINGLE] == 44
+    assert (await shop.read_storefront()).json()["variants"][SINGLE] == 44
 
 
 async def test_a_sheet_without_rows_is_refused(shop: Shop, inventory: Inventory) -> None:
-    await shop.golden()
+    await shop.create_golden_pool()
     before = await inventory.all_rows()
 
     answer = await shop.refusal("import_csv", kind="pools", text="name,quantity\n", dry_run=False)
@@ -326,7 +326,7 @@ async def test_a_sheet_without_rows_is_refused(shop: Shop, inventory: Inventory)
 
 
 async def test_a_sheet_without_changes_is_accepted_and_stores_nothing(shop: Shop, inventory: Inventory) -> None:
-    await shop.golden()
+    await shop.create_golden_pool()
     before = await inventory.all_rows()
 
     done = await load(shop, "name,quantity\nHoney jars,50\n")

@@ -75,7 +75,7 @@ async def test_a_cell_that_is_no_whole_number_is_refused(shop: Shop, cell: str) 
 async def test_every_number_column_of_pools_refuses_ambiguous_numbers(
     shop: Shop, inventory: Inventory, column: str
 ) -> None:
-    await shop.pool(50, name="Jars")
+    await shop.create_pool(50, name="Jars")
     before = await inventory.all_rows()
 
     for cell in ("1.000", "1E+03", "5.0"):
@@ -91,7 +91,7 @@ async def test_every_number_column_of_members_refuses_ambiguous_numbers(
     shop: Shop, inventory: Inventory, column: str
 ) -> None:
     """Before, `1.000` units a sale were 1, and 50,000 of something became available."""
-    await shop.pool(50_000, name="Honey", unit="g")
+    await shop.create_pool(50_000, name="Honey", unit="g")
     before = await inventory.all_rows()
 
     for cell in ("1.000", "1E+03", "5.0"):
@@ -128,8 +128,8 @@ def changes(done: dict[str, Any]) -> list[list[tuple[str, Any, Any]]]:
 
 @pytest.mark.parametrize("dry_run", [True, False])
 async def test_the_report_of_pools_has_the_numbers_that_are_written(shop: Shop, dry_run: bool) -> None:
-    await shop.pool(50, name="Jars", buffer=3)
-    await shop.pool(9, name="Lids")
+    await shop.create_pool(50, name="Jars", buffer=3)
+    await shop.create_pool(9, name="Lids")
     text = "name,unit,quantity,buffer,low_stock_at\nJars,,44,3,7\nLids,,9,,\nHoney,g,5000,,\n"
 
     done = await shop.call("import_csv", kind="pools", text=text, dry_run=dry_run)
@@ -142,8 +142,8 @@ async def test_the_report_of_pools_has_the_numbers_that_are_written(shop: Shop, 
 
 
 async def test_the_report_of_added_quantities_has_the_sums(shop: Shop) -> None:
-    await shop.pool(50, name="Jars")
-    await shop.pool(9, name="Lids")
+    await shop.create_pool(50, name="Jars")
+    await shop.create_pool(9, name="Lids")
 
     done = await shop.call("import_csv", kind="pools", text="name,quantity\nJars,-6\nCorks,4\nLids,0\n", mode="adjust")
 
@@ -151,7 +151,7 @@ async def test_the_report_of_added_quantities_has_the_sums(shop: Shop) -> None:
 
 
 async def test_the_report_of_members_has_the_units_that_a_sale_takes(shop: Shop) -> None:
-    await shop.pool(50, name="Jars", members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
+    await shop.create_pool(50, name="Jars", members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
     text = f"pool,variant_gid,units_per_sale,sku\nJars,{SINGLE},2,\nJars,{SIX_PACK},6,HONEY-6\n"
 
     done = await shop.call("import_csv", kind="members", text=text)

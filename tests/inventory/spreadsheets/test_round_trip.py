@@ -50,7 +50,7 @@ def rows_without_ids(text: str) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_pool_is_imported_under_its_own_name_and_not_as_another(shop: Shop, name: str) -> None:
-    pool = await shop.pool(50, name=name, unit="g", buffer=3, members=[{**PACKS[0], "sku": name, "title": name}])
+    pool = await shop.create_pool(50, name=name, unit="g", buffer=3, members=[{**PACKS[0], "sku": name, "title": name}])
     before = {kind: await export_csv(shop, kind) for kind in ("pools", "members")}
 
     for kind, text in before.items():
@@ -67,7 +67,7 @@ async def test_a_pool_is_imported_under_its_own_name_and_not_as_another(shop: Sh
 
 @pytest.mark.parametrize("kind", ["pools", "members"])
 async def test_an_unchanged_exported_sheet_changes_nothing(shop: Shop, inventory: Inventory, kind: str) -> None:
-    await shop.golden()
+    await shop.create_golden_pool()
     text = await export_csv(shop, kind)
     before = await inventory.all_rows()
 
@@ -78,21 +78,21 @@ async def test_an_unchanged_exported_sheet_changes_nothing(shop: Shop, inventory
 
 
 async def test_the_exported_sheets_of_one_shop_can_furnish_another(shop: Shop, inventory: Inventory) -> None:
-    other = await inventory.shop()
+    other = await inventory.create_shop()
     for name in NAMES[:4]:
-        await shop.pool(50, name=name, unit="g", low_stock_at=4)
-    await shop.pool(3, name="Boxes", members=PACKS)
+        await shop.create_pool(50, name=name, unit="g", low_stock_at=4)
+    await shop.create_pool(3, name="Boxes", members=PACKS)
 
     for kind in ("pools", "members"):
         await other.call("import_csv", kind=kind, text=await export_csv(shop, kind), dry_run=False)
 
     for kind in ("pools", "members"):
         assert rows_without_ids(await export_csv(other, kind)) == rows_without_ids(await export_csv(shop, kind))
-    assert (await other.storefront()).json()["variants"] == (await shop.storefront()).json()["variants"]
+    assert (await other.read_storefront()).json()["variants"] == (await shop.read_storefront()).json()["variants"]
 
 
 async def test_a_row_with_the_id_of_its_pool_renames_it(shop: Shop) -> None:
-    pool = await shop.pool(50, name="Jars", members=[PACKS[0]])
+    pool = await shop.create_pool(50, name="Jars", members=[PACKS[0]])
     members = await export_csv(shop, "members")
     text = (await export_csv(shop, "pools")).replace("Jars,units,50", "Honey,units,44")
 
@@ -108,7 +108,7 @@ async def test_a_row_with_the_id_of_its_pool_renames_it(shop: Shop) -> None:
 
 
 async def test_an_id_and_a_name_of_two_pools_are_refused(shop: Shop, inventory: Inventory) -> None:
-    jars, lids = await shop.pool(50, name="Jars"), await shop.pool(9, name="Lids")
+    jars, lids = await shop.create_pool(50, name="Jars"), await shop.create_pool(9, name="Lids")
     before = await inventory.all_rows()
     conflict = f"line 2: pool_id: pool {jars['id']} is Jars, and Lids is another pool"
 
@@ -127,7 +127,7 @@ async def test_an_id_and_a_name_of_two_pools_are_refused(shop: Shop, inventory: 
 
 async def test_an_unchanged_deficit_is_imported_as_it_was(shop: Shop, inventory: Inventory) -> None:
     """A quantity below zero cannot be set, but it can stay."""
-    pool = await shop.pool(0, name="Jars", allow_negative=True)
+    pool = await shop.create_pool(0, name="Jars", allow_negative=True)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-5)
     text = await export_csv(shop, "pools")
     before = await inventory.all_rows()
@@ -142,7 +142,7 @@ async def test_an_unchanged_deficit_is_imported_as_it_was(shop: Shop, inventory:
 
 async def test_an_old_sheet_does_not_undo_later_changes(shop: Shop, inventory: Inventory) -> None:
     """Every row carries the version it was read at; nobody's change is overwritten unseen."""
-    pools = [await shop.pool(50, name=name) for name in ("Jars", "Lids")]
+    pools = [await shop.create_pool(50, name=name) for name in ("Jars", "Lids")]
     text = (await export_csv(shop, "pools")).replace(",50,", ",40,")
     await shop.call("adjust_pool_quantity", pool_id=pools[1]["id"], delta=-6)
     before = await inventory.all_rows()

@@ -15,7 +15,7 @@ Prepare = Callable[[Shop], Awaitable[Shop]]
 async def first_scene(prepare: Prepare, module_inventory: Inventory, inventory_template: str) -> tuple[Shop, State]:
     """A shop with these pools, and what the database then holds."""
     await module_inventory.empty(inventory_template)
-    shop = await prepare(await module_inventory.shop())
+    shop = await prepare(await module_inventory.create_shop())
     return shop, state_of(module_inventory.database.url)
 
 

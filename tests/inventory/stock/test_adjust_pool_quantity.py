@@ -20,7 +20,7 @@ from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK
 async def test_an_adjustment_moves_the_quantity_by_its_delta(
     shop: Shop, arguments: dict[str, Any], kind: str, left: int
 ) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
 
     change = await shop.call("adjust_pool_quantity", pool_id=pool["id"], **arguments)
 
@@ -30,7 +30,7 @@ async def test_an_adjustment_moves_the_quantity_by_its_delta(
 
 
 async def test_an_adjustment_lists_every_affected_variant(shop: Shop) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
 
     change = await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
 
@@ -42,7 +42,7 @@ async def test_an_adjustment_lists_every_affected_variant(shop: Shop) -> None:
 
 
 async def test_an_adjustment_of_more_than_is_there_is_refused_with_the_available_quantity(shop: Shop) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
 
     refused = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=-51)
 
@@ -53,7 +53,7 @@ async def test_an_adjustment_of_more_than_is_there_is_refused_with_the_available
 
 
 async def test_held_units_cannot_be_taken_by_others(shop: Shop) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=20)
 
     refused = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=-31)
@@ -64,16 +64,16 @@ async def test_held_units_cannot_be_taken_by_others(shop: Shop) -> None:
 
 
 async def test_a_pool_that_allows_it_goes_below_zero_and_storefronts_show_zero(shop: Shop) -> None:
-    pool = await shop.pool(5, allow_negative=True, members=PACKS)
+    pool = await shop.create_pool(5, allow_negative=True, members=PACKS)
 
     change = await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-8)
 
     assert (change["pools"][0]["on_hand"], change["pools"][0]["available"]) == (-3, 0)
-    assert (await shop.storefront()).json()["variants"] == {SINGLE: 0, SIX_PACK: 0, TWELVE_PACK: 0}
+    assert (await shop.read_storefront()).json()["variants"] == {SINGLE: 0, SIX_PACK: 0, TWELVE_PACK: 0}
 
 
 async def test_a_pool_in_deficit_can_be_filled_up_again_step_by_step(shop: Shop) -> None:
-    pool = await shop.pool(0, allow_negative=True)
+    pool = await shop.create_pool(0, allow_negative=True)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-10)
     await shop.call("update_pool", pool_id=pool["id"], allow_negative=False)
 
@@ -91,7 +91,7 @@ async def test_a_pool_in_deficit_can_be_filled_up_again_step_by_step(shop: Shop)
 async def test_an_adjustment_by_zero_or_of_contradicting_fields_is_refused(
     shop: Shop, arguments: dict[str, Any], field: str
 ) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
 
     refused = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], **arguments)
 
@@ -100,7 +100,7 @@ async def test_an_adjustment_by_zero_or_of_contradicting_fields_is_refused(
 
 
 async def test_a_pool_can_hold_a_quadrillion_and_no_more(shop: Shop) -> None:
-    pool = await shop.pool(0)
+    pool = await shop.create_pool(0)
     items = [{"pool_id": pool["id"], "delta": 10**12}] * 250
     for _ in range(4):
         await shop.call("bulk_adjust", items=items)
@@ -113,7 +113,7 @@ async def test_a_pool_can_hold_a_quadrillion_and_no_more(shop: Shop) -> None:
 
 
 async def test_concurrent_adjustments_of_sixty_units_of_fifty_take_exactly_fifty(shop: Shop) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
 
     answers = await asyncio.gather(
         *(shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1) for _ in range(60)), return_exceptions=True
@@ -128,7 +128,7 @@ async def test_concurrent_adjustments_of_sixty_units_of_fifty_take_exactly_fifty
 
 
 async def test_a_refused_adjustment_does_not_affect_others_of_its_batch(shop: Shop) -> None:
-    pool = await shop.pool(10)
+    pool = await shop.create_pool(10)
 
     first, greedy, last = await asyncio.gather(
         *(shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=delta) for delta in (-4, -7, -6)),

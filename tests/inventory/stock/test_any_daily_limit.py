@@ -53,9 +53,9 @@ def arguments(call: Call, ids: Sequence[int]) -> dict[str, Any]:
 
 async def try_phases(services: Sequence[Inventory], phases: Sequence[Phase]) -> None:
     """Ask for all of this, and see after each phase that the limit was not broken, and counts what the ledger has."""
-    shop = await services[0].shop()
+    shop = await services[0].create_shop()
     shops = [shop.at_service(service) for service in services]
-    ids = [(await shop.pool(1_000))["id"] for _ in range(3)]
+    ids = [(await shop.create_pool(1_000))["id"] for _ in range(3)]
     database = services[0].database
     [(key_id,)] = await run_sql(database, "select id from api_keys where shop_id = %(id)s", id=shop.id)
     before = 0

@@ -75,4 +75,4 @@ async def test_availability_for_storefronts_and_agents_is_the_same(inventory: In
 
     availability = await shop.call("get_availability", variant_gids=VARIANTS)
 
-    assert availability["variants"] == (await shop.storefront()).json()["variants"]
+    assert availability["variants"] == (await shop.read_storefront()).json()["variants"]

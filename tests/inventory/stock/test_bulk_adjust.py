@@ -4,7 +4,7 @@ from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop
 
 
 async def test_a_bulk_adjustment_changes_all_pools_in_one_version(shop: Shop) -> None:
-    one, two = await shop.pool(10), await shop.pool(20)
+    one, two = await shop.create_pool(10), await shop.create_pool(20)
 
     change = await shop.call(
         "bulk_adjust", items=[{"pool_id": two["id"], "delta": 5}, {"pool_id": one["id"], "delta": -3}]
@@ -19,7 +19,7 @@ async def test_a_bulk_adjustment_changes_all_pools_in_one_version(shop: Shop) ->
 
 
 async def test_one_line_that_does_not_fit_prevents_the_whole_adjustment(shop: Shop, inventory: Inventory) -> None:
-    one, two = await shop.pool(10), await shop.pool(20)
+    one, two = await shop.create_pool(10), await shop.create_pool(20)
     before = await inventory.all_rows()
 
     refused = await shop.refusal(
@@ -31,7 +31,7 @@ async def test_one_line_that_does_not_fit_prevents_the_whole_adjustment(shop: Sh
 
 
 async def test_lines_of_one_pool_that_fit_one_by_one_but_not_together_are_refused(shop: Shop) -> None:
-    pool = await shop.pool(10)
+    pool = await shop.create_pool(10)
     items = [{"pool_id": pool["id"], "delta": -6}, {"pool_id": pool["id"], "delta": -6}]
 
     refused = await shop.refusal("bulk_adjust", items=items)
@@ -41,7 +41,7 @@ async def test_lines_of_one_pool_that_fit_one_by_one_but_not_together_are_refuse
 
 
 async def test_lines_of_one_pool_that_fit_together_but_not_one_by_one_are_applied(shop: Shop) -> None:
-    pool = await shop.pool(10)
+    pool = await shop.create_pool(10)
     items = [{"pool_id": pool["id"], "delta": -16}, {"pool_id": pool["id"], "delta": 7}]
 
     change = await shop.call("bulk_adjust", items=items)
@@ -51,8 +51,8 @@ async def test_lines_of_one_pool_that_fit_together_but_not_one_by_one_are_applie
 
 
 async def test_a_kit_that_draws_on_both_pools_is_listed_once(shop: Shop) -> None:
-    jars = await shop.pool(12, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
-    lids = await shop.pool(12, members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
+    jars = await shop.create_pool(12, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
+    lids = await shop.create_pool(12, members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
     await shop.call("link_variants", pool_id=lids["id"], members=[{"variant_gid": SINGLE, "units_per_sale": 2}])
 
     change = await shop.call(
@@ -67,8 +67,8 @@ async def test_a_kit_that_draws_on_both_pools_is_listed_once(shop: Shop) -> None
 
 
 async def test_one_unknown_pool_prevents_the_whole_adjustment(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(10)
-    theirs = await (await inventory.shop()).pool(10)
+    pool = await shop.create_pool(10)
+    theirs = await (await inventory.create_shop()).create_pool(10)
 
     refused = await shop.refusal(
         "bulk_adjust", items=[{"pool_id": pool["id"], "delta": 1}, {"pool_id": theirs["id"], "delta": 1}]
@@ -79,7 +79,7 @@ async def test_one_unknown_pool_prevents_the_whole_adjustment(shop: Shop, invent
 
 
 async def test_one_stale_line_prevents_the_whole_adjustment(shop: Shop) -> None:
-    one, two = await shop.pool(10), await shop.pool(20)
+    one, two = await shop.create_pool(10), await shop.create_pool(20)
 
     refused = await shop.refusal(
         "bulk_adjust",
@@ -95,7 +95,7 @@ async def test_one_stale_line_prevents_the_whole_adjustment(shop: Shop) -> None:
 
 
 async def test_a_bulk_adjustment_takes_at_most_250_lines(shop: Shop) -> None:
-    pool = await shop.pool(0)
+    pool = await shop.create_pool(0)
     items = [{"pool_id": pool["id"], "delta": 1}] * 250
 
     await shop.call("bulk_adjust", items=items)
@@ -112,7 +112,7 @@ async def test_a_bulk_adjustment_without_lines_is_refused(shop: Shop) -> None:
 
 
 async def test_a_line_without_effect_is_refused(shop: Shop) -> None:
-    pool = await shop.pool(10)
+    pool = await shop.create_pool(10)
 
     refused = await shop.refusal("bulk_adjust", items=[{"pool_id": pool["id"], "delta": 0}])
 

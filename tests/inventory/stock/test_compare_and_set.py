@@ -30,9 +30,9 @@ pytestmark = pytest.mark.usefixtures("inventory")  # Its pools have the ids 1, 2
 @pytest.fixture
 async def scene(shop: Shop) -> Shop:
     """Pool 1 of 50 singles, pool 2 of the same unit, pool 3 archived."""
-    await shop.pool(50, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
-    await shop.pool(20)
-    await shop.pool(0)
+    await shop.create_pool(50, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
+    await shop.create_pool(20)
+    await shop.create_pool(0)
     await shop.call("archive_pool", pool_id=3)
     return shop
 

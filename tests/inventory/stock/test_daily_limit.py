@@ -22,8 +22,8 @@ async def attempt(shop: Shop, tool: str, **arguments: Any) -> str:
 
 
 async def test_units_are_moved_up_to_the_limit_and_the_refusal_says_when_more_can_be(inventory: Inventory) -> None:
-    shop = await inventory.shop()
-    pool = await shop.pool(50)
+    shop = await inventory.create_shop()
+    pool = await shop.create_pool(50)
     await set_daily_limit(inventory, shop)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-8)
 
@@ -43,9 +43,9 @@ async def test_units_are_moved_up_to_the_limit_and_the_refusal_says_when_more_ca
 
 
 async def test_every_tool_that_moves_stock_counts_the_units_that_it_moves(inventory: Inventory) -> None:
-    shop = await inventory.shop()
-    pool = await shop.pool(500, members=PACKS)
-    other = await shop.pool(500)
+    shop = await inventory.create_shop()
+    pool = await shop.create_pool(500, members=PACKS)
+    other = await shop.create_pool(500)
     await set_daily_limit(inventory, shop, 1_000_000)
     ids = {"pool_id": pool["id"]}
 
@@ -77,8 +77,8 @@ async def test_every_tool_that_moves_stock_counts_the_units_that_it_moves(invent
 
 
 async def test_every_tool_that_moves_stock_is_refused_beyond_the_limit(inventory: Inventory) -> None:
-    shop = await inventory.shop()
-    pool, other = await shop.pool(50), await shop.pool(50)
+    shop = await inventory.create_shop()
+    pool, other = await shop.create_pool(50), await shop.create_pool(50)
     [entry, *_] = await shop.entries()
     await set_daily_limit(inventory, shop)
     ids = {"pool_id": pool["id"]}
@@ -102,8 +102,8 @@ async def test_every_tool_that_moves_stock_is_refused_beyond_the_limit(inventory
 
 
 async def test_a_daily_limit_is_never_exceeded_by_concurrent_calls(inventory: Inventory) -> None:
-    shop = await inventory.shop()
-    pool = await shop.pool(500)
+    shop = await inventory.create_shop()
+    pool = await shop.create_pool(500)
     await set_daily_limit(inventory, shop)
 
     calls = (attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-1) for _ in range(64))
@@ -115,8 +115,8 @@ async def test_a_daily_limit_is_never_exceeded_by_concurrent_calls(inventory: In
 
 
 async def test_a_refused_or_dry_run_call_does_not_count_towards_the_daily_limit(inventory: Inventory) -> None:
-    shop = await inventory.shop()
-    pool = await shop.pool(5)
+    shop = await inventory.create_shop()
+    pool = await shop.create_pool(5)
     await set_daily_limit(inventory, shop)
 
     assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-6) == "not_enough_stock"
@@ -127,8 +127,8 @@ async def test_a_refused_or_dry_run_call_does_not_count_towards_the_daily_limit(
 
 
 async def test_a_repeated_call_is_counted_once(inventory: Inventory) -> None:
-    shop = await inventory.shop()
-    pool = await shop.pool(50)
+    shop = await inventory.create_shop()
+    pool = await shop.create_pool(50)
     await set_daily_limit(inventory, shop)
 
     for _ in range(3):
@@ -138,8 +138,8 @@ async def test_a_repeated_call_is_counted_once(inventory: Inventory) -> None:
 
 
 async def test_a_new_key_has_the_limit_of_the_old_one_and_its_count(inventory: Inventory) -> None:
-    shop = await inventory.shop()
-    pool = await shop.pool(50)
+    shop = await inventory.create_shop()
+    pool = await shop.create_pool(50)
     await set_daily_limit(inventory, shop)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-8)
 
@@ -151,8 +151,8 @@ async def test_a_new_key_has_the_limit_of_the_old_one_and_its_count(inventory: I
 
 
 async def test_a_key_made_after_the_old_one_ended_has_its_limit(inventory: Inventory) -> None:
-    shop = await inventory.shop()
-    pool = await shop.pool(50)
+    shop = await inventory.create_shop()
+    pool = await shop.create_pool(50)
     await set_daily_limit(inventory, shop, 0)
 
     await inventory.database.transact(lambda tx: end_key(tx, shop.id))
@@ -162,8 +162,8 @@ async def test_a_key_made_after_the_old_one_ended_has_its_limit(inventory: Inven
 
 
 async def test_an_identity_of_an_agent_has_the_limit_of_its_key(inventory: Inventory) -> None:
-    shop = await inventory.shop()
-    pool = await shop.pool(50)
+    shop = await inventory.create_shop()
+    pool = await shop.create_pool(50)
     answer = await inventory.http.post("/api/agent/identity", json={"type": "service_auth", "api_key": shop.key})
     await set_daily_limit(inventory, shop)
     shop.key = answer.json()["identity_assertion"]
@@ -173,8 +173,8 @@ async def test_an_identity_of_an_agent_has_the_limit_of_its_key(inventory: Inven
 
 
 async def test_the_daily_limit_counts_for_one_shop(inventory: Inventory) -> None:
-    shop, other = await inventory.shop(), await inventory.shop()
-    pool, others = await shop.pool(50), await other.pool(50)
+    shop, other = await inventory.create_shop(), await inventory.create_shop()
+    pool, others = await shop.create_pool(50), await other.create_pool(50)
     await set_daily_limit(inventory, shop, 0)
     await set_daily_limit(inventory, other, 5)
 
@@ -184,8 +184,8 @@ async def test_the_daily_limit_counts_for_one_shop(inventory: Inventory) -> None
 
 
 async def test_a_removed_limit_allows_any_number_of_units(inventory: Inventory) -> None:
-    shop = await inventory.shop()
-    pool = await shop.pool(50)
+    shop = await inventory.create_shop()
+    pool = await shop.create_pool(50)
     await set_daily_limit(inventory, shop, 0)
     await set_daily_limit(inventory, shop, None)
 

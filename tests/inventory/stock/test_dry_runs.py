@@ -69,10 +69,10 @@ def without_moments(answer: Any, left_out: set[str] = OF_THE_MOMENT) -> Any:
 
 async def prepare_shop(shop: Shop) -> Shop:
     """Pool 1, jars with their packs; 2, boxes with a hold; 3, paused; 4, archived. Entries 1 to 4; hold 4."""
-    await shop.pool(50, name="Jars", members=PACKS)
-    await shop.pool(20, name="Boxes")
-    await shop.pool(0, name="Paused")
-    await shop.pool(0, name="Archived")
+    await shop.create_pool(50, name="Jars", members=PACKS)
+    await shop.create_pool(20, name="Boxes")
+    await shop.create_pool(0, name="Paused")
+    await shop.create_pool(0, name="Archived")
     await shop.call("pause_pool", pool_id=3)
     await shop.call("archive_pool", pool_id=4)
     await shop.call("adjust_pool_quantity", pool_id=2, delta=3)
@@ -88,7 +88,7 @@ def prepare() -> Prepare:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared_scene(shared_inventory: Inventory) -> Shop:
     """For tests that change nothing."""
-    return await prepare_shop(await shared_inventory.shop())
+    return await prepare_shop(await shared_inventory.create_shop())
 
 
 def test_every_tool_that_writes_is_tested_as_a_dry_run() -> None:
@@ -110,14 +110,14 @@ numbered = pytest.mark.parametrize(
 async def test_a_dry_run_changes_nothing_and_notifies_no_reader(
     shared_scene: Shop, shared_inventory: Inventory, tool: str, arguments: dict[str, Any]
 ) -> None:
-    storefront = await shared_scene.storefront()
+    storefront = await shared_scene.read_storefront()
     before = await shared_inventory.all_rows()
 
     tried = await shared_scene.call(tool, **arguments, dry_run=True)
 
     assert tried["dry_run"] is True
     assert await shared_inventory.all_rows() == before
-    assert (await shared_scene.storefront()).json()["variants"] == storefront.json()["variants"]
+    assert (await shared_scene.read_storefront()).json()["variants"] == storefront.json()["variants"]
     assert {entry["id"] for entry in tried.get("entries", [])} <= {None}
 
 

@@ -24,7 +24,7 @@ async def come(inventory: Inventory, *ids: int) -> None:
 
 
 async def test_a_hold_whose_time_has_come_gives_back_what_it_kept(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, reference="cart 7"))["hold"]
     await come(inventory, hold["id"])
 
@@ -37,7 +37,7 @@ async def test_a_hold_whose_time_has_come_gives_back_what_it_kept(shop: Shop, in
 
 
 async def test_a_hold_whose_time_has_not_come_stays(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     early = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6))["hold"]
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=5)
     await come(inventory, early["id"])
@@ -49,7 +49,7 @@ async def test_a_hold_whose_time_has_not_come_stays(shop: Shop, inventory: Inven
 
 
 async def test_a_released_hold_does_not_expire(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6))["hold"]
     await shop.call("release_hold", hold_id=hold["id"])
     await come(inventory, hold["id"])
@@ -59,7 +59,7 @@ async def test_a_released_hold_does_not_expire(shop: Shop, inventory: Inventory)
 
 
 async def test_an_expired_hold_cannot_be_released(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6))["hold"]
     await come(inventory, hold["id"])
     await expiry.expire(inventory.database)
@@ -68,20 +68,20 @@ async def test_an_expired_hold_cannot_be_released(shop: Shop, inventory: Invento
 
 
 async def test_a_kit_is_given_back_to_every_pool(shop: Shop, inventory: Inventory) -> None:
-    jars = await shop.pool(50, members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
-    boxes = await shop.pool(5, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+    jars = await shop.create_pool(50, members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
+    boxes = await shop.create_pool(5, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
     hold = (await shop.call("hold_quantity", variant_gid=SIX_PACK, quantity=3))["hold"]
     await come(inventory, hold["id"])
 
     await expiry.expire(inventory.database)
 
     assert [await held_quantity(shop, pool["id"]) for pool in (jars, boxes)] == [0, 0]
-    assert await inventory.differences() == []
+    assert await inventory.ledger_differences() == []
 
 
 async def test_holds_of_several_shops_and_of_one_pool_expire_together(shop: Shop, inventory: Inventory) -> None:
-    other = await inventory.shop()
-    mine, theirs = await shop.pool(50), await other.pool(50)
+    other = await inventory.create_shop()
+    mine, theirs = await shop.create_pool(50), await other.create_pool(50)
     for _ in range(3):
         await shop.call("hold_quantity", pool_id=mine["id"], quantity=2)
     await other.call("hold_quantity", pool_id=theirs["id"], quantity=2)
@@ -90,13 +90,13 @@ async def test_holds_of_several_shops_and_of_one_pool_expire_together(shop: Shop
     assert await expiry.expire(inventory.database) == 4
 
     assert (await held_quantity(shop, mine["id"]), await held_quantity(other, theirs["id"])) == (0, 0)
-    assert await inventory.differences() == []
+    assert await inventory.ledger_differences() == []
 
 
 async def test_concurrent_processes_give_an_expired_hold_back_once(
     shop: Shop, inventory: Inventory, settings: Settings
 ) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     for _ in range(20):
         await shop.call("hold_quantity", pool_id=pool["id"], quantity=2)
     await inventory.sql("update holds set expires_at = now()")
@@ -108,13 +108,13 @@ async def test_concurrent_processes_give_an_expired_hold_back_once(
 
     assert sum(ended) == 20
     assert await held_quantity(shop, pool["id"]) == 0
-    assert await inventory.differences() == []
+    assert await inventory.ledger_differences() == []
 
 
 async def test_a_shop_whose_books_are_damaged_keeps_no_other_shop_waiting(inventory: Inventory) -> None:
     """Its own hold cannot be ended before an operator has repaired it; those of other shops can."""
-    shops = [await inventory.shop() for _ in range(3)]
-    pools = [await shop.pool(50) for shop in shops]
+    shops = [await inventory.create_shop() for _ in range(3)]
+    pools = [await shop.create_pool(50) for shop in shops]
     for shop, pool in zip(shops, pools, strict=True):
         await shop.call("hold_quantity", pool_id=pool["id"], quantity=6)
     await inventory.sql("update pools set entries = 0 where id = %(id)s", id=pools[1]["id"])
@@ -132,21 +132,21 @@ def running_expiry(inventory: Inventory) -> contextlib.AbstractAsyncContextManag
 
 
 async def test_a_hold_is_ended_as_soon_as_its_time_comes(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(50, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
+    pool = await shop.create_pool(50, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
 
     async with running_expiry(inventory):
         await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=1)
-        assert (await shop.storefront()).json()["variants"] == {SINGLE: 44}
+        assert (await shop.read_storefront()).json()["variants"] == {SINGLE: 44}
 
         async def is_released() -> bool:
-            return (await shop.storefront()).json()["variants"] == {SINGLE: 50}
+            return (await shop.read_storefront()).json()["variants"] == {SINGLE: 50}
 
         # Sooner than the patrol, which comes by every five seconds: the hold itself woke the watcher.
         await eventually(is_released, expiry.POLL_SECONDS - 1)
 
 
 async def test_a_shorter_hold_does_not_wait_for_a_longer_one(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
 
     async with running_expiry(inventory):
         await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=600)

@@ -17,10 +17,10 @@ async def hold(shop: Shop, pool_id: int) -> int:
 
 
 async def test_holds_that_ended_long_ago_are_deleted_and_the_ledger_stays(inventory: Inventory) -> None:
-    shops = await inventory.shop(), await inventory.shop()
+    shops = await inventory.create_shop(), await inventory.create_shop()
     active = 0
     for shop in shops:
-        pool = await shop.pool(50)
+        pool = await shop.create_pool(50)
         old, young, active = [await hold(shop, pool["id"]) for _ in range(3)]
         for id in (old, young):
             await shop.call("release_hold", hold_id=id)
@@ -40,7 +40,7 @@ async def test_ended_holds_are_deleted_in_batches(
     inventory: Inventory, shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "DELETE_BATCH_SIZE", 2)
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     for _ in range(5):
         await shop.call("release_hold", hold_id=await hold(shop, pool["id"]))
     await inventory.sql("update holds set released_at = now() - interval '91 days'")

@@ -10,7 +10,7 @@ from tests.helpers.inventory_service import SINGLE, SIX_PACK, TWELVE_PACK, Inven
 
 
 async def test_held_units_stay_on_hand_and_are_not_available(shop: Shop) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
 
     change = await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, reference="cart 7")
 
@@ -19,12 +19,12 @@ async def test_held_units_stay_on_hand_and_are_not_available(shop: Shop) -> None
     assert (change["hold"]["id"], change["hold"]["reference"]) == (entry["id"], "cart 7")
     read = await shop.call("get_pool", pool_id=pool["id"])
     assert (read["on_hand"], read["held"], read["available"]) == (50, 6, 44)
-    assert (await shop.storefront()).json()["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
+    assert (await shop.read_storefront()).json()["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
 
 
 @pytest.mark.parametrize(("arguments", "seconds"), [({}, 900), ({"ttl_s": 60}, 60), ({"ttl_s": 604_800}, 604_800)])
 async def test_a_hold_says_when_it_expires(shop: Shop, arguments: dict[str, int], seconds: int) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
 
     change = await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, **arguments)
 
@@ -35,7 +35,7 @@ async def test_a_hold_says_when_it_expires(shop: Shop, arguments: dict[str, int]
 
 
 async def test_released_units_are_available_again(shop: Shop) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, reference="cart 7"))["hold"]
 
     change = await shop.call("release_hold", hold_id=hold["id"])
@@ -47,7 +47,7 @@ async def test_released_units_are_available_again(shop: Shop) -> None:
 
 
 async def test_more_units_than_available_cannot_be_held(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(50, buffer=10)
+    pool = await shop.create_pool(50, buffer=10)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=30)
     before = await inventory.all_rows()
 
@@ -58,7 +58,7 @@ async def test_more_units_than_available_cannot_be_held(shop: Shop, inventory: I
 
 
 async def test_concurrent_holds_of_ten_times_ten_units_of_fifty_hold_five(shop: Shop) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
 
     answers = await asyncio.gather(
         *(shop.call("hold_quantity", pool_id=pool["id"], quantity=10) for _ in range(10)), return_exceptions=True
@@ -71,7 +71,7 @@ async def test_concurrent_holds_of_ten_times_ten_units_of_fifty_hold_five(shop: 
 
 
 async def test_a_hold_can_be_released_once(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6))["hold"]
     await shop.call("release_hold", hold_id=hold["id"])
     before = await inventory.all_rows()
@@ -83,7 +83,7 @@ async def test_a_hold_can_be_released_once(shop: Shop, inventory: Inventory) -> 
 
 
 async def test_concurrent_releases_of_one_hold_are_done_once(shop: Shop) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6))["hold"]
 
     answers = await asyncio.gather(
@@ -95,8 +95,8 @@ async def test_concurrent_releases_of_one_hold_are_done_once(shop: Shop) -> None
 
 
 async def test_a_hold_of_another_shop_cannot_be_released(shop: Shop, inventory: Inventory) -> None:
-    other = await inventory.shop()
-    await other.pool(50)
+    other = await inventory.create_shop()
+    await other.create_pool(50)
     await other.call("hold_quantity", pool_id=1, quantity=6)
     hold = (await other.call("hold_quantity", pool_id=1, quantity=6))["hold"]
 
@@ -104,15 +104,15 @@ async def test_a_hold_of_another_shop_cannot_be_released(shop: Shop, inventory: 
     assert (await other.call("get_pool", pool_id=1))["held"] == 12
 
 
-async def kit(shop: Shop) -> tuple[dict[str, Any], dict[str, Any]]:
+async def create_kit(shop: Shop) -> tuple[dict[str, Any], dict[str, Any]]:
     """A six-pack that takes six jars of 50 and one box of 3."""
-    jars = await shop.pool(50, name="Jars", members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
-    boxes = await shop.pool(3, name="Boxes", members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+    jars = await shop.create_pool(50, name="Jars", members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
+    boxes = await shop.create_pool(3, name="Boxes", members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
     return jars, boxes
 
 
 async def test_a_kit_is_held_in_every_pool_it_draws_on(shop: Shop) -> None:
-    jars, boxes = await kit(shop)
+    jars, boxes = await create_kit(shop)
 
     change = await shop.call("hold_quantity", variant_gid=SIX_PACK, quantity=2)
 
@@ -129,7 +129,7 @@ async def test_a_kit_is_held_in_every_pool_it_draws_on(shop: Shop) -> None:
 
 
 async def test_a_kit_of_which_one_pool_has_too_little_is_held_in_none(shop: Shop, inventory: Inventory) -> None:
-    _, boxes = await kit(shop)
+    _, boxes = await create_kit(shop)
     before = await inventory.all_rows()
 
     refused = await shop.refusal("hold_quantity", variant_gid=SIX_PACK, quantity=4)
@@ -140,7 +140,7 @@ async def test_a_kit_of_which_one_pool_has_too_little_is_held_in_none(shop: Shop
 
 async def test_a_hold_of_a_kit_gives_back_what_it_took_after_the_variant_is_relinked(shop: Shop) -> None:
     """The variant is linked differently meanwhile; the hold gives back what it holds all the same."""
-    jars, boxes = await kit(shop)
+    jars, boxes = await create_kit(shop)
     hold = (await shop.call("hold_quantity", variant_gid=SIX_PACK, quantity=2))["hold"]
     await shop.call("update_member", pool_id=jars["id"], variant_gid=SIX_PACK, units_per_sale=5)
     await shop.call("unlink_variants", pool_id=boxes["id"], variant_gids=[SIX_PACK])
@@ -158,7 +158,7 @@ async def test_a_variant_that_draws_on_no_pool_cannot_be_held(shop: Shop) -> Non
 
 @pytest.mark.parametrize("target", [{}, {"pool_id": 1, "variant_gid": SINGLE}])
 async def test_a_hold_names_a_pool_or_a_variant_but_not_both(shop: Shop, target: dict[str, Any]) -> None:
-    await shop.golden()
+    await shop.create_golden_pool()
 
     refused = await shop.refusal("hold_quantity", quantity=1, **target)
 
@@ -166,7 +166,7 @@ async def test_a_hold_names_a_pool_or_a_variant_but_not_both(shop: Shop, target:
 
 
 async def test_a_hold_in_the_history_is_found_by_its_reference(shop: Shop) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, reference="cart 7"))["hold"]
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, reference="cart 8")
     await shop.call("release_hold", hold_id=hold["id"])

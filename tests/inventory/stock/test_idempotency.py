@@ -68,9 +68,9 @@ def test_every_tool_that_writes_is_tested_with_a_repeated_key() -> None:
 
 async def prepare_shop(shop: Shop) -> Shop:
     """Pools 1 and 2 with the entries 1 and 2, pool 3 archived; hold 3 of pool 2."""
-    await shop.pool(50, name="Jars", members=PACKS[:1])
-    await shop.pool(20, name="Boxes")
-    await shop.pool(0, name="Old")
+    await shop.create_pool(50, name="Jars", members=PACKS[:1])
+    await shop.create_pool(20, name="Boxes")
+    await shop.create_pool(0, name="Old")
     await shop.call("archive_pool", pool_id=3)
     await shop.call("hold_quantity", pool_id=2, quantity=1)
     return shop
@@ -148,7 +148,7 @@ async def test_a_refused_import_does_not_use_up_its_key(scene: Shop) -> None:
     text = f"pool,variant_gid,units_per_sale\nCorks,{SIX_PACK},6\n"
     call = {"kind": "members", "text": text, "dry_run": False, "idempotency_key": "K"}
     refused = await scene.refusal("import_csv", **call)
-    await scene.pool(5, name="Corks")
+    await scene.create_pool(5, name="Corks")
 
     done = await scene.call("import_csv", **call)
 
@@ -165,8 +165,8 @@ async def test_a_key_used_for_one_tool_is_refused_for_another(scene: Shop) -> No
 
 
 async def test_an_idempotency_key_of_another_shop_is_a_different_key(scene: Shop, inventory: Inventory) -> None:
-    other = await inventory.shop()
-    theirs = await other.pool(50)
+    other = await inventory.create_shop()
+    theirs = await other.create_pool(50)
 
     await scene.call("adjust_pool_quantity", pool_id=1, delta=-6, idempotency_key="K")
     await other.call("adjust_pool_quantity", pool_id=theirs["id"], delta=-7, idempotency_key="K")

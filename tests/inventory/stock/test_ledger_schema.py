@@ -36,7 +36,7 @@ async def insert(inventory: Inventory, shop: Shop, pool_id: int, **changes: obje
     "statement", ["update ledger set delta = 1", "delete from ledger", "truncate ledger, holds, hold_lines"]
 )
 async def test_no_entry_is_ever_changed_or_removed(shop: Shop, inventory: Inventory, statement: str) -> None:
-    await shop.pool(50)
+    await shop.create_pool(50)
     before = await inventory.all_rows()
 
     with pytest.raises(psycopg.errors.IntegrityError, match="append-only"):
@@ -46,12 +46,12 @@ async def test_no_entry_is_ever_changed_or_removed(shop: Shop, inventory: Invent
 
 
 async def test_an_entry_that_continues_the_ledger_changes_the_balance(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
 
     await insert(inventory, shop, pool["id"])
 
     assert await inventory.sql("select on_hand, held, entries, version from pools") == [(44, 0, 2, 9)]
-    assert await inventory.differences() == []
+    assert await inventory.ledger_differences() == []
 
 
 @pytest.mark.parametrize(
@@ -62,12 +62,12 @@ async def test_an_entry_that_continues_the_ledger_changes_the_balance(shop: Shop
 async def test_an_entry_that_does_not_continue_the_ledger_is_refused(
     shop: Shop, inventory: Inventory, changes: dict[str, object]
 ) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
 
     with pytest.raises(psycopg.errors.IntegrityError, match="do not continue the ledger"):
         await insert(inventory, shop, pool["id"], **changes)
 
-    assert await inventory.differences() == []
+    assert await inventory.ledger_differences() == []
     assert await shop.on_hand(pool["id"]) == 50
 
 
@@ -84,7 +84,7 @@ TWO = """
 async def test_the_balance_of_a_pool_is_that_of_its_entry_with_the_highest_number(
     shop: Shop, inventory: Inventory, order: tuple[int, int]
 ) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     entries = [{"seq": 2, "delta": -6, "balance": 44}, {"seq": 3, "delta": 10, "balance": 54}]
 
     await inventory.sql(TWO, shop=shop.id, pool=pool["id"], entries=json.dumps([entries[place] for place in order]))
@@ -96,7 +96,7 @@ async def test_the_balance_of_a_pool_is_that_of_its_entry_with_the_highest_numbe
 async def test_several_entries_are_refused_if_the_last_has_another_balance(
     shop: Shop, inventory: Inventory, order: tuple[int, int]
 ) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     entries = [{"seq": 2, "delta": -6, "balance": 54}, {"seq": 3, "delta": 10, "balance": 44}]
 
     with pytest.raises(psycopg.errors.IntegrityError, match="do not continue the ledger"):
@@ -118,7 +118,7 @@ async def test_several_entries_are_refused_if_the_last_has_another_balance(
 async def test_entries_of_one_statement_must_continue_each_other(
     shop: Shop, inventory: Inventory, entries: list[tuple[int, int, int]], error: type[Exception]
 ) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     rows = [
         {"id": 97 + place, "seq": seq, "delta": delta, "balance": balance}
         for place, (seq, delta, balance) in enumerate(entries)
@@ -136,7 +136,7 @@ async def test_entries_of_one_statement_must_continue_each_other(
 
 
 async def test_no_entry_reverts_one_that_does_not_exist(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
 
     with pytest.raises(psycopg.errors.ForeignKeyViolation, match="revert one that does not exist"):
         await inventory.sql(
@@ -155,7 +155,7 @@ async def test_no_entry_reverts_one_that_does_not_exist(shop: Shop, inventory: I
 
 
 async def test_a_number_of_an_entry_is_used_once(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
 
     with pytest.raises(psycopg.errors.UniqueViolation):
         await insert(inventory, shop, pool["id"], seq=1)
@@ -182,7 +182,7 @@ PROMISES = [
 async def test_stock_is_not_promised_twice_except_for_facts_and_where_the_pool_allows_it(
     shop: Shop, inventory: Inventory, changes: dict[str, object], is_accepted: bool
 ) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
 
     if is_accepted:
         await insert(inventory, shop, pool["id"], **changes)
@@ -192,14 +192,14 @@ async def test_stock_is_not_promised_twice_except_for_facts_and_where_the_pool_a
 
 
 async def test_the_held_quantity_never_falls_below_zero(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
 
     with pytest.raises(psycopg.errors.CheckViolation):
         await insert(inventory, shop, pool["id"], kind="release", delta=0, balance=50, held_delta=-1, held=-1)
 
 
 async def test_an_entry_is_reverted_once(shop: Shop, inventory: Inventory) -> None:
-    await shop.pool(50)
+    await shop.create_pool(50)
     await shop.call("adjust_pool_quantity", pool_id=1, delta=-6)
     await shop.call("revert_entry", entry_id=2)
 
@@ -216,7 +216,7 @@ async def test_an_entry_is_reverted_once(shop: Shop, inventory: Inventory) -> No
 
 @pytest.mark.parametrize("column", ["on_hand", "held", "entries", "shop_id", "inserted_at"])
 async def test_the_role_of_a_shop_cannot_write_counted_columns(shop: Shop, inventory: Inventory, column: str) -> None:
-    await shop.pool(50)
+    await shop.create_pool(50)
 
     async def tamper(tx: Tx) -> None:
         await tx.value(f"update pools set {column} = {column} returning id")  # pyright: ignore[reportArgumentType]
@@ -227,7 +227,7 @@ async def test_the_role_of_a_shop_cannot_write_counted_columns(shop: Shop, inven
 
 @pytest.mark.parametrize("statement", ["update ledger set reason = 'x'", "delete from ledger", "delete from pools"])
 async def test_the_role_of_a_shop_cannot_rewrite_its_ledger(shop: Shop, inventory: Inventory, statement: str) -> None:
-    await shop.pool(50)
+    await shop.create_pool(50)
 
     async def tamper(tx: Tx) -> None:
         await tx.value(statement)  # pyright: ignore[reportArgumentType]
@@ -249,13 +249,13 @@ async def test_the_role_of_a_shop_cannot_rewrite_its_ledger(shop: Shop, inventor
 async def test_the_audit_finds_what_was_tampered_with(
     shop: Shop, inventory: Inventory, tampering: str, message: str
 ) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=6)
-    assert await inventory.differences() == []
+    assert await inventory.ledger_differences() == []
 
     await inventory.sql(tampering)
 
-    (difference,) = await inventory.differences()
+    (difference,) = await inventory.ledger_differences()
     assert difference.startswith(f"Pool {pool['id']}: ")
     assert message in difference
 
@@ -272,7 +272,7 @@ async def test_the_audit_finds_what_was_tampered_with(
 async def test_no_statement_can_leave_an_entry_without_a_pool(
     shop: Shop, inventory: Inventory, statement: str, message: str
 ) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     before = await inventory.all_rows()
     fields = {"seq": 2, "kind": "adjust", "delta": 6, "held_delta": 0, "balance": 56, "held": 0, "below": False}
 

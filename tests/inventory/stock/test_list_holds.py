@@ -12,8 +12,8 @@ pytestmark = pytest.mark.usefixtures("inventory")  # Its pools have the ids 1, 2
 @pytest.fixture
 async def shop_with_holds(shop: Shop) -> Shop:
     """Pools 1 and 2, and the holds 3 (pool 1), 4 (pool 2), 5 (a kit of both) and 7 (pool 1)."""
-    await shop.pool(50, members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
-    await shop.pool(20, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+    await shop.create_pool(50, members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
+    await shop.create_pool(20, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
     await shop.call("hold_quantity", pool_id=1, quantity=1, reference="cart 7")
     await shop.call("hold_quantity", pool_id=2, quantity=2, reference="cart 8")
     await shop.call("hold_quantity", variant_gid=SIX_PACK, quantity=3, reference="cart 7")
@@ -67,4 +67,4 @@ async def test_pages_of_holds_follow_each_other(shop_with_holds: Shop) -> None:
 
 
 async def test_holds_of_another_shop_are_not_listed(shop_with_holds: Shop, inventory: Inventory) -> None:
-    assert await ids(await inventory.shop()) == []
+    assert await ids(await inventory.create_shop()) == []

@@ -50,7 +50,7 @@ async def is_remembered_right(inventory: Inventory, shop: Shop) -> bool:
 
 async def test_a_remembered_stock_is_always_that_of_the_database(inventory: Inventory, shop: Shop) -> None:
     chance = random.Random(3)
-    pools = [(await shop.pool(500))["id"] for _ in range(4)]
+    pools = [(await shop.create_pool(500))["id"] for _ in range(4)]
     for gid in GIDS:
         for pool in chance.sample(pools, 2):
             await shop.call("link_variants", pool_id=pool, members=[{"variant_gid": gid, "units_per_sale": 2}])
@@ -78,12 +78,12 @@ async def test_a_remembered_stock_is_always_that_of_the_database(inventory: Inve
         used += await is_remembered_right(inventory, shop)
 
     assert used > 20
-    assert await inventory.differences() == []
+    assert await inventory.ledger_differences() == []
 
 
 async def test_stock_that_another_process_changed_is_read_again(settings: Settings, inventory: Inventory) -> None:
-    shop = await inventory.shop()
-    pool = await shop.pool(50)
+    shop = await inventory.create_shop()
+    pool = await shop.create_pool(50)
     await adjust(shop, pool["id"])
 
     async with running_inventory(settings) as other:
@@ -94,11 +94,11 @@ async def test_stock_that_another_process_changed_is_read_again(settings: Settin
 
     assert refused["code"] == "not_enough_stock"
     assert await shop.on_hand(pool["id"]) == 59
-    assert await inventory.differences() == []
+    assert await inventory.ledger_differences() == []
 
 
 async def test_a_changed_buffer_or_membership_is_read_before_the_next_change(inventory: Inventory, shop: Shop) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     await adjust(shop, pool["id"])
 
     await inventory.sql("update pools set buffer = 40")
@@ -114,7 +114,7 @@ async def test_a_changed_buffer_or_membership_is_read_before_the_next_change(inv
 
 async def test_stock_is_read_again_when_its_stamp_has_changed(inventory: Inventory, shop: Shop) -> None:
     """A standby that is promoted may lack the last changes, and its shop gets the same version by others."""
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     await adjust(shop, pool["id"])
 
     await inventory.sql(

@@ -24,7 +24,7 @@ async def last_entry(shop: Shop, tool: str, **arguments: Any) -> int:
 async def test_an_undone_entry_is_followed_by_its_opposite(
     shop: Shop, tool: str, arguments: dict[str, Any], delta: int
 ) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     id = await last_entry(shop, tool, pool_id=pool["id"], **arguments)
 
     change = await shop.call("revert_entry", entry_id=id, reason="It was the wrong pool.")
@@ -36,7 +36,7 @@ async def test_an_undone_entry_is_followed_by_its_opposite(
 
 
 async def test_an_undone_entry_leaves_later_changes(shop: Shop) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     id = await last_entry(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-6)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-3)
 
@@ -46,7 +46,7 @@ async def test_an_undone_entry_leaves_later_changes(shop: Shop) -> None:
 
 
 async def test_an_entry_is_undone_once(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     id = await last_entry(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-6)
     undone = await last_entry(shop, "revert_entry", entry_id=id)
     before = await inventory.all_rows()
@@ -58,7 +58,7 @@ async def test_an_entry_is_undone_once(shop: Shop, inventory: Inventory) -> None
 
 
 async def test_entries_written_together_are_undone_together_whichever_is_named(shop: Shop) -> None:
-    one, two = await shop.pool(10), await shop.pool(20)
+    one, two = await shop.create_pool(10), await shop.create_pool(20)
     change = await shop.call(
         "bulk_adjust", items=[{"pool_id": one["id"], "delta": -3}, {"pool_id": two["id"], "delta": 5}]
     )
@@ -75,7 +75,7 @@ async def test_entries_written_together_are_undone_together_whichever_is_named(s
 
 
 async def test_the_first_quantity_of_a_pool_can_be_undone(shop: Shop) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     (entry,) = await shop.entries(pool_id=pool["id"])
 
     await shop.call("revert_entry", entry_id=entry["id"])
@@ -84,7 +84,7 @@ async def test_the_first_quantity_of_a_pool_can_be_undone(shop: Shop) -> None:
 
 
 async def test_an_import_is_undone_as_a_whole(shop: Shop) -> None:
-    pools = [await shop.pool(quantity, name=name) for quantity, name in ((10, "Jars"), (20, "Lids"))]
+    pools = [await shop.create_pool(quantity, name=name) for quantity, name in ((10, "Jars"), (20, "Lids"))]
     text = "name,quantity\nJars,11\nLids,0\n"
     await shop.call("import_csv", kind="pools", text=text, dry_run=False)
 
@@ -104,7 +104,7 @@ async def test_an_import_of_two_thousand_pools_is_undone_as_a_whole(shop: Shop, 
 
 
 async def test_an_addition_whose_units_are_gone_cannot_be_undone(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(0)
+    pool = await shop.create_pool(0)
     id = await last_entry(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=24, kind="restock")
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-20)
     before = await inventory.all_rows()
@@ -116,7 +116,7 @@ async def test_an_addition_whose_units_are_gone_cannot_be_undone(shop: Shop, inv
 
 
 async def test_a_transfer_whose_units_are_gone_at_one_end_cannot_be_undone(shop: Shop) -> None:
-    giving, taking = await shop.pool(50), await shop.pool(0)
+    giving, taking = await shop.create_pool(50), await shop.create_pool(0)
     id = await last_entry(shop, "transfer_quantity", from_pool_id=giving["id"], to_pool_id=taking["id"], quantity=20)
     await shop.call("adjust_pool_quantity", pool_id=taking["id"], delta=-1)
 
@@ -126,7 +126,7 @@ async def test_a_transfer_whose_units_are_gone_at_one_end_cannot_be_undone(shop:
 
 @pytest.mark.parametrize("kind", ["hold", "release", "revert"])
 async def test_a_hold_a_release_and_an_undoing_are_not_undone_by_an_opposite(shop: Shop, kind: str) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     hold = await last_entry(shop, "hold_quantity", pool_id=pool["id"], quantity=6)
     release = await last_entry(shop, "release_hold", hold_id=hold)
     adjusted = await last_entry(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-6)
@@ -139,7 +139,7 @@ async def test_a_hold_a_release_and_an_undoing_are_not_undone_by_an_opposite(sho
 
 
 async def test_an_entry_of_an_archived_pool_cannot_be_undone(shop: Shop) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     id = await last_entry(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-6)
     await shop.call("archive_pool", pool_id=pool["id"])
 
@@ -147,8 +147,8 @@ async def test_an_entry_of_an_archived_pool_cannot_be_undone(shop: Shop) -> None
 
 
 async def test_an_entry_of_another_shop_cannot_be_undone(shop: Shop, inventory: Inventory) -> None:
-    other = await inventory.shop()
-    pool = await other.pool(50)
+    other = await inventory.create_shop()
+    pool = await other.create_pool(50)
     id = await last_entry(other, "adjust_pool_quantity", pool_id=pool["id"], delta=-6)
 
     assert (await shop.refusal("revert_entry", entry_id=id))["code"] == "not_found"
@@ -158,8 +158,8 @@ async def test_an_entry_of_another_shop_cannot_be_undone(shop: Shop, inventory: 
 async def test_a_recorded_sale_is_undone_in_each_pool_and_no_longer_counts_as_taken(
     shop: Shop, inventory: Inventory
 ) -> None:
-    jars = await shop.pool(50, name="Jars", members=PACKS)
-    boxes = await shop.pool(9, name="Boxes")
+    jars = await shop.create_pool(50, name="Jars", members=PACKS)
+    boxes = await shop.create_pool(9, name="Boxes")
     await shop.call("link_variants", pool_id=boxes["id"], members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
     id = await last_entry(shop, "record_sale", variant_gid=SIX_PACK, quantity=2)
 
@@ -179,7 +179,7 @@ async def test_a_recorded_sale_is_undone_in_each_pool_and_no_longer_counts_as_ta
 
 
 async def test_an_undone_sale_of_a_hold_gives_its_units_back_without_the_hold(shop: Shop) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     hold = await shop.call("hold_quantity", pool_id=pool["id"], quantity=6)
     id = await last_entry(shop, "record_sale", pool_id=pool["id"], quantity=6, hold_id=hold["hold"]["id"])
 

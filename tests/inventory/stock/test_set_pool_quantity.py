@@ -7,7 +7,7 @@ from tests.helpers.inventory_service import PACKS, SINGLE, SIX_PACK, TWELVE_PACK
 
 @pytest.mark.parametrize(("counted", "delta"), [(44, -6), (50, 0), (61, 11), (0, -50)])
 async def test_a_pool_has_what_was_counted_and_its_ledger_the_difference(shop: Shop, counted: int, delta: int) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
 
     change = await shop.call("set_pool_quantity", pool_id=pool["id"], quantity=counted)
 
@@ -18,7 +18,7 @@ async def test_a_pool_has_what_was_counted_and_its_ledger_the_difference(shop: S
 
 
 async def test_a_count_lists_the_variants_it_changes(shop: Shop) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
 
     change = await shop.call("set_pool_quantity", pool_id=pool["id"], quantity=49)
 
@@ -27,7 +27,7 @@ async def test_a_count_lists_the_variants_it_changes(shop: Shop) -> None:
 
 
 async def test_a_count_answers_with_the_pool_after_the_change(shop: Shop) -> None:
-    pool = await shop.pool(50, buffer=4, low_stock_at=40)
+    pool = await shop.create_pool(50, buffer=4, low_stock_at=40)
 
     change = await shop.call("set_pool_quantity", pool_id=pool["id"], quantity=44)
 
@@ -44,7 +44,7 @@ async def test_a_count_answers_with_the_pool_after_the_change(shop: Shop) -> Non
 
 
 async def test_a_count_is_stored_with_its_actor_source_and_reason(shop: Shop, inventory: Inventory) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
 
     await shop.call("set_pool_quantity", pool_id=pool["id"], quantity=44, reason="Counted by Ann.")
 
@@ -57,7 +57,7 @@ async def test_a_count_is_stored_with_its_actor_source_and_reason(shop: Shop, in
 
 
 async def test_a_count_below_what_is_held_is_refused(shop: Shop) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=10)
 
     refused = await shop.refusal("set_pool_quantity", pool_id=pool["id"], quantity=9)
@@ -67,7 +67,7 @@ async def test_a_count_below_what_is_held_is_refused(shop: Shop) -> None:
 
 
 async def test_a_count_may_use_up_the_buffer(shop: Shop) -> None:
-    pool = await shop.pool(50, buffer=10)
+    pool = await shop.create_pool(50, buffer=10)
 
     change = await shop.call("set_pool_quantity", pool_id=pool["id"], quantity=3)
 
@@ -75,7 +75,7 @@ async def test_a_count_may_use_up_the_buffer(shop: Shop) -> None:
 
 
 async def test_a_count_brings_a_pool_out_of_its_deficit(shop: Shop) -> None:
-    pool = await shop.pool(5, allow_negative=True, members=PACKS)
+    pool = await shop.create_pool(5, allow_negative=True, members=PACKS)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-8)
     await shop.call("update_pool", pool_id=pool["id"], allow_negative=False)
 
@@ -90,7 +90,7 @@ async def test_a_count_brings_a_pool_out_of_its_deficit(shop: Shop) -> None:
 
 
 async def test_a_paused_pool_can_still_be_counted(shop: Shop) -> None:
-    pool = await shop.golden()
+    pool = await shop.create_golden_pool()
     await shop.call("pause_pool", pool_id=pool["id"])
 
     change = await shop.call("set_pool_quantity", pool_id=pool["id"], quantity=7)
@@ -100,7 +100,7 @@ async def test_a_paused_pool_can_still_be_counted(shop: Shop) -> None:
 
 
 async def test_an_archived_pool_cannot_be_counted(shop: Shop) -> None:
-    pool = await shop.pool(50)
+    pool = await shop.create_pool(50)
     await shop.call("archive_pool", pool_id=pool["id"])
 
     refused = await shop.refusal("set_pool_quantity", pool_id=pool["id"], quantity=7)
@@ -110,7 +110,7 @@ async def test_an_archived_pool_cannot_be_counted(shop: Shop) -> None:
 
 
 async def test_a_pool_of_another_shop_cannot_be_set(shop: Shop, inventory: Inventory) -> None:
-    theirs = await (await inventory.shop()).pool(50)
+    theirs = await (await inventory.create_shop()).create_pool(50)
     unknown = await shop.refusal("set_pool_quantity", pool_id=10**9, quantity=7)
 
     refused = await shop.refusal("set_pool_quantity", pool_id=theirs["id"], quantity=7)

@@ -14,8 +14,8 @@ pytestmark = pytest.mark.usefixtures("inventory")  # Its pools have the ids 1, 2
 @pytest.fixture
 async def busy(shop: Shop) -> Shop:
     """Pools 1 (singles and 6-packs) and 2 (6-packs), and entries 1 to 7."""
-    await shop.pool(50, members=[{"variant_gid": gid, "units_per_sale": 1} for gid in (SINGLE, SIX_PACK)])
-    await shop.pool(20, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+    await shop.create_pool(50, members=[{"variant_gid": gid, "units_per_sale": 1} for gid in (SINGLE, SIX_PACK)])
+    await shop.create_pool(20, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
     await shop.call("adjust_pool_quantity", pool_id=1, delta=-6)
     await shop.call("transfer_quantity", from_pool_id=1, to_pool_id=2, quantity=4)
     await shop.call("hold_quantity", pool_id=2, quantity=3, reference="cart 7")
@@ -123,7 +123,7 @@ async def test_an_invalid_cursor_of_the_history_is_refused(busy: Shop, cursor: s
 
 
 async def test_entries_of_another_shop_are_not_listed(busy: Shop, inventory: Inventory) -> None:
-    other = await inventory.shop()
+    other = await inventory.create_shop()
 
     assert await other.entries() == []
     assert await other.entries(pool_id=1) == []

@@ -8,7 +8,7 @@ from tests.helpers.inventory_service import SINGLE, SIX_PACK, Inventory, Shop
 
 
 async def test_a_transfer_takes_from_one_pool_what_it_adds_to_the_other(shop: Shop) -> None:
-    giving, taking = await shop.pool(50), await shop.pool(10)
+    giving, taking = await shop.create_pool(50), await shop.create_pool(10)
 
     change = await shop.call(
         "transfer_quantity", from_pool_id=giving["id"], to_pool_id=taking["id"], quantity=20, reason="Second shelf."
@@ -22,7 +22,7 @@ async def test_a_transfer_takes_from_one_pool_what_it_adds_to_the_other(shop: Sh
 
 
 async def test_a_transfer_can_go_to_the_older_pool(shop: Shop) -> None:
-    taking, giving = await shop.pool(10), await shop.pool(50)
+    taking, giving = await shop.create_pool(10), await shop.create_pool(50)
 
     await shop.call("transfer_quantity", from_pool_id=giving["id"], to_pool_id=taking["id"], quantity=50)
 
@@ -30,8 +30,8 @@ async def test_a_transfer_can_go_to_the_older_pool(shop: Shop) -> None:
 
 
 async def test_a_transfer_lists_the_variants_of_both_pools(shop: Shop) -> None:
-    giving = await shop.pool(50, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
-    taking = await shop.pool(0, members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
+    giving = await shop.create_pool(50, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
+    taking = await shop.create_pool(0, members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
 
     change = await shop.call("transfer_quantity", from_pool_id=giving["id"], to_pool_id=taking["id"], quantity=20)
 
@@ -42,7 +42,7 @@ async def test_a_transfer_lists_the_variants_of_both_pools(shop: Shop) -> None:
 
 
 async def test_a_transfer_of_more_than_is_available_moves_nothing(shop: Shop, inventory: Inventory) -> None:
-    giving, taking = await shop.pool(50), await shop.pool(10)
+    giving, taking = await shop.create_pool(50), await shop.create_pool(10)
     await shop.call("hold_quantity", pool_id=giving["id"], quantity=45)
     before = await inventory.all_rows()
 
@@ -70,9 +70,10 @@ async def test_an_invalid_transfer_moves_nothing(
     shop: Shop, inventory: Inventory, arguments: dict[str, Any], code: str
 ) -> None:
     ids = [
-        (await shop.pool(quantity, unit=unit))["id"] for quantity, unit in ((50, "g"), (9, "g"), (9, "ml"), (9, "g"))
+        (await shop.create_pool(quantity, unit=unit))["id"]
+        for quantity, unit in ((50, "g"), (9, "g"), (9, "ml"), (9, "g"))
     ]
-    ids.append((await (await inventory.shop()).pool(9, unit="g"))["id"])
+    ids.append((await (await inventory.create_shop()).create_pool(9, unit="g"))["id"])
     assert ids == [1, 2, 3, 4, 5]
     await shop.call("archive_pool", pool_id=4)
     before = await inventory.all_rows()
@@ -86,7 +87,7 @@ async def test_an_invalid_transfer_moves_nothing(
 
 
 async def test_a_transfer_is_undone_as_a_whole(shop: Shop) -> None:
-    giving, taking = await shop.pool(50), await shop.pool(10)
+    giving, taking = await shop.create_pool(50), await shop.create_pool(10)
     change = await shop.call("transfer_quantity", from_pool_id=giving["id"], to_pool_id=taking["id"], quantity=20)
 
     await shop.call("revert_entry", entry_id=change["entries"][1]["id"])

@@ -56,7 +56,7 @@ class SyncScene:
             {"variant_gid": gid("ProductVariant", variant.id), "units_per_sale": PACKS[title]}
             for title, variant in self.variants.items()
         ]
-        self.pool_id = (await self.shop.pool(50, members=members))["id"]
+        self.pool_id = (await self.shop.create_pool(50, members=members))["id"]
 
     async def sync_due(self) -> int:
         """Sync all levels that are due."""

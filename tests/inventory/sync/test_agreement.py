@@ -58,5 +58,5 @@ async def test_pool_and_platform_agree_after_webhooks_in_any_order(scene: SyncSc
     ]
     assert on_hand == 50 + edits - sum(sold)
     assert scene.levels() == tuple(max(0, on_hand // units) for units in PACKS.values())
-    assert await scene.inventory.differences() == []
+    assert await scene.inventory.ledger_differences() == []
     assert (await scene.shop.call("get_drift"))["drift"] == []

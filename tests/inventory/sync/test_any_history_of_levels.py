@@ -190,7 +190,7 @@ def play(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> I
             )
             await scene.transact(lambda tx: operations.spread(tx, scene.shop.id, shared))
             members: list[Any] = [{"variant_gid": variant.gid, "units_per_sale": 1}]
-            pool = await scene.shop.pool(50, name=name, members=members)
+            pool = await scene.shop.create_pool(50, name=name, members=members)
             await scene.inventory.sql("update links set since = since - interval '200 seconds'")
             scene.platform.clock.advance(3)
             await scene.end_push_pause()

@@ -115,7 +115,7 @@ async def test_kits_name_all_their_pools_and_what_may_go_below_zero_or_is_paused
     checked_scene: SyncScene,
 ) -> None:
     six = checked_scene.variants["6-pack"].gid
-    lids = await checked_scene.shop.pool(9, members=[{"variant_gid": six, "units_per_sale": 1}])
+    lids = await checked_scene.shop.create_pool(9, members=[{"variant_gid": six, "units_per_sale": 1}])
     await attend_later(checked_scene)
     assert metafield_value(checked_scene, "6-pack")["pools"] == [[checked_scene.pool_id, 6, 50], [lids["id"], 1, 9]]
 
@@ -239,7 +239,7 @@ async def test_a_call_writes_up_to_25_variants(checked_scene: SyncScene) -> None
     made = checked_scene.platform.add_product(DOMAIN, "Candle", [NewVariant(f"No. {n}") for n in range(60)])
     members = [{"variant_gid": variant.gid, "units_per_sale": 1} for variant in made]
     before = calls()
-    pool = await checked_scene.shop.pool(7, members=members)
+    pool = await checked_scene.shop.create_pool(7, members=members)
     await checked_scene.sync_due()
 
     assert calls() == before + 3

@@ -28,7 +28,7 @@ async def test_an_edit_is_adopted_after_the_grace(scene: SyncScene) -> None:
     assert (entry["kind"], entry["delta"], entry["actor"]) == ("external_edit", 12, "platform")
     assert "changed the quantity at the platform by +2" in entry["reason"]
     assert scene.levels() == (62, 10, 5)
-    assert await scene.inventory.differences() == []
+    assert await scene.inventory.ledger_differences() == []
 
 
 async def test_an_edit_in_the_middle_of_sales_is_adopted_without_them(scene: SyncScene) -> None:
@@ -97,7 +97,7 @@ async def test_only_a_level_that_was_just_read_is_taken_for_an_edit(scene: SyncS
 
 
 async def test_a_kit_that_is_edited_is_set_back(scene: SyncScene) -> None:
-    await scene.shop.pool(9, members=[{"variant_gid": scene.variants["6-pack"].gid, "units_per_sale": 1}])
+    await scene.shop.create_pool(9, members=[{"variant_gid": scene.variants["6-pack"].gid, "units_per_sale": 1}])
     await scene.sync_due()
     scene.count("6-pack", 20)
     await scene.observe_levels("6-pack")
@@ -169,7 +169,7 @@ async def test_an_edit_that_waits_for_orders_is_not_lost_when_the_pool_is_paused
 
     assert await scene.shop.on_hand(scene.pool_id) == 60
     assert scene.levels() == (60, 10, 5)
-    assert await scene.inventory.differences() == []
+    assert await scene.inventory.ledger_differences() == []
 
 
 async def test_an_edit_while_the_pool_is_paused_is_handled_when_it_is_resumed(scene: SyncScene) -> None:

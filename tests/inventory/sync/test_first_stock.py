@@ -14,7 +14,7 @@ from tests.inventory.sync.sync_scene import PACKS, SyncScene, open_installed_sho
 async def scene(platform_source: PlatformSource) -> AsyncGenerator[SyncScene]:
     """A shop with an empty pool, and 50 singles, 8 6-packs and 4 12-packs at the platform."""
     async with open_installed_shop(platform_source) as scene:
-        scene.pool_id = (await scene.shop.pool(0))["id"]
+        scene.pool_id = (await scene.shop.create_pool(0))["id"]
         yield scene
 
 
@@ -33,7 +33,7 @@ async def test_the_first_stock_is_that_of_the_platform_and_the_levels_follow(sce
     [entry] = await scene.shop.entries()
     assert (entry["kind"], entry["delta"], entry["source"], entry["actor"]) == ("import", 146, "link_variants", "agent")
     assert scene.levels() == (146, 24, 12)
-    assert await scene.inventory.differences() == []
+    assert await scene.inventory.ledger_differences() == []
 
 
 async def test_the_first_stock_counts_against_the_daily_limit_of_the_key(scene: SyncScene) -> None:
@@ -62,7 +62,7 @@ async def test_a_pool_linked_without_a_first_stock_keeps_its_quantity(scene: Syn
 
 
 async def test_a_first_stock_of_unknown_variants_or_of_another_pool_is_refused(scene: SyncScene) -> None:
-    other = await scene.shop.pool(
+    other = await scene.shop.create_pool(
         9, name="Other", members=[{"variant_gid": scene.variants["Single"].gid, "units_per_sale": 1}]
     )
     unknown = {"variant_gid": "gid://shopify/ProductVariant/7", "units_per_sale": 1}
@@ -78,10 +78,10 @@ async def test_a_first_stock_of_unknown_variants_or_of_another_pool_is_refused(s
 
 
 async def test_a_first_stock_from_the_platform_needs_the_scope_to_write_quantities(scene: SyncScene) -> None:
-    await scene.inventory.regenerate(scene.shop, "read_pools", "write_pools")
+    await scene.inventory.regenerate_key(scene.shop, "read_pools", "write_pools")
 
     member = {"variant_gid": scene.variants["Single"].gid, "units_per_sale": 1}
     arguments = {"pool_id": scene.pool_id, "members": [member]}
-    refused = await scene.shop.ask("link_variants", {**arguments, "initial": "sum_from_platform"})
+    refused = await scene.shop.send_call("link_variants", {**arguments, "initial": "sum_from_platform"})
     assert (refused.status_code, refused.json()["error"]) == (403, "insufficient_scope")
     await scene.shop.call("link_variants", **arguments)

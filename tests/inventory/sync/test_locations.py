@@ -37,7 +37,7 @@ async def test_the_location_of_a_new_shop_is_the_one_that_stocks_most_variants(p
         first = platform.variants(DOMAIN)[0]
         platform.state.levels.remove(DOMAIN, first.item, warehouse.id)
         await installing.install()
-        scene = SyncScene(installing, await installing.shop())
+        scene = SyncScene(installing, await installing.find_shop())
         await scene.finish_import()
 
         shares = await scene.transact(lambda tx: operations.spreading(tx, scene.shop.id))

@@ -36,7 +36,7 @@ async def test_a_change_of_a_pool_is_pending_until_its_levels_are_set(scene: Syn
 
 
 async def test_only_the_levels_of_pools_that_changed_are_pending(scene: SyncScene) -> None:
-    other = await scene.shop.pool(7, name="Other")
+    other = await scene.shop.create_pool(7, name="Other")
     await scene.sync_due()
     await scene.shop.call("adjust_pool_quantity", pool_id=other["id"], delta=1)
 
@@ -153,7 +153,7 @@ async def test_reconcile_says_that_it_waits_for_a_call_that_is_not_answered_yet(
 
 
 async def test_reconcile_of_a_pool_waits_for_no_call_about_another(scene: SyncScene) -> None:
-    other = await scene.shop.pool(7, name="Other")
+    other = await scene.shop.create_pool(7, name="Other")
     scene.platform.plan(Fault("after", "SetLevels"))
     await scene.adjust(-6)
     await scene.sync_due()
@@ -182,7 +182,7 @@ async def test_an_unreadable_order_does_not_block_reconcile(scene: SyncScene) ->
 
 async def test_reconcile_without_the_platform_is_refused(scene: SyncScene) -> None:
     scene.platform.plan(Fault("down", "ReadItemLevels"))
-    answer = await scene.shop.ask("reconcile", {"pool_id": scene.pool_id})
+    answer = await scene.shop.send_call("reconcile", {"pool_id": scene.pool_id})
     assert (answer.status_code, answer.json()["error"]) == (503, "service_unavailable")
 
     await withdraw_access(scene.inventory)

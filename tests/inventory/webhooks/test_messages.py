@@ -15,8 +15,8 @@ from tests.inventory.webhooks.programs import ShopPrograms
 async def test_a_program_gets_a_signed_message_when_the_stock_of_a_pool_changes(
     inventory: Inventory, programs: ShopPrograms
 ) -> None:
-    shop = await inventory.shop()
-    pool = await shop.golden()
+    shop = await inventory.create_shop()
+    pool = await shop.create_golden_pool()
     program = await programs.add(shop, "stock.changed")
 
     await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
@@ -43,8 +43,8 @@ async def test_a_program_gets_a_signed_message_when_the_stock_of_a_pool_changes(
 async def test_changes_that_are_stored_together_are_one_message_for_each_pool(
     inventory: Inventory, programs: ShopPrograms
 ) -> None:
-    shop = await inventory.shop()
-    jars, lids = [(await shop.pool(quantity))["id"] for quantity in (50, 9)]
+    shop = await inventory.create_shop()
+    jars, lids = [(await shop.create_pool(quantity))["id"] for quantity in (50, 9)]
     program = await programs.add(shop, "stock.changed")
 
     lines = [{"pool_id": jars, "delta": -6}, {"pool_id": lids, "delta": 1}, {"pool_id": jars, "delta": 2}]
@@ -60,8 +60,8 @@ async def test_changes_that_are_stored_together_are_one_message_for_each_pool(
 async def test_calls_at_the_same_moment_lose_no_change_of_the_level(
     inventory: Inventory, programs: ShopPrograms
 ) -> None:
-    shop = await inventory.shop()
-    pool = await shop.pool(50)
+    shop = await inventory.create_shop()
+    pool = await shop.create_pool(50)
     program = await programs.add(shop, "stock.changed")
 
     await asyncio.gather(*(shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1) for _ in range(20)))
@@ -73,9 +73,9 @@ async def test_calls_at_the_same_moment_lose_no_change_of_the_level(
 
 
 async def test_a_pool_with_many_variants_names_none_of_them(inventory: Inventory, programs: ShopPrograms) -> None:
-    shop = await inventory.shop()
+    shop = await inventory.create_shop()
     members = [{"variant_gid": f"gid://shopify/ProductVariant/{n}", "units_per_sale": 1} for n in range(1, 102)]
-    pool = await shop.pool(50, members=members)
+    pool = await shop.create_pool(50, members=members)
     program = await programs.add(shop, "stock.changed")
 
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
@@ -85,9 +85,9 @@ async def test_a_pool_with_many_variants_names_none_of_them(inventory: Inventory
 
 
 async def test_a_variant_that_is_not_sold_is_left_out(inventory: Inventory, programs: ShopPrograms) -> None:
-    shop = await inventory.shop()
-    pool = await shop.golden()
-    await shop.pool(3, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}], name="Boxes")
+    shop = await inventory.create_shop()
+    pool = await shop.create_golden_pool()
+    await shop.create_pool(3, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}], name="Boxes")
     boxes = (await shop.call("list_pools", query="Boxes"))["pools"][0]
     await shop.call("pause_pool", pool_id=boxes["id"])
     program = await programs.add(shop, "stock.changed")
@@ -99,8 +99,8 @@ async def test_a_variant_that_is_not_sold_is_left_out(inventory: Inventory, prog
 
 
 async def test_a_pool_that_falls_to_its_limit_sends_one_message(inventory: Inventory, programs: ShopPrograms) -> None:
-    shop = await inventory.shop()
-    pool = await shop.pool(8, low_stock_at=5, buffer=1)
+    shop = await inventory.create_shop()
+    pool = await shop.create_pool(8, low_stock_at=5, buffer=1)
     program = await programs.add(shop, "stock.low")
 
     for delta in (-1, -1, -1, 4, -4):
@@ -116,8 +116,8 @@ async def test_a_pool_that_falls_to_its_limit_sends_one_message(inventory: Inven
 async def test_a_hold_that_leaves_little_counts_as_low_stock_after_the_change(
     inventory: Inventory, programs: ShopPrograms
 ) -> None:
-    shop = await inventory.shop()
-    pool = await shop.pool(8, low_stock_at=5)
+    shop = await inventory.create_shop()
+    pool = await shop.create_pool(8, low_stock_at=5)
     program = await programs.add(shop, "stock.changed", "stock.low")
 
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=3)
@@ -129,8 +129,8 @@ async def test_a_hold_that_leaves_little_counts_as_low_stock_after_the_change(
 async def test_a_hold_sends_a_message_when_it_is_placed_and_when_it_is_released(
     inventory: Inventory, programs: ShopPrograms
 ) -> None:
-    shop = await inventory.shop()
-    pool = await shop.golden()
+    shop = await inventory.create_shop()
+    pool = await shop.create_golden_pool()
     program = await programs.add(shop, "hold.placed", "hold.ended")
 
     change = await shop.call("hold_quantity", variant_gid=SIX_PACK, quantity=2, reference="cart 7")
@@ -151,8 +151,8 @@ async def test_a_hold_sends_a_message_when_it_is_placed_and_when_it_is_released(
 async def test_the_end_of_a_hold_says_whether_it_was_sold_or_expired(
     inventory: Inventory, programs: ShopPrograms
 ) -> None:
-    shop = await inventory.shop()
-    pool = await shop.golden()
+    shop = await inventory.create_shop()
+    pool = await shop.create_golden_pool()
     program = await programs.add(shop, "hold.ended")
 
     sold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=1))["hold"]["id"]
@@ -168,11 +168,11 @@ async def test_the_end_of_a_hold_says_whether_it_was_sold_or_expired(
 async def test_a_new_key_tells_programs_that_the_old_one_was_revoked(
     inventory: Inventory, programs: ShopPrograms
 ) -> None:
-    shop = await inventory.shop()
+    shop = await inventory.create_shop()
     program = await programs.add(shop, "key.revoked")
     [(id,)] = await inventory.sql("select id from api_keys where shop_id = %(id)s and active", id=shop.id)
 
-    await inventory.regenerate(shop, "read_pools")
+    await inventory.regenerate_key(shop, "read_pools")
 
     scopes = ["read_inventory", "write_inventory", "read_pools", "write_pools"]
     assert await program.contents() == [("key.revoked", f"key {id}", {"key_id": id, "scopes": scopes})]
@@ -182,24 +182,24 @@ async def test_a_new_key_tells_programs_that_the_old_one_was_revoked(
 async def test_a_program_gets_only_the_types_that_its_endpoint_names(
     inventory: Inventory, programs: ShopPrograms, type: str
 ) -> None:
-    shop = await inventory.shop()
+    shop = await inventory.create_shop()
     program = await programs.add(shop, type)
-    pool = await shop.pool(8, low_stock_at=7, members=PACKS)
+    pool = await shop.create_pool(8, low_stock_at=7, members=PACKS)
 
     held = await shop.call("hold_quantity", pool_id=pool["id"], quantity=1)
     await shop.call("release_hold", hold_id=held["hold"]["id"])
-    await inventory.regenerate(shop, "read_pools")
+    await inventory.regenerate_key(shop, "read_pools")
 
     assert {message.type for message in await program.messages()} == {type}
 
 
 async def test_an_example_has_the_members_of_its_message(inventory: Inventory, programs: ShopPrograms) -> None:
-    shop = await inventory.shop()
+    shop = await inventory.create_shop()
     program = await programs.add(shop)
-    pool = await shop.pool(8, low_stock_at=7)
+    pool = await shop.create_pool(8, low_stock_at=7)
     held = await shop.call("hold_quantity", pool_id=pool["id"], quantity=1)
     await shop.call("release_hold", hold_id=held["hold"]["id"])
-    await inventory.regenerate(shop, "read_pools")
+    await inventory.regenerate_key(shop, "read_pools")
 
     sent = {message.type: {*message.content["data"]} for message in await program.messages()}
 
@@ -209,19 +209,19 @@ async def test_an_example_has_the_members_of_its_message(inventory: Inventory, p
 
 
 async def test_a_shop_without_an_endpoint_stores_no_messages(inventory: Inventory, programs: ShopPrograms) -> None:
-    ada, ben = await inventory.shop(), await inventory.shop()
+    ada, ben = await inventory.create_shop(), await inventory.create_shop()
     await programs.add(ada, "stock.changed")
 
-    await ben.pool(8, low_stock_at=9)
+    await ben.create_pool(8, low_stock_at=9)
 
     assert await inventory.sql("select type from webhook_messages") == []
 
 
 async def test_a_shop_never_gets_the_messages_of_another(inventory: Inventory, programs: ShopPrograms) -> None:
-    ada, ben = await inventory.shop(), await inventory.shop()
+    ada, ben = await inventory.create_shop(), await inventory.create_shop()
     of_ada, of_ben = await programs.add(ada, "stock.changed"), await programs.add(ben, "stock.changed")
 
-    pool = await ben.pool(8)
+    pool = await ben.create_pool(8)
 
     assert [subject for _, subject, _ in await of_ben.contents()] == [f"pool {pool['id']}"]
     assert await of_ada.contents() == []
@@ -230,10 +230,10 @@ async def test_a_shop_never_gets_the_messages_of_another(inventory: Inventory, p
 async def test_endpoints_and_their_messages_are_deleted_with_their_shop(
     inventory: Inventory, programs: ShopPrograms
 ) -> None:
-    ada, ben = await inventory.shop(), await inventory.shop()
+    ada, ben = await inventory.create_shop(), await inventory.create_shop()
     for shop in (ada, ben):
         await programs.add(shop, "stock.changed")
-        await shop.pool(8)
+        await shop.create_pool(8)
     program = await programs.add(ada)
     await program.messages()
     await inventory.sql(

@@ -1,15 +1,16 @@
 """The inventory service: every operation of agents, one line each. Start reading here.
 
-They are tools of the endpoint for agents, `/mcp`. The routes of storefronts are in `inventory/availability/storefront.py`, those of
-agents without a key in `inventory/agents/routes.py`. Operations of pages alone are in `inventory/console/part.py`.
+They are tools of the endpoint for agents, `/mcp`. The routes of storefronts are in
+`inventory/availability/storefront.py`, those of agents without a key in `inventory/agents/routes.py`. Operations of
+pages alone are in `inventory/console/part.py`.
 """
 
-from holdfast.inventory import sales
 from holdfast.inventory.availability import operations as availability
 from holdfast.inventory.availability.cache import STATUS
 from holdfast.inventory.catalog import operations as catalog
 from holdfast.inventory.pools import operations as pools
 from holdfast.inventory.pools.model import PoolList
+from holdfast.inventory.sales import operations as sales
 from holdfast.inventory.spreadsheets import operations as spreadsheets
 from holdfast.inventory.stock import operations as stock
 from holdfast.inventory.sync import operations as sync

@@ -20,7 +20,7 @@ class Context(NamedTuple):
     streams           the open event streams
     signed_in         the pages of people who are signed in
     agent_requests    what agents ask for, for people who approve it
-    live              what can be sold of each shop, as storefronts and the console see it change
+    availability      the cache of what can be sold of each shop, and the feeds of its changes
     """
 
     database: Database
@@ -31,4 +31,4 @@ class Context(NamedTuple):
     streams: Streams
     signed_in: SignedInPages
     agent_requests: RequestApprovals
-    live: AvailabilityCache
+    availability: AvailabilityCache

@@ -9,9 +9,9 @@ from holdfast.accounts.agents.approvals import RequestApprovals, RequestReader
 from holdfast.accounts.part import account_part
 from holdfast.accounts.sessions import SESSIONS_CHANNEL, Sessions
 from holdfast.accounts.signed_in_pages import SignedInPages
-from holdfast.accounts.webhooks import part as webhooks
+from holdfast.accounts.webhooks import part as outgoing_webhooks
 from holdfast.inventory import discovery, resources
-from holdfast.inventory.agents import part as agent_credentials
+from holdfast.inventory.agents import part as agents
 from holdfast.inventory.agents import routes as agent_routes
 from holdfast.inventory.agents.actions import AgentActionLog
 from holdfast.inventory.agents.approval_facts import agent_requests, find_credentials, read_facts
@@ -78,10 +78,10 @@ PARTS: Sequence[Part[Any]] = (
     orders.subscription_part(HANDLERS.keys()),
     availability.PART,
     shops.PART,
-    agent_credentials.PART,
+    agents.PART,
     stock.PART,
     installs.PART,
-    webhooks.PART,
+    outgoing_webhooks.PART,
 )
 
 ALL_OPERATIONS = (*OPERATIONS, *console.PART.operations)
@@ -96,6 +96,7 @@ def service(database: Database) -> Service:
     resources = database.resources
     settings = resources.settings
     requests = agent_requests(OPERATIONS, settings.base_url)
+    # Programs run their calls with this runner. Only it stores what agents did, and asks a person first.
     runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY, AgentActionLog(), requests)
     # Requests that wait until their key is found count as work that waits.
     ring = KeyRing(database, shop_operations.find_callers, waiting=runner.admission.work)
@@ -124,10 +125,10 @@ def service(database: Database) -> Service:
         agent_requests=RequestApprovals(
             RequestReader(OPERATIONS, database.across_tenants(), find_credentials, read_facts), runner
         ),
-        live=AvailabilityCache(database),
+        availability=AvailabilityCache(database),
     )
-    endpoint = agent_endpoint(settings.base_url, context.live)
-    own_endpoints = Endpoints(
+    endpoint = agent_endpoint(settings.base_url, context.availability)
+    service_endpoints = Endpoints(
         [
             *discovery.routes(endpoint, OPERATIONS, DESCRIPTION),
             *agent_routes.routes(database, limits, credentials),
@@ -146,7 +147,7 @@ def service(database: Database) -> Service:
         runner=runner,
         operations=OPERATIONS,
         parts=PARTS,
-        endpoints=Endpoints.joined([own_endpoints, *(part.endpoints(context) for part in PARTS)]),
+        endpoints=Endpoints.joined([service_endpoints, *(part.endpoints(context) for part in PARTS)]),
         authenticate=credentials.caller,
         limits=limits,
         agents=endpoint,
@@ -170,7 +171,7 @@ def streams(settings: Settings) -> Streams:
     return Streams(STREAMS, shares, settings.max_streams)
 
 
-def agent_endpoint(base_url: str, live: AvailabilityCache) -> mcp.EndpointConfig:
+def agent_endpoint(base_url: str, cache: AvailabilityCache) -> mcp.EndpointConfig:
     """The endpoint for agents, `/mcp`."""
     return mcp.EndpointConfig(
         name=reverse_dns(base_url, "inventory"),
@@ -180,8 +181,8 @@ def agent_endpoint(base_url: str, live: AvailabilityCache) -> mcp.EndpointConfig
         instructions=INSTRUCTIONS,
         templates=TEMPLATES,
         listed_by=mcp.ListedBy("list_pools", entries),
-        changes=live.changes,
-        missed=live.missed,
+        changes=cache.changes,
+        missed=cache.missed,
         limit="messages",
         resource_metadata=f"{base_url}/.well-known/oauth-protected-resource/mcp",
         scope="read_inventory read_pools",

@@ -1,4 +1,7 @@
-"""Operations on availability. All of them compute with the rules of the ledger."""
+"""Operations on availability. They compute what can be sold with the rules of the ledger (`Stock.available`).
+
+The view `availability` has the same rule in SQL, for storefronts; `test_availability_in_sql.py` compares the two.
+"""
 
 from collections.abc import Sequence
 
@@ -83,7 +86,7 @@ async def explain(reader: Reader, caller: Caller, command: ExplainAvailability) 
 
 @refuses(VALIDATION_FAILED)
 async def list_low_stock(reader: Reader, caller: Caller, command: ListLowStock) -> LowStockList:
-    """Which pools run low: at or below their limit, or at the present pace not for much longer."""
+    """Which pools run low: at or below their `low_stock_at`, or at the present pace not for much longer."""
     rows = await sql.list_low_stock(reader, caller.tenant, command)
     pools, cursor = cursor_page(rows, command, lambda pool: pool.pool_id)
     return LowStockList(pools, cursor)

@@ -8,8 +8,10 @@ from holdfast.kit.process.part import Endpoints, Part
 def endpoints(context: Context) -> Endpoints:
     """The two routes that storefronts read, and the cache behind them."""
     resources = context.database.resources
-    storefront = Storefront(resources.settings.base_url, resources, context.limits, context.live, context.streams)
-    return Endpoints(storefront.routes(), caches=[context.live.listening])
+    storefront = Storefront(
+        resources.settings.base_url, resources, context.limits, context.availability, context.streams
+    )
+    return Endpoints(storefront.routes(), caches=[context.availability.listening])
 
 
 PART = Part(endpoints=endpoints)

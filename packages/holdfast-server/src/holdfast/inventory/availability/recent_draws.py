@@ -2,7 +2,7 @@
 
 from typing import LiteralString
 
-DAYS_LEFT: LiteralString = """
+PACE_AND_DAYS_OF_COVER: LiteralString = """
     round(units_drawn / 28.0, 2)::float as taken_per_day,
     round(available * 28.0 / nullif(units_drawn, 0), 1)::float as days_of_cover
 """

@@ -1,10 +1,13 @@
-"""Statements on effective quantities."""
+"""Statements on effective quantities.
+
+The view `availability` has the rule of `Stock.available` in SQL; `test_availability_in_sql.py` compares the two.
+"""
 
 from collections.abc import Collection
 from typing import LiteralString
 
 from holdfast.inventory.availability.model import AvailabilityDelta, ListLowStock, LowStock
-from holdfast.inventory.availability.recent_draws import DAYS_LEFT, STOCK_AND_RECENT_DRAWS
+from holdfast.inventory.availability.recent_draws import PACE_AND_DAYS_OF_COVER, STOCK_AND_RECENT_DRAWS
 from holdfast.inventory.resources import Reader
 
 
@@ -28,19 +31,19 @@ async def changes_since(reader: Reader, shop_id: int, version: int) -> Availabil
     return await _delta(
         reader,
         """
-        with moved as (
+        with changed_pool as (
             select id, name, status from pools where shop_id = %(shop_id)s and version > %(version)s),
-        concerned as (
-            select variant_gid from members join moved on moved.id = pool_id
+        affected_variant as (
+            select variant_gid from members join changed_pool on changed_pool.id = pool_id
              union
             select gid from variants where shop_id = %(shop_id)s and version > %(version)s)
         select (select version from shared_inventories where shop_id = %(shop_id)s),
-               (select coalesce(json_object_agg(concerned.variant_gid, (
+               (select coalesce(json_object_agg(affected_variant.variant_gid, (
                             select quantity from availability
                              where availability.shop_id = %(shop_id)s
-                               and availability.variant_gid = concerned.variant_gid)), '{}')
-                  from concerned),
-               (select coalesce(json_object_agg(id, status || ' ' || name), '{}') from moved)
+                               and availability.variant_gid = affected_variant.variant_gid)), '{}')
+                  from affected_variant),
+               (select coalesce(json_object_agg(id, status || ' ' || name), '{}') from changed_pool)
         """,
         shop_id=shop_id,
         version=version,
@@ -74,16 +77,16 @@ async def _delta(reader: Reader, statement: LiteralString, **params: int) -> Ava
 
 async def list_low_stock(reader: Reader, shop_id: int, command: ListLowStock) -> list[LowStock]:
     """The pools that run low, by id, one more than a page."""
-    low: LiteralString = "is_low" if command.threshold is None else "available <= %(threshold)s"
+    is_low: LiteralString = "is_low" if command.threshold is None else "available <= %(threshold)s"
     if command.days_of_cover is not None:
-        low = f"({low} or units_drawn > 0 and available * 28.0 <= units_drawn * %(days_of_cover)s)"
+        is_low = f"({is_low} or units_drawn > 0 and available * 28.0 <= units_drawn * %(days_of_cover)s)"
     return await reader.rows(
         LowStock,
         f"""
-        select id as pool_id, name, unit, available, low_stock_at, {DAYS_LEFT}
+        select id as pool_id, name, unit, available, low_stock_at, {PACE_AND_DAYS_OF_COVER}
           from pools
           {STOCK_AND_RECENT_DRAWS}
-         where shop_id = %(shop_id)s and status = 'active' and id > %(after)s and {low}
+         where shop_id = %(shop_id)s and status = 'active' and id > %(after)s and {is_low}
          order by id limit %(limit)s
         """,
         {

@@ -73,22 +73,22 @@ SIGNED_DOMAINS = cache_bound(
 
 
 class Storefront:
-    """The two routes.
+    """Answers `GET /storefront/availability`, and the stream of its changes.
 
     base_url    the service's address, without a slash at the end
     """
 
     def __init__(
-        self, base_url: str, resources: Resources, limits: Limits, live: AvailabilityCache, streams: Streams
+        self, base_url: str, resources: Resources, limits: Limits, cache: AvailabilityCache, streams: Streams
     ) -> None:
         self._base_url = base_url
         self._secrets = resources.client_secrets
         self._signer = resources.secret.signer("storefront stream")
         self._limits = limits
-        self._live = live
+        self._cache = cache
         self._streams = streams
         self._answers: WeakKeyDictionary[CachedShop, CachedAnswer] = WeakKeyDictionary()
-        self._encoding: dict[tuple[CachedShop, int, int], asyncio.Task[CachedAnswer]] = {}
+        self._encoding_tasks: dict[tuple[CachedShop, int, int], asyncio.Task[CachedAnswer]] = {}
         self._domains: LRUCache[bytes, tuple[str, float]] = LRUCache(MAX_CACHED_SHOPS)
 
     def routes(self) -> list[Route]:
@@ -101,17 +101,17 @@ class Storefront:
         ]
 
     async def _availability(self, _: Caller, request: Request) -> Reply:
-        shop = await self._live.shop(self._signed_domain(request.query))
-        cached_shop = await self._live.cached_shop(shop.id)
+        shop = await self._cache.shop(self._signed_domain(request.query))
+        cached_shop = await self._cache.cached_shop(shop.id)
         window = int(time.time()) // WINDOW_SECONDS
         answer = self._answers.get(cached_shop)
         if answer is None or (answer.version, answer.window) != (cached_shop.version, window):
             answer = await self._fresh_answer(shop, cached_shop, window)
         is_compressed = accepts_gzip(request.headers.get(b"accept-encoding", b""))
-        encoding = answer.compressed if is_compressed else answer.plain
+        reply = answer.compressed if is_compressed else answer.plain
         sent_etag = request.headers.get(b"if-none-match")
-        unchanged = sent_etag is not None and not {encoding.etag, b"*"}.isdisjoint(_tags(sent_etag))
-        return encoding.unchanged if unchanged else encoding.full
+        unchanged = sent_etag is not None and not {reply.etag, b"*"}.isdisjoint(_tags(sent_etag))
+        return reply.unchanged if unchanged else reply.full
 
     def _signed_domain(self, query: bytes) -> str:
         """The domain of the shop that a query is signed for. Raises `invalid_signature`."""
@@ -125,10 +125,10 @@ class Storefront:
     async def _fresh_answer(self, shop: Shop, cached_shop: CachedShop, window: int) -> CachedAnswer:
         """A new answer. Requests that come while it is made wait for the same one."""
         key = (cached_shop, cached_shop.version, window)
-        task = self._encoding.get(key)
+        task = self._encoding_tasks.get(key)
         if task is None:
-            task = self._encoding[key] = create_shared_task(self._encode(shop, cached_shop, window))
-            task.add_done_callback(lambda _: self._encoding.pop(key))
+            task = self._encoding_tasks[key] = create_shared_task(self._encode(shop, cached_shop, window))
+            task.add_done_callback(lambda _: self._encoding_tasks.pop(key))
         answer = self._answers[cached_shop] = await asyncio.shield(task)
         return answer
 
@@ -141,10 +141,10 @@ class Storefront:
             url,
         )
         etag = b"%d-%d" % (version, window)
-        plain = compressed = _encoding(b'"%s"' % etag, content)
+        plain = compressed = _encoded_reply(b'"%s"' % etag, content)
         if len(content) >= MIN_COMPRESSED_BYTES:
             zipped = await asyncio.to_thread(gzip.compress, content, 4)
-            compressed = _encoding(b'"%s-gzip"' % etag, zipped, (b"content-encoding", b"gzip"))
+            compressed = _encoded_reply(b'"%s-gzip"' % etag, zipped, (b"content-encoding", b"gzip"))
         return CachedAnswer(version, window, plain, compressed)
 
     def stream_url(self, domain: str, expires: int) -> str:
@@ -159,7 +159,7 @@ class Storefront:
             raise INVALID_STREAM_TOKEN()
         if time.time() > int(expires):
             raise INVALID_STREAM_TOKEN("The address of the stream has expired.")
-        cached_shop = await self._live.cached_shop((await self._live.shop(domain)).id)
+        cached_shop = await self._cache.cached_shop((await self._cache.shop(domain)).id)
         position = _position(request.headers.get(b"last-event-id", b""))
         if cached_shop.storefront.position < position <= cached_shop.version:
             # The versions after the last message changed nothing for this stream.
@@ -194,7 +194,7 @@ def _position(last_event_id: bytes) -> int:
     return int(last_event_id) if re.fullmatch(rb"[0-9]{1,18}", last_event_id) else -1
 
 
-def _encoding(etag: bytes, content: bytes, *more: Header) -> EncodedReply:
+def _encoded_reply(etag: bytes, content: bytes, *more: Header) -> EncodedReply:
     headers: Sequence[Header] = (
         BRIEF,
         (b"vary", b"accept-encoding"),

@@ -38,9 +38,9 @@ class ChangeMessage(Struct, omit_defaults=True):
 class LiveConsole:
     """Answers requests for the stream of the console."""
 
-    def __init__(self, console: Console, live: AvailabilityCache, streams: Streams) -> None:
+    def __init__(self, console: Console, cache: AvailabilityCache, streams: Streams) -> None:
         self._console = console
-        self._live = live
+        self._cache = cache
         self._streams = streams
 
     def routes(self) -> list[Route]:
@@ -52,7 +52,7 @@ class LiveConsole:
         caller = merchant(session)
         owners: Mapping[StreamOwner, object] = {"address": address(request.scope), "tenant": caller.tenant}
         self._streams.require_room(owners)
-        feed = await self._live.changes(caller)
+        feed = await self._cache.changes(caller)
         gate, position, begin = self._console.signed_in.gate, feed.position, encode_retry()
 
         async def pending() -> bytes:

@@ -13,10 +13,11 @@ from holdfast.inventory.console.agents.agents_pages import AgentPages
 from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.inventory.console.live_changes import LiveConsole
 from holdfast.inventory.console.pools.holds_page import HoldsPage
+from holdfast.inventory.console.pools.low_stock_page import LowStockPage
 from holdfast.inventory.console.pools.pool_form_pages import PoolForms
 from holdfast.inventory.console.pools.pool_pages import PoolPage, UndoPage
 from holdfast.inventory.console.pools.pool_status_pages import PoolStatusPages
-from holdfast.inventory.console.pools.pools_pages import LowStockPage, PoolsPage
+from holdfast.inventory.console.pools.pools_page import PoolsPage
 from holdfast.inventory.console.pools.quantity_pages import QuantityPages
 from holdfast.inventory.console.pools.replay_page import ReplayPage
 from holdfast.inventory.console.pools.spreadsheets_page import SpreadsheetsPage
@@ -85,7 +86,7 @@ def endpoints(context: Context) -> Endpoints:
     console = Console(signed_in, run)
     return Endpoints(
         [
-            *LiveConsole(console, context.live, context.streams).routes(),
+            *LiveConsole(console, context.availability, context.streams).routes(),
             *PoolsPage(console, settings).routes(),
             *SuggestionsPage(console, platform, settings).routes(),
             *ReplayPage(console).routes(),

@@ -25,7 +25,7 @@ FRAME = Frame("Holdfast Inventory", Path(__file__).parent, accounts.FOLDER)
 
 
 class LowStockMail(LinkMail, kw_only=True, tag="low_stock"):
-    """A mail about a pool that has fallen to its limit. The name and the unit are untrusted text.
+    """A mail about a pool that has fallen to its `low_stock_at`. The name and the unit are untrusted text.
 
     taken_per_day    units, on average of the last 28 days
     days_of_cover    for how many days the stock lasts at that pace; None while none is taken

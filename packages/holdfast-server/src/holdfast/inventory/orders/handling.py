@@ -107,14 +107,14 @@ async def _write(tx: Tx, shop_id: int, effects: Sequence[OrderEffect]) -> None:
         if effect.postings
     ]
 
-    def touched(command: OrderPosting) -> TouchedRows:
+    def rows_of(command: OrderPosting) -> TouchedRows:
         return TouchedRows([posting.pool_id for posting in command.postings])
 
     def draft(_: Stock, command: OrderPosting) -> Draft:
         return Draft([*command.postings], command.order_gid)
 
     if calls:
-        answers = await apply_and_store(tx, Batch(shop_id, calls), SOURCE, touched, draft)
+        answers = await apply_and_store(tx, Batch(shop_id, calls), SOURCE, rows_of, draft)
         for call, answer in zip(calls, answers, strict=True):
             if isinstance(answer, Problem):
                 why = "; ".join(text for texts in answer.errors.values() for text in texts) or answer.message

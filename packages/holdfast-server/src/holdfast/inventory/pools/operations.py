@@ -109,10 +109,6 @@ async def save(tx: Tx, shop_id: int, version: int, pools: Sequence[Mapping[str, 
     )
 
 
-find_links = membership.find_links
-list_members = membership.list_members
-
-
 @refuses(VALIDATION_FAILED)
 async def list(reader: Reader, caller: Caller, command: ListPools) -> PoolList:
     """List the shop's pools with what they hold."""
@@ -166,12 +162,12 @@ async def create(tx: Tx, caller: Caller, command: CreatePool) -> PoolChange:
     """Create a pool, with its first quantity and the variants that draw on it."""
     if command.quantity:
         membership.require_stock_scope(caller)
-    gids = _distinct("members", [member.variant_gid for member in command.members])
+    gids = _require_distinct("members", [member.variant_gid for member in command.members])
     await lock_shop(tx, caller.tenant)
     if await sql.is_name_in_use(tx, caller.tenant, command.name):
         raise NAME_TAKEN(f"Another pool is named {command.name}.")
 
-    async def make(version: int) -> int:
+    async def apply_change(version: int) -> int:
         pool_id = await sql.insert_pool(tx, caller.tenant, version, command)
         if command.members:
             await link_many(tx, caller.tenant, version, [(pool_id, member) for member in command.members])
@@ -179,7 +175,7 @@ async def create(tx: Tx, caller: Caller, command: CreatePool) -> PoolChange:
             await membership.add_stock(tx, caller, pool_id, "set", command.quantity, "create_pool", command.reason)
         return pool_id
 
-    return await _change(tx, caller, gids, make, command)
+    return await _store_change(tx, caller, gids, apply_change, command)
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, NAME_TAKEN, VALIDATION_FAILED)
@@ -189,18 +185,18 @@ async def update(tx: Tx, caller: Caller, command: UpdatePool) -> PoolChange:
     if not fields:
         raise invalid({"name": ["name at least one field to change"]})
 
-    async def make(version: int, pool: Pool) -> None:
+    async def apply_change(version: int, pool: Pool) -> None:
         if "name" in fields and await sql.is_name_in_use(tx, caller.tenant, fields["name"], pool.id):
             raise NAME_TAKEN(f"Another pool is named {fields['name']}.")
         await sql.update_pool(tx, caller.tenant, pool.id, version, fields)
 
-    return await _configure(tx, caller, command, make)
+    return await _change_pool(tx, caller, command, apply_change)
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE)
 async def pause(tx: Tx, caller: Caller, command: PausePool) -> PoolChange:
     """Pause a pool: storefronts are no longer told of its variants. Its stock can still be counted."""
-    return await _configure(
+    return await _change_pool(
         tx, caller, command, lambda version, pool: sql.set_status(tx, caller.tenant, pool.id, version, "paused")
     )
 
@@ -208,7 +204,7 @@ async def pause(tx: Tx, caller: Caller, command: PausePool) -> PoolChange:
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE)
 async def resume(tx: Tx, caller: Caller, command: ResumePool) -> PoolChange:
     """Let a paused pool go on."""
-    return await _configure(
+    return await _change_pool(
         tx, caller, command, lambda version, pool: sql.set_status(tx, caller.tenant, pool.id, version, "active")
     )
 
@@ -217,7 +213,7 @@ async def resume(tx: Tx, caller: Caller, command: ResumePool) -> PoolChange:
 async def archive(tx: Tx, caller: Caller, command: ArchivePool) -> PoolChange:
     """Put a pool away. Its history stays; its stock cannot change until it is restored."""
 
-    async def make(version: int, pool: Pool) -> None:
+    async def apply_change(version: int, pool: Pool) -> None:
         if pool.held:
             raise POOL_HAS_HOLDS(f"Pool {pool.id} has {pool.held} {pool.unit} on hold.")
         if command.release_variants:
@@ -226,19 +222,19 @@ async def archive(tx: Tx, caller: Caller, command: ArchivePool) -> PoolChange:
             await membership.unlink(tx, caller.tenant, pool.id, version, gids)
         await sql.set_status(tx, caller.tenant, pool.id, version, "archived")
 
-    return await _configure(tx, caller, command, make)
+    return await _change_pool(tx, caller, command, apply_change)
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, NAME_TAKEN)
 async def restore(tx: Tx, caller: Caller, command: RestorePool) -> PoolChange:
     """Bring an archived pool back, active and with the stock it had."""
 
-    async def make(version: int, pool: Pool) -> None:
+    async def apply_change(version: int, pool: Pool) -> None:
         if await sql.is_name_in_use(tx, caller.tenant, pool.name, pool.id):
             raise NAME_TAKEN(f"Another pool is named {pool.name} by now.", hint="Rename that one with update_pool.")
         await sql.set_status(tx, caller.tenant, pool.id, version, "active")
 
-    return await _configure(tx, caller, command, make, archived=True)
+    return await _change_pool(tx, caller, command, apply_change, archived=True)
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, INSUFFICIENT_SCOPE, VALIDATION_FAILED, DAILY_LIMIT_REACHED)
@@ -247,84 +243,84 @@ async def link(tx: Tx, caller: Caller, command: LinkVariants) -> PoolChange:
 
     Linking a variant again sets its units_per_sale.
     """
-    gids = _distinct("members", [member.variant_gid for member in command.members])
+    gids = _require_distinct("members", [member.variant_gid for member in command.members])
 
     if command.initial != "keep_pool":
         membership.require_stock_scope(caller)
 
-    async def make(version: int, pool: Pool) -> None:
-        more = 0
+    async def apply_change(version: int, pool: Pool) -> None:
+        platform_units = 0
         if command.initial != "keep_pool":
-            more = await membership.platform_quantity(tx, caller.tenant, pool.id, command.members)
+            platform_units = await membership.platform_quantity(tx, caller.tenant, pool.id, command.members)
         await link_many(tx, caller.tenant, version, [(pool.id, member) for member in command.members])
-        if more:
+        if platform_units:
             reason = "What the platform had of the variants that were linked."
-            await membership.add_stock(tx, caller, pool.id, "import", more, "link_variants", reason)
+            await membership.add_stock(tx, caller, pool.id, "import", platform_units, "link_variants", reason)
 
-    return await _configure(tx, caller, command, make, gids)
+    return await _change_pool(tx, caller, command, apply_change, gids)
 
 
 async def link_many(tx: Tx, shop_id: int, version: int, links: Sequence[tuple[int, MemberFields]]) -> None:
     """Let variants draw on pools, named by their ids. Raises `validation_failed` for a kit of too many pools."""
     await membership.link(tx, shop_id, version, links)
-    if beyond := await membership.find_oversized_kits(
+    if oversized_kits := await membership.find_oversized_kits(
         tx, shop_id, {member.variant_gid for _, member in links}, MAX_POOLS_PER_VARIANT
     ):
-        raise invalid({"members": [f"{beyond[0]} would draw on more than {MAX_POOLS_PER_VARIANT} pools"]})
+        raise invalid({"members": [f"{oversized_kits[0]} would draw on more than {MAX_POOLS_PER_VARIANT} pools"]})
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE)
 async def update_member(tx: Tx, caller: Caller, command: UpdateMember) -> PoolChange:
     """Change how much of a pool one sale of a variant takes. What was sold before stays."""
 
-    async def make(version: int, pool: Pool) -> None:
-        await _expect_members(tx, caller, pool, [command.variant_gid])
+    async def apply_change(version: int, pool: Pool) -> None:
+        await _require_members(tx, caller, pool, [command.variant_gid])
         await membership.set_units(tx, caller.tenant, pool.id, command.variant_gid, command.units_per_sale)
         await sql.update_pool(tx, caller.tenant, pool.id, version, {})
 
-    return await _configure(tx, caller, command, make)
+    return await _change_pool(tx, caller, command, apply_change)
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, VALIDATION_FAILED)
 async def unlink(tx: Tx, caller: Caller, command: UnlinkVariants) -> PoolChange:
     """Let variants no longer draw on a pool."""
-    gids = _distinct("variant_gids", command.variant_gids)
+    gids = _require_distinct("variant_gids", command.variant_gids)
 
-    async def make(version: int, pool: Pool) -> None:
-        await _expect_members(tx, caller, pool, gids)
+    async def apply_change(version: int, pool: Pool) -> None:
+        await _require_members(tx, caller, pool, gids)
         await membership.unlink(tx, caller.tenant, pool.id, version, gids)
         await sql.update_pool(tx, caller.tenant, pool.id, version, {})
 
-    return await _configure(tx, caller, command, make, gids)
+    return await _change_pool(tx, caller, command, apply_change, gids)
 
 
-async def _configure(
+async def _change_pool(
     tx: Tx,
     caller: Caller,
     command: ChangePool,
-    make: Callable[[int, Pool], Awaitable[None]],
+    apply_change: Callable[[int, Pool], Awaitable[None]],
     variant_gids: Collection[str] = (),
     *,
     archived: bool = False,
 ) -> PoolChange:
-    """Lock the shop, check that the pool is as expected, and change it with `make(version, pool)`.
+    """Lock the shop, check that the pool is as expected, and change it with `apply_change(version, pool)`.
 
     variant_gids    variants that are concerned beside those of the pool
     archived        whether the pool must be archived, instead of active or paused
     """
     await lock_shop(tx, caller.tenant)
-    pool = await _expected(tx, caller, command, archived=archived)
+    pool = await _require_expected_pool(tx, caller, command, archived=archived)
     members = await membership.find_members(tx, caller.tenant, [pool.id])
     gids = {*variant_gids, *(member.variant_gid for member in members.get(pool.id, ()))}
 
-    async def make_for_pool(version: int) -> int:
-        await make(version, pool)
+    async def apply_to_pool(version: int) -> int:
+        await apply_change(version, pool)
         return pool.id
 
-    return await _change(tx, caller, gids, make_for_pool, command)
+    return await _store_change(tx, caller, gids, apply_to_pool, command)
 
 
-async def _expected(reader: Reader, caller: Caller, command: ChangePool, *, archived: bool) -> Pool:
+async def _require_expected_pool(reader: Reader, caller: Caller, command: ChangePool, *, archived: bool) -> Pool:
     """The pool of a command. Raises `not_found`, `pool_not_active`, or `stale` if it is not as expected."""
     pool = (await find_by_id(reader, caller.tenant, [command.pool_id])).get(command.pool_id)
     if pool is None:
@@ -342,17 +338,20 @@ async def _expected(reader: Reader, caller: Caller, command: ChangePool, *, arch
     return pool
 
 
-async def _change(
+async def _store_change(
     tx: Tx,
     caller: Caller,
     variant_gids: Collection[str],
-    make: Callable[[int], Awaitable[int]],
+    apply_change: Callable[[int], Awaitable[int]],
     command: Repeatable,
 ) -> PoolChange:
-    """Make one change with `make(version)`, which returns the id of the pool. Returns what it did."""
+    """Increase the version of the shop, change a pool by `apply_change(version)`, which returns its id. Announce it.
+
+    Returns the pool, and how many of the variants can be sold before and after.
+    """
     before = await membership.effective_quantities(tx, caller.tenant, variant_gids)
     version = await increase_version(tx, caller.tenant)
-    pool_id = await make(version)
+    pool_id = await apply_change(version)
     pool = (await find_by_id(tx, caller.tenant, [pool_id]))[pool_id]
     members = await membership.find_members(tx, caller.tenant, [pool_id])
     after = await membership.effective_quantities(tx, caller.tenant, variant_gids)
@@ -363,16 +362,16 @@ async def _change(
     return PoolChange(pool.version, command.dry_run, sql.with_members(pool, members.get(pool_id, ())), affected)
 
 
-async def _expect_members(reader: Reader, caller: Caller, pool: Pool, variant_gids: Collection[str]) -> None:
+async def _require_members(reader: Reader, caller: Caller, pool: Pool, variant_gids: Collection[str]) -> None:
     members = await membership.find_members(reader, caller.tenant, [pool.id])
     linked_gids = {member.variant_gid for member in members.get(pool.id, ())}
-    if unknown := sorted({*variant_gids} - linked_gids):
+    if unlinked_gids := sorted({*variant_gids} - linked_gids):
         raise NOT_FOUND(
-            f"Not linked to pool {pool.id}: {', '.join(unknown)}.", hint="get_pool shows the variants of a pool."
+            f"Not linked to pool {pool.id}: {', '.join(unlinked_gids)}.", hint="get_pool shows the variants of a pool."
         )
 
 
-def _distinct(field: str, variant_gids: Sequence[str]) -> Sequence[str]:
+def _require_distinct(field: str, variant_gids: Sequence[str]) -> Sequence[str]:
     """The variants. Raises `validation_failed` if one is named twice."""
     first = {gid: index for index, gid in reversed([*enumerate(variant_gids)])}
     for index, gid in enumerate(variant_gids):

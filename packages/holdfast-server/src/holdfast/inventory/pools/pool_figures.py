@@ -49,7 +49,7 @@ class PoolFigures(Struct):
     def full_bar(self, available: int, low_stock_at: int | None) -> int:
         """The level at which the bar of the pool is full: the most at the beginning or end of a day.
 
-        At least twice its limit.
+        At least twice its `low_stock_at`.
         """
         return max(*self.known_levels, self.first_level or 0, available, 2 * (low_stock_at or 0), 1)
 

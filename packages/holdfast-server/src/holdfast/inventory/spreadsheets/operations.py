@@ -263,7 +263,7 @@ async def load_members(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     ]
     if refused:
         raise nothing_imported(refused)
-    linked = await pools.find_links(tx, caller.tenant, {pool_id for pool_id, _ in links})
+    linked = await membership.find_links(tx, caller.tenant, {pool_id for pool_id, _ in links})
     links = [(pool_id, _new_fields(member, linked.get((pool_id, member.variant_gid)))) for pool_id, member in links]
     report = [
         _member_result(line, row, member, linked.get((pool_id, member.variant_gid)))
@@ -331,7 +331,7 @@ async def export(reader: Reader, caller: Caller, command: ExportCsv) -> Exported
         return _exported(command, HISTORY_COLUMNS, await _history_rows(reader, caller, page.entries), page.next_cursor)
     if command.kind == "members":
         after = command.after(tuple[int, str]) or (0, "")
-        member_rows = await pools.list_members(reader, caller.tenant, after, command.limit + 1)
+        member_rows = await membership.list_members(reader, caller.tenant, after, command.limit + 1)
         members, cursor = cursor_page(member_rows, command, lambda row: (row.pool_id, row.variant_gid))
         return _exported(command, MEMBER_COLUMNS, [(*row[1:], row.pool_id) for row in members], cursor)
     pool_page = await pools.list(reader, caller, ListPools(limit=command.limit, cursor=command.cursor))

@@ -162,7 +162,10 @@ class Stock:
         return hold
 
     def available(self, variant_gid: str) -> int | None:
-        """How many of a variant can be sold; None if storefronts do not show it."""
+        """How many of a variant can be sold; None if storefronts do not show it.
+
+        The view `availability` has the same rule in SQL.
+        """
         least: int | None = None
         for pool, units in self._pools_by_variant.get(variant_gid, ()):
             if pool.status != "active":
@@ -181,8 +184,8 @@ class Stock:
         postings = _add_up(postings)
         for posting in postings:
             self._require_enough(posting, cause.actor)
-        touched = [self.pools[posting.pool_id] for posting in postings]
-        gids = {gid for pool in touched for gid in pool.members}
+        changed_pools = [self.pools[posting.pool_id] for posting in postings]
+        gids = {gid for pool in changed_pools for gid in pool.members}
         is_listed = len(gids) <= MAX_AFFECTED_VARIANTS
         listed_gids = gids if is_listed else ()
         before = self._available_by_variant(listed_gids)
@@ -191,12 +194,12 @@ class Stock:
             self._entry(posting, cause, self.entry_count + number) for number, posting in enumerate(postings, start=1)
         ]
         self.entry_count += len(entries)
-        for pool, entry in zip(touched, entries, strict=True):
+        for pool, entry in zip(changed_pools, entries, strict=True):
             pool.on_hand, pool.held, pool.version = entry.balance_after, entry.held_after, self.version
             pool.entry_count += 1
         after = self._available_by_variant(listed_gids)
         affected = [Affected(gid, before[gid], after[gid]) for gid in sorted(before) if before[gid] != after[gid]]
-        return AppliedChange(entries, [_pool_stock(pool) for pool in touched], affected if is_listed else None)
+        return AppliedChange(entries, [_pool_stock(pool) for pool in changed_pools], affected if is_listed else None)
 
     def _require_enough(self, posting: Posting, actor: Actor) -> None:
         pool = self.pools[posting.pool_id]

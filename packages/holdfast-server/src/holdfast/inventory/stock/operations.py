@@ -102,10 +102,10 @@ async def adjust_many(tx: Tx, batch: Batch[BulkAdjust]) -> Sequence[StockChange 
             )
         return Draft([Posting(item.pool_id, "adjust", item.delta) for item in command.items])
 
-    def touched(command: BulkAdjust) -> TouchedRows:
+    def rows_of(command: BulkAdjust) -> TouchedRows:
         return TouchedRows([item.pool_id for item in command.items])
 
-    return await apply_and_store(tx, batch, "bulk_adjust", touched, draft)
+    return await apply_and_store(tx, batch, "bulk_adjust", rows_of, draft)
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, NOT_ENOUGH_STOCK, VALIDATION_FAILED, DAILY_LIMIT_REACHED)
@@ -125,10 +125,10 @@ async def transfer(tx: Tx, batch: Batch[TransferQuantity]) -> Sequence[StockChan
             [Posting(source.id, "transfer", -command.quantity), Posting(target.id, "transfer", command.quantity)]
         )
 
-    def touched(command: TransferQuantity) -> TouchedRows:
+    def rows_of(command: TransferQuantity) -> TouchedRows:
         return TouchedRows([command.from_pool_id, command.to_pool_id])
 
-    return await apply_and_store(tx, batch, "transfer_quantity", touched, draft)
+    return await apply_and_store(tx, batch, "transfer_quantity", rows_of, draft)
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, NOT_ENOUGH_STOCK, VALIDATION_FAILED, DAILY_LIMIT_REACHED)
@@ -207,9 +207,9 @@ async def revert(tx: Tx, caller: Caller, command: RevertEntry) -> StockChange:
         ]
         return Draft(postings, f"entry {entry.id}")
 
-    touched = TouchedRows([reverted.pool_id for reverted in change])
+    rows = TouchedRows([reverted.pool_id for reverted in change])
     return only_answer(
-        await apply_and_store(tx, Batch(shop_id, [Call(caller, command)]), "revert_entry", lambda _: touched, draft)
+        await apply_and_store(tx, Batch(shop_id, [Call(caller, command)]), "revert_entry", lambda _: rows, draft)
     )
 
 

@@ -57,26 +57,26 @@ class RememberedStock:
         """Whether the stock is that of a shop at this position."""
         return self.stamp is not None and (self.stamp, self.stock.version) == (position.stamp, position.version)
 
-    def unknown(self, touched: TouchedRows) -> TouchedRows:
+    def unknown(self, rows: TouchedRows) -> TouchedRows:
         """The pools and variants that the stock cannot answer for."""
         return TouchedRows(
-            [id for id in touched.pool_ids if id not in self._complete],
-            [gid for gid in touched.variant_gids if not self._knows(gid)],
+            [id for id in rows.pool_ids if id not in self._complete],
+            [gid for gid in rows.variant_gids if not self._knows(gid)],
         )
 
     def _knows(self, variant_gid: str) -> bool:
         pools = self.stock.pools_of_variant(variant_gid)
         return bool(pools) and all(pool.id in self._complete for pool, _ in pools)
 
-    def add(self, touched: TouchedRows, pools: Collection[LedgerPool]) -> None:
+    def add(self, rows: TouchedRows, pools: Collection[LedgerPool]) -> None:
         """Add what `pools_around` returned for these pools and variants."""
         self.stock.add_pools(pools)
-        self._complete.update(id for id in touched.pool_ids if id in self.stock.pools)
-        for gid in touched.variant_gids:
+        self._complete.update(id for id in rows.pool_ids if id in self.stock.pools)
+        for gid in rows.variant_gids:
             self._complete.update(pool.id for pool, _ in self.stock.pools_of_variant(gid))
 
 
-async def lock_stock(tx: Tx, shop_id: int, touched: TouchedRows) -> RememberedStock:
+async def lock_stock(tx: Tx, shop_id: int, rows: TouchedRows) -> RememberedStock:
     """Lock a shop. Returns its stock, with everything that is touched and all pools that share variants with it.
 
     While the shop is locked, the stock is not in the memory of the process, so that no other call changes it. Put it
@@ -84,12 +84,12 @@ async def lock_stock(tx: Tx, shop_id: int, touched: TouchedRows) -> RememberedSt
     """
     remembered: RememberedStock | None = tx.resources.stock.pop(shop_id, None)
     position = await _lock_and_compare(tx, shop_id, remembered)
-    holds = await sql.find_holds(tx, shop_id, touched.hold_ids) if touched.hold_ids else []
-    touched = TouchedRows({*touched.pool_ids, *(id for hold in holds for id in hold.lines)}, touched.variant_gids)
+    holds = await sql.find_holds(tx, shop_id, rows.hold_ids) if rows.hold_ids else []
+    rows = TouchedRows({*rows.pool_ids, *(id for hold in holds for id in hold.lines)}, rows.variant_gids)
     if position and remembered:
-        await _add_unknown(tx, shop_id, remembered, touched)
+        await _add_unknown(tx, shop_id, remembered, rows)
     else:
-        remembered, position = await _read_stock(tx, shop_id, remembered, touched)
+        remembered, position = await _read_stock(tx, shop_id, remembered, rows)
     remembered.stock.now = position.now
     remembered.has_endpoints = position.has_endpoints
     remembered.stock.set_holds(holds)
@@ -109,23 +109,23 @@ async def _lock_and_compare(tx: Tx, shop_id: int, remembered: RememberedStock | 
     return position if remembered.was_current else None
 
 
-async def _add_unknown(tx: Tx, shop_id: int, remembered: RememberedStock, touched: TouchedRows) -> None:
+async def _add_unknown(tx: Tx, shop_id: int, remembered: RememberedStock, rows: TouchedRows) -> None:
     """Read the touched pools and variants that current stock does not have yet, and add them."""
-    unknown = remembered.unknown(touched)
+    unknown = remembered.unknown(rows)
     if unknown.pool_ids or unknown.variant_gids:
         remembered.add(unknown, (await pools_around(tx, shop_id, unknown.pool_ids, unknown.variant_gids))[1])
 
 
 async def _read_stock(
-    tx: Tx, shop_id: int, remembered: RememberedStock | None, touched: TouchedRows
+    tx: Tx, shop_id: int, remembered: RememberedStock | None, rows: TouchedRows
 ) -> tuple[RememberedStock, ShopPosition]:
     """Read what is touched together with the position of the shop. Remembered stock is used if it is current."""
-    position, pools = await pools_around(tx, shop_id, touched.pool_ids, touched.variant_gids)
+    position, pools = await pools_around(tx, shop_id, rows.pool_ids, rows.variant_gids)
     if remembered and remembered.is_at(position):
         remembered.was_current = True
     else:
         remembered = RememberedStock(position, was_current=remembered is None)
-    remembered.add(touched, pools)
+    remembered.add(rows, pools)
     return remembered, position
 
 

@@ -68,20 +68,20 @@ async def apply_and_store(
     tx: Tx,
     batch: Batch[W],
     source: str,
-    touched: Callable[[W], TouchedRows],
+    rows_of: Callable[[W], TouchedRows],
     draft_of: Callable[[Stock, W], Draft],
 ) -> list[StockChange | Problem]:
     """Apply the calls of one shop in order, and store them. A refused call changes nothing.
 
     source     the tool or the job that the entries name
-    touched    the pools, variants and holds that a call needs
+    rows_of    the rows that a call touches
     draft_of   returns the change that a call requests, from the stock after the calls before it; may raise a `Problem`
     """
     shop_id = batch.tenant_id
-    needs = [touched(call.command) for call in batch.calls]
-    pool_ids = {id for need in needs for id in need.pool_ids}
-    variant_gids = {gid for need in needs for gid in need.variant_gids}
-    hold_ids = {id for need in needs for id in need.hold_ids}
+    rows_of_calls = [rows_of(call.command) for call in batch.calls]
+    pool_ids = {id for rows in rows_of_calls for id in rows.pool_ids}
+    variant_gids = {gid for rows in rows_of_calls for gid in rows.variant_gids}
+    hold_ids = {id for rows in rows_of_calls for id in rows.hold_ids}
     remembered = await lock_stock(tx, shop_id, TouchedRows(pool_ids, variant_gids, hold_ids))
     stock = remembered.stock
     limits = await lock_limits(tx, batch.calls) if any(call.caller.limit_id for call in batch.calls) else NO_LIMITS
@@ -112,14 +112,14 @@ def moved_units(postings: Collection[Posting]) -> int:
     return max(units_in, units_out)
 
 
-async def read_stock(reader: Reader, shop_id: int, touched: TouchedRows) -> Stock:
+async def read_stock(reader: Reader, shop_id: int, rows: TouchedRows) -> Stock:
     """The stock as it is now: the holds, and the pools of the ids, of the holds and of the variants, with every
     pool that shares a variant with one of them.
     """
-    holds = await sql.find_holds(reader, shop_id, touched.hold_ids) if touched.hold_ids else []
-    pool_ids = {*touched.pool_ids, *(id for hold in holds for id in hold.lines)}
-    shop_position, pools = await pools_around(reader, shop_id, pool_ids, touched.variant_gids)
-    return Stock(*shop_position[:3], pools, holds)
+    holds = await sql.find_holds(reader, shop_id, rows.hold_ids) if rows.hold_ids else []
+    pool_ids = {*rows.pool_ids, *(id for hold in holds for id in hold.lines)}
+    shop_position, pools = await pools_around(reader, shop_id, pool_ids, rows.variant_gids)
+    return Stock(shop_position.version, shop_position.entry_count, shop_position.now, pools, holds)
 
 
 class PendingEntries:

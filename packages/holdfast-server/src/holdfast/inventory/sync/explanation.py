@@ -13,13 +13,17 @@ because a difference there would be an edit.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 MAX_CHANGES = 8
 """How many changes of an item wait until levels are seen, at most, before the oldest of them are taken as seen."""
 
 MAX_COMBINATIONS = 4_000
 """The most combinations of places that are compared. Beyond it, further changes of one kind have the same place."""
+
+
+Place = Literal["set", "others", "included"]
+"""The place of a change: a level that is set from pools, another level, or what was there before we saw the levels."""
 
 
 class ExplainedLevel(NamedTuple):
@@ -68,12 +72,18 @@ class ItemExplanation(NamedTuple):
 
 
 class _Placement(NamedTuple):
-    """The places of groups of changes, and their sums."""
+    """A place for each of some groups of changes.
 
-    at_set: int = 0
-    included: int = 0
-    count_at_set: int = 0
-    chosen: tuple[str, ...] = ()
+    set_amount         the sum of the changes whose place is `set`
+    included_amount    the sum of the changes whose place is `included`
+    set_count          the number of groups whose place is `set`
+    places             the places of the groups, in the order of the groups
+    """
+
+    set_amount: int = 0
+    included_amount: int = 0
+    set_count: int = 0
+    places: tuple[Place, ...] = ()
 
 
 def explain(
@@ -85,52 +95,59 @@ def explain(
                    quantity is included there: an order that was changed can be told as one change, and be included
                    in part
     """
-    placed = dict.fromkeys((level.location_gid for level in levels), 0)
+    # `movements` is what each level has moved by, apart from what calls and certain changes explain.
+    amounts_in_expected = dict.fromkeys((level.location_gid for level in levels), 0)
     for change in changes:
-        if change.location_gid in placed:
-            placed[change.location_gid] += change.amount
-    moved = {level.location_gid: level.available - level.expected + placed[level.location_gid] for level in levels}
+        if change.location_gid in amounts_in_expected:
+            amounts_in_expected[change.location_gid] += change.amount
+    movements = {
+        level.location_gid: level.available - level.expected + amounts_in_expected[level.location_gid]
+        for level in levels
+    }
     set_levels = [level for level in levels if level.is_set]
     other_levels = [level for level in levels if not level.is_set]
-    set_moved = sum(moved[level.location_gid] for level in set_levels)
-    others_moved = sum(moved[level.location_gid] for level in other_levels)
-    chosen, best = _best_locations(changes, set_moved, others_moved, has_others=bool(other_levels))
+    set_movement = sum(movements[level.location_gid] for level in set_levels)
+    others_movement = sum(movements[level.location_gid] for level in other_levels)
+    places, best = _best_places(changes, set_movement, others_movement, has_others=bool(other_levels))
     total = sum(change.amount for change in changes)
-    set_left = set_moved - best.at_set
-    others_left = others_moved - (total - best.at_set - best.included)
-    is_moved = set_left != 0 and set_left + others_left == 0
+    set_unexplained = set_movement - best.set_amount
+    others_unexplained = others_movement - (total - best.set_amount - best.included_amount)
+    is_moved = set_unexplained != 0 and set_unexplained + others_unexplained == 0
     if is_moved:
-        set_left = others_left = 0
-    if is_complete and set_left and _is_included_in_part(changes, chosen, set_left):
-        set_left = 0
+        set_unexplained = others_unexplained = 0
+    if is_complete and set_unexplained and _is_included_in_part(changes, places, set_unexplained):
+        set_unexplained = 0
     expected: dict[str, int] = {}
     locations: dict[int, str | None] = {change.id: None for change in changes}
-    for group_levels, name, left in ((set_levels, "set", set_left), (other_levels, "others", others_left)):
-        of_group = [change for change in changes if chosen[change.id] == name]
-        expected |= _attribute(group_levels, of_group, moved, locations)
-        if left == 0:
-            expected |= {level.location_gid: level.available for level in group_levels}
+    for place_levels, place, unexplained in (
+        (set_levels, "set", set_unexplained),
+        (other_levels, "others", others_unexplained),
+    ):
+        place_changes = [change for change in changes if places[change.id] == place]
+        expected |= _attribute(place_levels, place_changes, movements, locations)
+        if unexplained == 0:
+            expected |= {level.location_gid: level.available for level in place_levels}
     # By id, so the oldest first.
-    set_changes = sorted(change for change in changes if chosen[change.id] == "set" and not change.may_be_included)
-    certain = [change.id for change in set_changes] if set_left == 0 else []
+    set_changes = sorted(change for change in changes if places[change.id] == "set" and not change.may_be_included)
+    certain = [change.id for change in set_changes] if set_unexplained == 0 else []
     if len(changes) > MAX_CHANGES:
-        certain = certain or _surely_seen(set_changes, set_moved)
-    return ItemExplanation(expected, locations, certain, set_left == others_left == 0, is_moved)
+        certain = certain or _surely_seen(set_changes, set_movement)
+    return ItemExplanation(expected, locations, certain, set_unexplained == others_unexplained == 0, is_moved)
 
 
-def _is_included_in_part(changes: Sequence[PendingChange], chosen: Mapping[int, str], set_left: int) -> bool:
+def _is_included_in_part(changes: Sequence[PendingChange], places: Mapping[int, Place], set_unexplained: int) -> bool:
     """Whether levels have moved less than the changes that may be included, by no more than these."""
     missing = sum(
         change.amount
         for change in changes
-        if change.may_be_included and chosen[change.id] == "set" and change.amount * set_left < 0
+        if change.may_be_included and places[change.id] == "set" and change.amount * set_unexplained < 0
     )
-    return abs(set_left) <= abs(missing)
+    return abs(set_unexplained) <= abs(missing)
 
 
-def _best_locations(
-    changes: Sequence[PendingChange], set_moved: int, others_moved: int, *, has_others: bool
-) -> tuple[Mapping[int, str], _Placement]:
+def _best_places(
+    changes: Sequence[PendingChange], set_movement: int, others_movement: int, *, has_others: bool
+) -> tuple[Mapping[int, Place], _Placement]:
     """The place of each change, `set`, `others` or `included`, and the sums of these places."""
     combinations = {(0, 0): _Placement()}
     groups: list[Sequence[PendingChange]] = []
@@ -145,13 +162,13 @@ def _best_locations(
     total = sum(change.amount for change in changes)
 
     def rank(placement: _Placement) -> tuple[int, int, int]:
-        set_left = set_moved - placement.at_set
-        others_left = others_moved - (total - placement.at_set - placement.included)
-        differences = (set_left != 0) + (others_left != 0 and set_left + others_left != 0)
-        return differences, -placement.count_at_set, abs(set_left)
+        set_unexplained = set_movement - placement.set_amount
+        others_unexplained = others_movement - (total - placement.set_amount - placement.included_amount)
+        differences = (set_unexplained != 0) + (others_unexplained != 0 and set_unexplained + others_unexplained != 0)
+        return differences, -placement.set_count, abs(set_unexplained)
 
     best = min(combinations.values(), key=rank)
-    return {change.id: location for group, location in zip(groups, best.chosen, strict=True) for change in group}, best
+    return {change.id: place for group, place in zip(groups, best.places, strict=True) for change in group}, best
 
 
 def _by_kind(changes: Sequence[PendingChange]) -> list[Sequence[PendingChange]]:
@@ -171,15 +188,19 @@ def _extend(
     extended: dict[tuple[int, int], _Placement] = {}
     for before in combinations.values():
         placements = [
-            _Placement(before.at_set + amount, before.included, before.count_at_set + 1, (*before.chosen, "set"))
+            _Placement(
+                before.set_amount + amount, before.included_amount, before.set_count + 1, (*before.places, "set")
+            )
         ]
         if has_others:
-            placements.append(before._replace(chosen=(*before.chosen, "others")))
+            placements.append(before._replace(places=(*before.places, "others")))
         if group[0].may_be_included:
-            placements.append(before._replace(included=before.included + amount, chosen=(*before.chosen, "included")))
+            placements.append(
+                before._replace(included_amount=before.included_amount + amount, places=(*before.places, "included"))
+            )
         for placement in placements:
-            key = (placement.at_set, placement.included)
-            if key not in extended or extended[key].count_at_set < placement.count_at_set:
+            key = (placement.set_amount, placement.included_amount)
+            if key not in extended or extended[key].set_count < placement.set_count:
                 extended[key] = placement
     return extended
 
@@ -187,27 +208,27 @@ def _extend(
 def _attribute(
     levels: Sequence[ExplainedLevel],
     changes: Sequence[PendingChange],
-    moved: Mapping[str, int],
+    movements: Mapping[str, int],
     locations: dict[int, str | None],
 ) -> Mapping[str, int]:
     """Attribute changes to levels that have moved like them, the largest first. Returns what is expected of each."""
-    left = {level.location_gid: moved[level.location_gid] for level in levels}
+    unexplained = {level.location_gid: movements[level.location_gid] for level in levels}
     for change in sorted(changes, key=lambda change: (-abs(change.amount), change.id)):
         sign = 1 if change.amount > 0 else -1
-        location_gid = min(left, key=lambda location_gid: (-left[location_gid] * sign, location_gid))
-        left[location_gid] -= change.amount
+        location_gid = min(unexplained, key=lambda location_gid: (-unexplained[location_gid] * sign, location_gid))
+        unexplained[location_gid] -= change.amount
         locations[change.id] = location_gid
-    return {level.location_gid: level.available - left[level.location_gid] for level in levels}
+    return {level.location_gid: level.available - unexplained[level.location_gid] for level in levels}
 
 
-def _surely_seen(set_changes: Sequence[PendingChange], set_moved: int) -> Sequence[int]:
+def _surely_seen(set_changes: Sequence[PendingChange], set_movement: int) -> Sequence[int]:
     """The oldest changes that the levels set from pools have moved by already, so that they do not pile up."""
-    if any(change.amount * set_moved <= 0 for change in set_changes):
+    if any(change.amount * set_movement <= 0 for change in set_changes):
         return []
     seen: list[int] = []
     for change in set_changes:
-        set_moved -= change.amount
-        if set_moved * change.amount < 0:
+        set_movement -= change.amount
+        if set_movement * change.amount < 0:
             break
         seen.append(change.id)
     return seen

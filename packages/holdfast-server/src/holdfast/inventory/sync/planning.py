@@ -1,4 +1,4 @@
-"""Computes the target of each level again after pools, variants or locations have changed.
+"""The plan of a shop: computes the target of each level again after pools, variants or locations have changed.
 
 Only the newest values count: ten changes of a pool between two plans are one.
 """
@@ -47,9 +47,9 @@ class ShopVersions(NamedTuple):
 class _PlanRow(Struct):
     """What the plan of a shop depends on, now and when it was made.
 
-    had_numbers      whether the numbers for the cart check were computed
-    has_numbers      whether the shop allows the app to write them
-    has_unplanned    whether there is a level of which nothing is expected yet
+    had_cart_numbers    whether the numbers for the cart check were computed
+    has_cart_numbers    whether the shop allows the app to write them
+    has_unplanned       whether there is a level that no plan has had yet (`expected` is null)
     """
 
     version: int
@@ -58,8 +58,8 @@ class _PlanRow(Struct):
     planned_version: int
     planned_entries: int
     planned_changes: int
-    had_numbers: bool
-    has_numbers: bool
+    had_cart_numbers: bool
+    has_cart_numbers: bool
     has_unplanned: bool
 
 
@@ -81,7 +81,7 @@ async def plan(tx: Tx, shop_id: int) -> None:
         _PlanRow,
         """
         select version, entries, coalesce(changes, 0) as changes, planned_version, planned_entries, planned_changes,
-               numbers as had_numbers, coalesce(%(cart_check)s = any(scopes), false) as has_numbers,
+               numbers as had_cart_numbers, coalesce(%(cart_check)s = any(scopes), false) as has_cart_numbers,
                exists (select from levels join catalog_variants using (shop_id, item_gid)
                         where levels.shop_id = %(shop_id)s and expected is null) as has_unplanned
           from syncs join shared_inventories as shared on shared.shop_id = syncs.shop_id
@@ -93,7 +93,7 @@ async def plan(tx: Tx, shop_id: int) -> None:
     )
     present = ShopVersions(row.version, row.entries, row.changes)
     last_plan = ShopVersions(row.planned_version, row.planned_entries, row.planned_changes)
-    if present == last_plan and not row.has_unplanned and row.had_numbers == row.has_numbers:
+    if present == last_plan and not row.has_unplanned and row.had_cart_numbers == row.has_cart_numbers:
         return
     if present != last_plan or row.has_unplanned:
         is_first_plan = last_plan.version < 0
@@ -101,9 +101,9 @@ async def plan(tx: Tx, shop_id: int) -> None:
         items = await _find_changed_items(tx, shop_id, last_plan, everything=everything)
         await levels.lock(tx, shop_id, items)
         await _compute(tx, shop_id, last_plan, items)
-    if row.has_numbers:
-        await cart_check.compute(tx, shop_id, last_plan.version, everything=not row.had_numbers)
-    elif row.had_numbers:
+    if row.has_cart_numbers:
+        await cart_check.compute(tx, shop_id, last_plan.version, everything=not row.had_cart_numbers)
+    elif row.had_cart_numbers:
         await cart_check.forget(tx, shop_id)
     await tx.run(
         """
@@ -111,7 +111,7 @@ async def plan(tx: Tx, shop_id: int) -> None:
                          numbers = %(numbers)s
          where shop_id = %(shop_id)s
         """,
-        {"shop_id": shop_id, "numbers": row.has_numbers, **present._asdict()},
+        {"shop_id": shop_id, "numbers": row.has_cart_numbers, **present._asdict()},
     )
 
 
@@ -125,15 +125,21 @@ async def _find_changed_items(tx: Tx, shop_id: int, last_plan: ShopVersions, *, 
 
 async def _compute(tx: Tx, shop_id: int, last_plan: ShopVersions, items: Sequence[str]) -> None:
     """Compute the targets of items again. All of their levels are locked."""
-    # heard          when the platform told of the first change of each pool since the last plan
-    # item_stock     the quantity of each item, and whether its sale is paused
-    # spread         the new target of each level: the part of the quantity that its location gets
-    # planned        the same, with `starts_tracking`: the level is set from pools from now on, so its earlier changes
-    #                need no explanation. If no level of an item was set before, this goes for all its levels
+    # first_report     when the platform told of the first change of each pool since the last plan
+    # item_stock       the quantity of each item, and whether its sale is paused
+    # level_share      the new target of each level: the part of the quantity that its location gets, which begins at
+    #                  `part_from` percent of it and ends at `part_to` percent
+    # planned_level    the same, with `starts_tracking`: the level is set from pools from now on, so its earlier changes
+    #                  need no explanation. If no level of an item was set before, all levels of the item start
+    #
+    # Columns of `levels`:
+    # based_at         the time of the platform at which `expected` began
+    # suspect_at       the time at which a difference that is still unexplained becomes an edit
+    # caused_at        when the platform told of the first cause of a target that is not pushed yet
     changed = await tx.rows(
         _PlannedLevel,
         f"""
-        with heard as (
+        with first_report as (
             select pool_id, min(heard_at) as heard_at from ledger
              where shop_id = %(shop_id)s and id > %(entries)s and heard_at is not null group by pool_id),
         item_stock as (
@@ -142,7 +148,8 @@ async def _compute(tx: Tx, shop_id: int, last_plan: ShopVersions, items: Sequenc
               from catalog_variants
               left join availability on availability.shop_id = %(shop_id)s and variant_gid = gid
               left join lateral (
-                   select min(heard_at) as heard_at from members join heard on heard.pool_id = members.pool_id
+                   select min(heard_at) as heard_at
+                     from members join first_report on first_report.pool_id = members.pool_id
                     where members.shop_id = %(shop_id)s and members.variant_gid = gid) as first_cause on true
               left join lateral (
                    select bool_or(status = 'paused') and not bool_or(status = 'archived') as paused
@@ -151,7 +158,7 @@ async def _compute(tx: Tx, shop_id: int, last_plan: ShopVersions, items: Sequenc
                 on true
              where catalog_variants.shop_id = %(shop_id)s and item_gid = any(%(items)s)
              group by item_gid),
-        spread as (
+        level_share as (
             select levels.item_gid, levels.location_gid, levels.seen_at, item_stock.heard_at, push_id,
                    levels.expected is null as is_new, levels.target is not null or levels.paused as was_set,
                    quantity * part_to / 100 - quantity * part_from / 100 as target,
@@ -161,25 +168,26 @@ async def _compute(tx: Tx, shop_id: int, last_plan: ShopVersions, items: Sequenc
               join levels on levels.shop_id = %(shop_id)s and levels.item_gid = item_stock.item_gid
               left join settable_locations as location
                 on location.shop_id = %(shop_id)s and location.gid = levels.location_gid),
-        planned as (
+        planned_level as (
             select *, push_id is null and (is_new or not was_set and target is not null
                                            or not bool_or(was_set) over item and bool_or(target is not null) over item)
                       as starts_tracking
-              from spread window item as (partition by item_gid))
+              from level_share window item as (partition by item_gid))
         update levels
-           set target = planned.target, paused = planned.paused,
+           set target = planned_level.target, paused = planned_level.paused,
                expected = case when starts_tracking then available else expected end,
-               based_at = case when starts_tracking then planned.seen_at else based_at end,
-               suspect_at = case when planned.target is not null and not starts_tracking then suspect_at end,
-               caused_at = case when levels.target is not null and planned.target <> expected
-                                then least(caused_at, planned.heard_at) end,
+               based_at = case when starts_tracking then planned_level.seen_at else based_at end,
+               suspect_at = case when planned_level.target is not null and not starts_tracking then suspect_at end,
+               caused_at = case when levels.target is not null and planned_level.target <> expected
+                                then least(caused_at, planned_level.heard_at) end,
                {PUSH_STREAK} = 0
-          from planned
-         where levels.shop_id = %(shop_id)s and levels.item_gid = planned.item_gid
-           and levels.location_gid = planned.location_gid
-           and (levels.target is distinct from planned.target or levels.paused <> planned.paused or starts_tracking)
+          from planned_level
+         where levels.shop_id = %(shop_id)s and levels.item_gid = planned_level.item_gid
+           and levels.location_gid = planned_level.location_gid
+           and (levels.target is distinct from planned_level.target or levels.paused <> planned_level.paused
+                or starts_tracking)
         returning levels.item_gid, levels.location_gid, starts_tracking,
-                  starts_tracking or planned.paused or levels.available <> levels.expected as needs_recheck
+                  starts_tracking or planned_level.paused or levels.available <> levels.expected as needs_recheck
         """,
         {
             "shop_id": shop_id,
@@ -187,7 +195,7 @@ async def _compute(tx: Tx, shop_id: int, last_plan: ShopVersions, items: Sequenc
             "items": items,
         },
     )
-    started = [(level.item_gid, level.location_gid) for level in changed if level.starts_tracking]
-    if started:
-        await levels.release_changes(tx, shop_id, started)
+    started_levels = [(level.item_gid, level.location_gid) for level in changed if level.starts_tracking]
+    if started_levels:
+        await levels.release_changes(tx, shop_id, started_levels)
     await levels.recheck(tx, shop_id, {level.item_gid for level in changed if level.needs_recheck})

@@ -229,7 +229,7 @@ class UndoEffect(Struct):
     """The effect of undoing on one pool.
 
     is_hold    whether it changes what is held, not what is on hand
-    is_low     whether the pool is then at or below its limit, or has nothing left
+    is_low     whether the pool is then at or below its `low_stock_at`, or has nothing left
     """
 
     name: str

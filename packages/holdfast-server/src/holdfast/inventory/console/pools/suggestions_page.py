@@ -1,13 +1,14 @@
 """The page that suggests pools for the products of the shop. Each is made by a click, in one transaction; products that
 are not there yet are imported.
 
-Each suggestion says how many units its pool begins with, by which sum, and what the shop then shows. A pool is made of
-numbers that were said alone: if others were typed, or the shop has others by now, the page says the new ones first.
+Each suggestion says how many units its pool begins with, by which sum, and what the shop then shows. A pool is made
+only with numbers that the page has shown: if the merchant has typed others, or the shop has others by now, the page
+shows the new ones first.
 """
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import urlencode
 
 from holdfast.accounts.sessions import Session
@@ -52,6 +53,11 @@ BLOCK = "live-stock"
 
 QUANTITY = NumberField(0, MAX_QUANTITY, 50)
 
+Notice = Literal["", "new_numbers", "typed_numbers", "names_in_use"]
+"""What the page says of a form that was sent and not refused: that the shop has new numbers, that the merchant has
+typed numbers, or that pools have names of suggestions already. Empty: nothing.
+"""
+
 
 class NewPool(Command):
     """The parameter that names the pool that was just made."""
@@ -92,7 +98,7 @@ class SuggestionsPage:
     async def _accept(
         self, session: Session, request: Request, fields: Mapping[str, str], suggestions: Sequence[PoolSuggestion]
     ) -> Reply:
-        """Make the pool of one suggestion, unless its numbers are to be said first."""
+        """Make the pool of one suggestion, unless the page must show its numbers first."""
         variants_by_gid = {member.variant.gid: member.variant for pool in suggestions for member in pool.members}
 
         async def make() -> PoolChange | None:
@@ -104,23 +110,22 @@ class SuggestionsPage:
                     return None
             return await forms.run_once(self._create, merchant(session), command, fields, PoolChange)
 
-        if is_outdated := _is_outdated(fields, suggestions):
-            fields = {"cursor": fields.get("cursor", "")}
-        outcome = None if is_outdated else await try_form(make, NAME_TAKEN)
-        if isinstance(outcome, PoolChange):
-            return self._console.redirect(request, f"{SUGGESTIONS}?new_pool={outcome.pool.id}")
-        is_changed = outcome is None and not is_outdated
-        return await self._page(
-            session, request, fields, outcome or NOT_REFUSED, is_outdated=is_outdated, is_changed=is_changed
-        )
+        if _is_outdated(fields, suggestions):
+            return await self._page(session, request, {"cursor": fields.get("cursor", "")}, notice="new_numbers")
+        change = await try_form(make, NAME_TAKEN)
+        if change is None:
+            return await self._page(session, request, fields, notice="typed_numbers")
+        if isinstance(change, FormRefusal):
+            return await self._page(session, request, fields, change)
+        return self._console.redirect(request, f"{SUGGESTIONS}?new_pool={change.pool.id}")
 
     async def _accept_all(
         self, session: Session, request: Request, fields: Mapping[str, str], suggestions: Sequence[PoolSuggestion]
     ) -> Reply:
-        """Make the pools of all suggestions of a page, if the page has said their numbers."""
+        """Make the pools of all suggestions of a page, if the page has shown their numbers."""
         cursor = {"cursor": fields.get("cursor", "")}
         if fields.get("numbers") != _numbers_of_all(suggestions):
-            return await self._page(session, request, cursor, is_outdated=True)
+            return await self._page(session, request, cursor, notice="new_numbers")
         names_in_use: list[str] = []
         for suggestion in suggestions:
             values = {**_values(suggestion), "once": fields.get("once", "")}
@@ -132,7 +137,7 @@ class SuggestionsPage:
                     raise
                 names_in_use.append(suggestion.name)
         if names_in_use:
-            return await self._page(session, request, cursor, names_in_use=names_in_use)
+            return await self._page(session, request, cursor, notice="names_in_use", names_in_use=names_in_use)
         return self._console.redirect(request, SUGGESTIONS)
 
     async def _page(
@@ -142,50 +147,49 @@ class SuggestionsPage:
         fields: Mapping[str, str] | None = None,
         refusal: FormRefusal = NOT_REFUSED,
         *,
-        is_outdated: bool = False,
-        is_changed: bool = False,
+        notice: Notice = "",
         names_in_use: Sequence[str] = (),
     ) -> Reply:
         query = read_query(request.query)
         cursor = (fields or query).get("cursor", "")
         suggestions = await self._suggestions(session, cursor)
-        cards = [_card(suggestion, fields or {}, refusal) for suggestion in suggestions.suggestions]
-        pools: PoolList = await self._list(merchant(session), ListPools(limit=1))
-        status: SyncStatus = await self._status(merchant(session), GetSyncStatus())
-        is_imported = bool(suggestions.variants) or status.imported.status == "done"
-        # This service does not know whether the theme shows the live number: step 3 is never done.
-        done_steps = [step for step, is_done in ((1, is_imported), (2, bool(pools.pools))) if is_done]
         return self._console.page(
             session,
             request,
             "pools/suggestions.html",
             refusal.status,
-            read=suggestions,
-            cards=sorted(cards, key=lambda card: not card.is_sent),
-            numbers_of_all=_numbers_of_all(suggestions.suggestions),
-            changes=[change for card in cards for change in card.changes],
-            is_outdated=is_outdated,
-            is_changed=is_changed,
-            names_in_use=names_in_use,
-            imported=status.imported,
-            is_connected=status.connected,
-            is_unconnected=refusal.code == SHOP_NOT_CONNECTED.code,
-            step=2 if cards else next(number for number in (1, 2, 3) if number not in done_steps),
-            after=suggestions.next_cursor,
-            cursor=cursor,
             errors=refusal.errors,
             is_name_in_use=refusal.code == NAME_TAKEN.code,
+            is_unconnected=refusal.code == SHOP_NOT_CONNECTED.code,
+            notice=notice,
+            names_in_use=names_in_use,
+            cursor=cursor,
+            new_pool=await self._new_pool(session, query),
             labels=LABELS,
-            scripts=["live.js"],
             units_prefix=UNITS_PREFIX,
             title_of=title_of,
-            new_pool=await self._new_pool(session, query),
-            has_pools=bool(pools.pools),
-            theme_editor=self._theme_editor(shop_of(session)),
-            shop=shop_of(session) if self._client_id else "",
             once=forms.new_token(),
+            scripts=["live.js"],
+            **_suggestion_values(suggestions, fields or {}, refusal),
+            **await self._shop_values(session, suggestions),
             **picture_values(self._settings),
         )
+
+    async def _shop_values(self, session: Session, suggestions: PoolSuggestions) -> dict[str, Any]:
+        """What the template says of the shop: how far it is, and where its theme is edited."""
+        pools: PoolList = await self._list(merchant(session), ListPools(limit=1))
+        status: SyncStatus = await self._status(merchant(session), GetSyncStatus())
+        is_imported = bool(suggestions.variants) or status.imported.status == "done"
+        # This service does not know whether the theme shows the live number: step 3 is never done.
+        done_steps = [step for step, is_done in ((1, is_imported), (2, bool(pools.pools))) if is_done]
+        return {
+            "imported": status.imported,
+            "is_connected": status.connected,
+            "has_pools": bool(pools.pools),
+            "step": 2 if suggestions.suggestions else next(number for number in (1, 2, 3) if number not in done_steps),
+            "theme_editor": self._theme_editor(shop_of(session)),
+            "shop": shop_of(session) if self._client_id else "",
+        }
 
     async def _suggestions(self, session: Session, cursor: str) -> PoolSuggestions:
         return await self._suggest(merchant(session), check(SuggestPools, {"cursor": cursor or None}))
@@ -228,7 +232,7 @@ class SuggestionCard(NamedTuple):
     first_stock    the sum of the quantity; None: the merchant has typed another one
     quantity       the typed or suggested one; None: it cannot be read
     shop_numbers   what the shop shows of each variant that it counts, now and with the pool
-    numbers        all numbers that the card says, as one text
+    numbers        all numbers that the card shows, as one text
     """
 
     key: str
@@ -244,6 +248,18 @@ class SuggestionCard(NamedTuple):
     @property
     def changes(self) -> Sequence[VariantChange]:
         return [change for change in self.shop_numbers if change.now != change.after]
+
+
+def _suggestion_values(suggestions: PoolSuggestions, fields: Mapping[str, str], refusal: FormRefusal) -> dict[str, Any]:
+    """What the template says of a page of suggestions. The card whose form was sent is the first."""
+    cards = [_card(suggestion, fields, refusal) for suggestion in suggestions.suggestions]
+    return {
+        "suggestions": suggestions,
+        "cards": sorted(cards, key=lambda card: not card.is_sent),
+        "numbers_of_all": _numbers_of_all(suggestions.suggestions),
+        "changes": [change for card in cards for change in card.changes],
+        "after": suggestions.next_cursor,
+    }
 
 
 def _card(suggestion: PoolSuggestion, fields: Mapping[str, str], refusal: FormRefusal) -> SuggestionCard:

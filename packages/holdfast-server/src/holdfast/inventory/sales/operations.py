@@ -1,87 +1,19 @@
 """Sales: recorded as they happen, and simulated before. All of them compute with the rules of the ledger."""
 
 from collections.abc import Sequence
-from typing import Annotated
 
-from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from holdfast.inventory.problems import HOLD_ENDED, NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, STALE, not_linked
 from holdfast.inventory.resources import Reader, Tx
+from holdfast.inventory.sales.model import RecordSale, Shortfall, SimulateSale, Simulation
 from holdfast.inventory.stock.ledger_rules import MAX_POOL_QUANTITY, ChangeCause, Posting, Stock
-from holdfast.inventory.stock.model import (
-    RECORDED_SALE,
-    Affected,
-    ExpectedVersion,
-    Filled,
-    PoolId,
-    PoolStock,
-    Positive,
-    StockChange,
-    StoredHold,
-    VariantGid,
-    Write,
-)
+from holdfast.inventory.stock.model import RECORDED_SALE, StockChange, StoredHold
 from holdfast.inventory.stock.remembered_stock import TouchedRows, touched_rows
 from holdfast.inventory.stock.stock_changes import Draft, apply_and_store, read_stock
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.command import Command, Id, rule
 from holdfast.kit.contract.problems import DAILY_LIMIT_REACHED, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
 from holdfast.kit.running.operation import Batch
-
-
-class RecordSale(Write, kw_only=True):
-    quantity: Annotated[
-        Positive, Meta(description="Of the variant as it is sold; with pool_id, of the pool's smallest unit.")
-    ]
-    variant_gid: VariantGid | None = None
-    pool_id: PoolId | None = None
-    hold_id: Annotated[Id | None, Meta(description="The hold that becomes this sale. It ends.")] = None
-    order_reference: Annotated[
-        Filled | None, Meta(description="Your name for the order; without one, the reference of the hold.")
-    ] = None
-    expected_version: Annotated[
-        ExpectedVersion | None,
-        Meta(description="Refuse any other version; of a kit, the highest of its pools."),
-    ] = None
-
-    @rule("variant_gid", "pool_id")
-    def _one_of_them(self) -> str | None:
-        return "name either variant_gid or pool_id" if (self.variant_gid is None) == (self.pool_id is None) else None
-
-
-class Sale(Struct, forbid_unknown_fields=True):
-    """A line of a sale that might be."""
-
-    variant_gid: VariantGid
-    quantity: Annotated[int, Meta(ge=1, le=10**9, description="How many of the variant.")]
-
-
-class SimulateSale(Command):
-    lines: Annotated[list[Sale], Meta(min_length=1, max_length=250, description="What is sold together.")]
-
-
-class Shortfall(Struct):
-    """What a sale would lack of a pool."""
-
-    pool_id: int
-    name: str
-    unit: str
-    needed: int
-    available: int
-    short: int
-
-
-class Simulation(Struct):
-    """What a sale would do. Nothing was changed."""
-
-    possible: Annotated[bool, Meta(description="Whether every line can be served in full, all of them together.")]
-    shortfalls: list[Shortfall]
-    inactive_pools: Annotated[
-        list[int], Meta(description="Its pools that are paused or archived: storefronts sell nothing of them.")
-    ]
-    pools: Annotated[list[PoolStock], Meta(description="As they would be after it.")]
-    affected: Annotated[list[Affected] | None, Meta(description="null where more than 500 variants may be.")]
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, HOLD_ENDED, NOT_ENOUGH_STOCK, VALIDATION_FAILED, DAILY_LIMIT_REACHED)
