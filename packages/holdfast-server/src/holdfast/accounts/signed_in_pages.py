@@ -1,4 +1,4 @@
-"""Pages for signed-in people: the session of a request, and the layout of a console. Others sign in first.
+"""Pages for signed-in people: the session of a request, and the routes of pages. Others sign in first.
 
 A page calls the operations of the API as the signed-in person. So it can do what the API can, and no more.
 """
@@ -20,7 +20,6 @@ from holdfast.kit.pages.forms import ANOTHERS_FORM, FormTokens, read_form, requi
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.site import NavigationEntry, Site, redirect
 from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Run
 from holdfast.kit.security.service_secret import Secret
 
 SIGN_IN = "/sign-in"
@@ -272,32 +271,3 @@ class SignedInPages:
 
 def _without_token(fields: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in fields.items() if name != "token"}
-
-
-HOME = "/console"
-
-
-class Console:
-    """The layout of a console.
-
-    signed_in    makes routes that only signed-in people reach
-    run          operations, by name
-    """
-
-    def __init__(self, signed_in: SignedInPages, run: Mapping[str, Run]) -> None:
-        self.signed_in = signed_in
-        self.run = run
-
-    def route(self, path: str, name: str, answer: Answer, *methods: str, limit: str | None = None) -> Route:
-        """The route of a page. `answer` answers GET and `methods`."""
-        return self.signed_in.route(path, f"console_{name}", answer, *methods, limit=limit)
-
-    def page(
-        self, session: Session, request: Request, template: str, status: int = 200, *, here: str = HOME, **values: Any
-    ) -> Reply:
-        """A page of the console. `here`: the path of its navigation entry."""
-        return self.signed_in.page(session, request, f"console/{template}", status, here=here, **values)
-
-    def redirect(self, request: Request, path: str) -> Reply:
-        """A redirect to another page, in the language of this one."""
-        return self.signed_in.redirect(request, self.signed_in.gate.page_context(request).language.at(path))

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from holdfast.accounts.agents.agents_page import AGENTS
+from holdfast.accounts.console import HOME, Console
 from holdfast.accounts.sessions import Session
-from holdfast.accounts.signed_in_pages import ACCOUNT, HOME, Console
+from holdfast.accounts.signed_in_pages import ACCOUNT
 from holdfast.accounts.webhooks.webhook_pages import WEBHOOKS
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import translatable
