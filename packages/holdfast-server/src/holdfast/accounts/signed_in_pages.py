@@ -53,7 +53,7 @@ class SessionGate:
         """How the answer to a request is shown."""
         return PageContext(language_of(request))
 
-    async def answer_proof(self, request: Request) -> Reply | None:
+    async def answer_identity_proof(self, request: Request) -> Reply | None:
         """The answer to a request that proves the identity of its sender; None for all other requests."""
         return None
 
@@ -146,13 +146,13 @@ class SignedInPages:
     ) -> Route:
         """The route of a page. `answer` answers GET and `methods`.
 
-        limit               the rate limit of what a person sends; of GET only if the page answers nothing else: a page
-                            that is looked at fetches itself again and again
+        limit               the rate limit of `methods`, or of GET if there are no others. The GET of a page that has
+                            others is not limited: an open page fetches itself again and again
         skips_first_page    whether the page opens even for a session that has to visit another page first
         """
 
         async def respond(_: Caller, request: Request) -> Reply:
-            if reply := await self.gate.answer_proof(request):
+            if reply := await self.gate.answer_identity_proof(request):
                 return reply
             session = await self.gate.find(request)
             if session is None:
@@ -161,19 +161,19 @@ class SignedInPages:
                 return self.redirect(request, address_with_return(first_path, request, self.site))
             return await answer(session, request)
 
-        every = ("GET", "HEAD", *methods)
+        all_methods = ("GET", "HEAD", *methods)
         handler = Handler(
             Access(name, None, limit),
             self.limits,
             respond,
             self.refuse,
-            methods=every,
+            methods=all_methods,
             authenticate=self._authenticate,
             reading=Access(name) if methods else None,
         )
         return Route(path, handler)
 
-    def missing(self, path: str, name: str) -> Route:
+    def missing_route(self, path: str, name: str) -> Route:
         """The route of all other paths below one: there is no such page."""
 
         async def respond(_: Caller, request: Request) -> Reply:

@@ -158,8 +158,8 @@ def endpoints(context: Context) -> Endpoints:
         *CheckInPage(console, runner).routes(),
         *CheckInDevice(console, runner).routes(),
         *SeatHandoverPage(console, runner).routes(),
-        signed_in.missing(HOME, "console_missing"),
-        signed_in.missing(ACCOUNT, "account_missing"),
+        signed_in.missing_route(HOME, "console_missing"),
+        signed_in.missing_route(ACCOUNT, "account_missing"),
     ]
     return Endpoints(routes, caches=[changes.listening])
 

@@ -78,7 +78,7 @@ class EmbeddedSessionGate(SessionGate):
             },
         )
 
-    async def answer_proof(self, request: Request) -> Reply | None:
+    async def answer_identity_proof(self, request: Request) -> Reply | None:
         """Remove the session token from the address, and begin a session if it is valid."""
         query = _query(request)
         token = dict(query).get("id_token")
