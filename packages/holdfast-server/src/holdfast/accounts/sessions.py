@@ -49,11 +49,16 @@ PLATFORM_HOURS = 8
 """Hours of a session that a platform vouched for. After that the platform is asked again whether access is allowed."""
 
 IS_OPEN: LiteralString = """
-    (seen_at > now() - make_interval(days => %(idle)s) and began_at > now() - make_interval(days => %(longest)s)
-     and (way <> 'platform' or began_at > now() - make_interval(hours => %(platform)s)))"""
+    (seen_at > now() - make_interval(days => %(max_idle_days)s)
+     and began_at > now() - make_interval(days => %(max_session_days)s)
+     and (way <> 'platform' or began_at > now() - make_interval(hours => %(platform_hours)s)))"""
 """SQL condition: a session has not expired."""
 
-LIMITS: Mapping[str, int] = {"idle": MAX_IDLE_DAYS, "longest": MAX_SESSION_DAYS, "platform": PLATFORM_HOURS}
+IS_OPEN_PARAMETERS: Mapping[str, int] = {
+    "max_idle_days": MAX_IDLE_DAYS,
+    "max_session_days": MAX_SESSION_DAYS,
+    "platform_hours": PLATFORM_HOURS,
+}
 """The parameters of `IS_OPEN`."""
 
 SignInWay = Literal["link", "password", "platform"]
@@ -126,7 +131,7 @@ class Sessions:
         batches = Batcher[str, Session | None](SESSION_LOOK_UPS, "find_sessions", self._look_up)
         self._cache = LookupCache(CACHED_SESSIONS, database, SESSIONS_CHANNEL, str, batches.submit)
 
-    async def of(self, request: Request) -> Session | None:
+    async def find_by_request(self, request: Request) -> Session | None:
         """The session of the browser that sent a request; None if it has none."""
         return await self.find(request.cookies.get(self.cookie_name("session"), ""))
 
@@ -204,7 +209,7 @@ async def find_open(reader: Reader[Any], hashes: Sequence[bytes]) -> list[OpenSe
         select hash, id, way, account_id from sessions
          where hash = any(%(hashes)s) and {IS_OPEN}
         """,
-        {**LIMITS, "hashes": list(hashes)},
+        {**IS_OPEN_PARAMETERS, "hashes": list(hashes)},
     )
 
 
@@ -230,7 +235,7 @@ async def list_open(reader: Reader[Any], account_id: int) -> list[SessionRow]:
          where account_id = %(account_id)s and {IS_OPEN}
          order by seen_at desc, id desc limit 100
         """,
-        {**LIMITS, "account_id": account_id},
+        {**IS_OPEN_PARAMETERS, "account_id": account_id},
     )
 
 
@@ -325,5 +330,5 @@ async def forget_sessions(tx: Tx[Any]) -> int:
             returning 1)
         select count(*) from deleted
         """,
-        {**LIMITS, "batch_size": DELETE_BATCH_SIZE},
+        {**IS_OPEN_PARAMETERS, "batch_size": DELETE_BATCH_SIZE},
     )

@@ -59,7 +59,7 @@ class SessionGate:
 
     async def find(self, request: Request) -> Session | None:
         """The session of the browser that sent a request; None if it has none."""
-        return await self.sessions.of(request)
+        return await self.sessions.find_by_request(request)
 
     async def answer_stranger(self, request: Request) -> Reply:
         """The answer for a visitor who is not signed in."""

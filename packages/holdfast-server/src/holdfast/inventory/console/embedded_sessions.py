@@ -96,7 +96,7 @@ class EmbeddedSessionGate(SessionGate):
     async def find(self, request: Request) -> Session | None:
         shop = self._shop(request)
         if not shop:
-            session = await self.sessions.of(request)
+            session = await self.sessions.find_by_request(request)
             return None if session is None or session.way == "platform" else session
         session = await self.sessions.find(request.cookies.get(self.sessions.cookie_name(self._cookie(shop)), ""))
         account = session and session.account
