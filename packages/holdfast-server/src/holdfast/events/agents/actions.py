@@ -67,7 +67,7 @@ def _organizer(_: Any, __: Any) -> ActionSubject:
 SubjectFunction: TypeAlias = Callable[[Any, Any], ActionSubject]
 """Gives what a call was about, by its command and its answer."""
 
-APPROVABLE: Mapping[str, SubjectFunction] = {
+ACTION_SUBJECTS: Mapping[str, SubjectFunction] = {
     "create_event": _new_event,
     "update_event": _event,
     "cancel_event": _event,
@@ -83,17 +83,20 @@ APPROVABLE: Mapping[str, SubjectFunction] = {
     "create_api_key": _new_key,
     "revoke_api_key": _key,
     "create_onboarding_link": _organizer,
-}
-"""The operations for which agents can ask a person."""
-
-OPERATIONS: Mapping[str, SubjectFunction] = {
-    **APPROVABLE,
     "set_webhook": _organizer,
     "delete_webhook": _organizer,
     "ping_webhook": _organizer,
     "resend_webhook_messages": _organizer,
 }
-"""The operations that are stored. Agents that ask first are refused the last ones, which no person approves."""
+"""What a call of an agent was about, for each operation whose calls are stored."""
+
+APPROVABLE_OPERATIONS = ACTION_SUBJECTS.keys() - {
+    "set_webhook",
+    "delete_webhook",
+    "ping_webhook",
+    "resend_webhook_messages",
+}
+"""The operations for which agents can ask a person. Agents that ask first are refused the others."""
 
 _VERSION_OF_EVENT: LiteralString = "select md5(events::text) from events where id = %(event_id)s"
 _VERSION_OF_REGISTRATION: LiteralString = """
@@ -160,7 +163,7 @@ class AgentActionLog:
     """Stores what agents did for organizers, as `runner.AgentLog`; not for admin keys, which belong to no organizer."""
 
     def covers(self, operation: Operation) -> bool:
-        return operation.name in OPERATIONS
+        return operation.name in ACTION_SUBJECTS
 
     async def version(self, tx: Tx, operation: Operation, command: Any) -> str | None:
         statement = MAY_CHANGE_NOTHING.get(operation.name)
@@ -174,7 +177,7 @@ class AgentActionLog:
                 "by_grant_id": call.caller.id if call.caller.principal == "access_token" else None,
                 "operation": operation.name,
                 "program": call.caller.program,
-                **OPERATIONS[operation.name](call.command, answer)._asdict(),
+                **ACTION_SUBJECTS[operation.name](call.command, answer)._asdict(),
             }
             for call, answer in done
             if call.caller.tenant_id is not None

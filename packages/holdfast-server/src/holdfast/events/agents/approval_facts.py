@@ -10,7 +10,7 @@ from holdfast.accounts.agents.agents_page import REQUESTS
 from holdfast.accounts.agents.approvals import Credential, Facts, WaitingRequest
 from holdfast.accounts.agents.limits import GRANT_ASKS_FIRST, KEY_ASKS_FIRST, LIMIT_OF_GRANT, LIMIT_OF_KEY
 from holdfast.accounts.agents.requests import AgentRequests, CredentialId
-from holdfast.events.agents.actions import APPROVABLE
+from holdfast.events.agents.actions import APPROVABLE_OPERATIONS
 from holdfast.events.resources import Reader
 from holdfast.events.users.model import PERSON_EMAIL
 from holdfast.kit.contract.caller import Caller, api_key
@@ -22,8 +22,8 @@ EVENT_FACTS = ("title", "datetime", "currency", "timezone", "cancelled_at")
 
 
 def agent_requests(base_url: str) -> AgentRequests:
-    """The requests of agents. The operations that wait for a person are those in `APPROVABLE`."""
-    return AgentRequests(APPROVABLE, f"{base_url}{REQUESTS}", has_grants=True)
+    """The requests of agents. The operations that wait for a person are those in `APPROVABLE_OPERATIONS`."""
+    return AgentRequests(APPROVABLE_OPERATIONS, f"{base_url}{REQUESTS}", has_grants=True)
 
 
 async def find_credentials(
