@@ -116,9 +116,11 @@ MAY_CHANGE_NOTHING: Mapping[str, LiteralString] = {
 }
 """The operations that succeed, and change nothing, when what they ask for is so already. Each has the statement for the
 version of its row; the fields of the command are its parameters.
-
-`create_registration` is another one: its action is stored only with a new registration.
 """
+
+NEEDS_NEW_REGISTRATION = frozenset({"create_registration"})
+"""The operations that succeed, and change nothing, for a person who is registered already. Their actions are stored only
+with a new registration."""
 
 
 class ListAgentActions(Command):
@@ -177,6 +179,7 @@ class AgentActionLog:
                 "by_grant_id": call.caller.id if call.caller.principal == "access_token" else None,
                 "operation": operation.name,
                 "program": call.caller.program,
+                "needs_new_registration": operation.name in NEEDS_NEW_REGISTRATION,
                 **ACTION_SUBJECTS[operation.name](call.command, answer)._asdict(),
             }
             for call, answer in done
@@ -235,14 +238,15 @@ async def insert_actions(tx: Tx, actions: Sequence[Mapping[str, Any]]) -> None:
                action.event_id, action.queue_id, action.key_id, person.id
           from json_to_recordset(%(actions)s::json)
                as action (organizer_id bigint, by_key_id bigint, by_grant_id bigint, operation text, event_id bigint,
-                          queue_id bigint, key_id bigint, public_id text, program text)
+                          queue_id bigint, key_id bigint, public_id text, program text,
+                          needs_new_registration boolean)
           left join lateral (select name from api_keys where id = action.by_key_id limit 1) as key on true
           left join lateral (
                select nullif(name, '') as name, substring(oauth_clients.id from '^https://([^/:?#]+)') as host
                  from oauth_grants join oauth_clients on oauth_clients.id = client_id
                 where oauth_grants.id = action.by_grant_id limit 1) as app on true
           left join lateral (select id from users where public_id = action.public_id limit 1) as person on true
-         where action.operation <> 'create_registration'
+         where not action.needs_new_registration
             or exists (select from registrations
                         where registrations.event_id = action.event_id and user_id = person.id
                           and received_at >= now())
