@@ -32,7 +32,7 @@ async def test_an_action_of_an_agent_is_listed_with_its_event_and_person(service
 
     registered, created = await actions(service, ada)
 
-    assert (created.operation, created.event_title, created.is_event_open) == ("create_event", "Jazz night", True)
+    assert (created.operation, created.event_title, created.is_event_upcoming) == ("create_event", "Jazz night", True)
     assert (registered.operation, registered.event_title) == ("create_registration", "Jazz night")
     assert (registered.email, registered.status) == ("ben@example.com", "registered")
     assert created.agent_name

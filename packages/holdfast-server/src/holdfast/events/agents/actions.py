@@ -131,15 +131,15 @@ class ListAgentActions(Command):
 class AgentAction(Struct):
     """One change that an agent made.
 
-    credential      the key or the app that made it, such as `key 7`
-    agent_name      its name then; None: it has none
-    user_id         the public id of the person it was about, while there is a registration
-    email           the address of this person
-    status          of the registration now; None: there is none any more
-    event_title     None if it was about no event
-    is_event_open   whether the event has not begun and is not cancelled
-    is_queue_open   whether the queue is not deleted
-    is_key_active   whether the key it was about is not revoked
+    credential           the key or the app that made it, such as `key 7`
+    agent_name           its name then; None: it has none
+    user_id              the public id of the person it was about, while there is a registration
+    email                the address of this person
+    status               of the registration now; None: there is none any more
+    event_title          None if it was about no event
+    is_event_upcoming    whether the event has not begun and is not cancelled
+    is_queue_open        whether the queue is not deleted
+    is_key_active        whether the key it was about is not revoked
     """
 
     id: int
@@ -154,7 +154,7 @@ class AgentAction(Struct):
     email: str | None
     status: str | None
     event_title: str | None
-    is_event_open: bool
+    is_event_upcoming: bool
     queue_title: str | None
     is_queue_open: bool
     key_name: str | None
@@ -196,13 +196,13 @@ async def list_actions(reader: Reader, caller: Caller, command: ListAgentActions
         f"""
         select action.id, coalesce('key ' || by_key_id, 'app ' || by_grant_id) as credential, agent_name, operation,
                event_id, queue_id, action.key_id, done_at, person.public_id as user_id, person.email, person.status,
-               event.title as event_title, coalesce(event.is_open, false) as is_event_open,
+               event.title as event_title, coalesce(event.is_upcoming, false) as is_event_upcoming,
                queue.title as queue_title, coalesce(queue.is_open, false) as is_queue_open,
                key.name as key_name, coalesce(key.active, false) as is_key_active
           from (select * from agent_actions
                  where organizer_id = %(organizer_id)s and id < %(before)s order by id desc limit %(limit)s) as action
           left join lateral (
-               select title, cancelled_at is null and datetime > now() as is_open from events
+               select title, cancelled_at is null and datetime > now() as is_upcoming from events
                 where events.id = action.event_id and organizer_id = %(organizer_id)s limit 1) as event on true
           left join lateral (
                select users.public_id, {PERSON_EMAIL} as email, registrations.status::text as status
