@@ -293,14 +293,14 @@ class AgentsPage:
         return self._console.route(path, name, answer)
 
 
-def public_page(
+def connection_page_route(
     site: Site,
     limits: Limits,
-    connection: ConnectionDetails,
+    *,
     base_url: str,
+    connection: ConnectionDetails,
     abilities: Sequence[str],
     examples: Sequence[str],
-    *,
     manual: str,
     reference: str = "",
 ) -> Route:
