@@ -119,8 +119,8 @@ version of its row; the fields of the command are its parameters.
 """
 
 NEEDS_NEW_REGISTRATION = frozenset({"create_registration"})
-"""The operations that succeed, and change nothing, for a person who is registered already. Their actions are stored only
-with a new registration."""
+"""The operations that succeed, and change nothing, for a person who is registered already. Their actions are stored
+with a new registration only."""
 
 
 class ListAgentActions(Command):
