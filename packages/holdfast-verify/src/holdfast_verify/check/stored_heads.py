@@ -22,7 +22,7 @@ from holdfast_verify.check.generations import (
     find_generations,
     read_log,
 )
-from holdfast_verify.check.log_reader import EarlierHead, SignedHead, open_head, saved_head
+from holdfast_verify.check.log_reader import EarlierHead, SignedHead, earlier_head_of, open_head
 from holdfast_verify.check.log_source import (
     HEAD_LOG_PATH,
     LogSource,
@@ -122,6 +122,10 @@ class PublishedHeads(Struct):
     heads: dict[str, list[EarlierHead]] = field(default_factory=dict[str, list[EarlierHead]])
     findings: list[AuditFinding] = field(default_factory=list[AuditFinding])
 
+    def up_to(self, log: LogGeneration) -> list[EarlierHead]:
+        """The heads of a log that are not larger than it."""
+        return [head for head in self.heads.get(log.origin, ()) if head.size <= log.size]
+
     def largest(self, origin: str) -> EarlierHead | None:
         """The largest head of a log; None: there is none."""
         return max(self.heads.get(origin, ()), key=lambda head: head.size, default=None)
@@ -162,7 +166,7 @@ def _add_published_head(
     with contextlib.suppress(InvalidNote, UnicodeDecodeError):  # the audit of the head log reports such an entry
         head = parse_checkpoint(entry.decode())
         if without_generation(head.origin) == subject:
-            published.heads.setdefault(head.origin, []).append(saved_head(head, f"entry {index} of {head_log}"))
+            published.heads.setdefault(head.origin, []).append(earlier_head_of(head, f"entry {index} of {head_log}"))
 
 
 def check_cosignatures(note: str, witnesses: Sequence[CosignatureVerifier]) -> HeadLogResult:
@@ -293,10 +297,6 @@ class SavedHead(NamedTuple):
     checkpoint: Checkpoint
     finding: AuditFinding | None = None
 
-    @property
-    def earlier(self) -> EarlierHead:
-        return saved_head(self.checkpoint)
-
 
 def read_saved_head(file: Path, key: TrustedKey) -> SavedHead | None:
     """The head in a file; None: there is no file yet. Raises `VerificationError` if it is no head."""
@@ -329,7 +329,7 @@ def check_saved_head(saved: Checkpoint, logs: Sequence[ReadLog], *, has_newest: 
     newest = logs[-1]
     for index, log in enumerate(logs):
         if log.origin == saved.origin:
-            contradiction = log.hashes.contradicted.get(saved_head(saved))
+            contradiction = log.hashes.contradicted.get(earlier_head_of(saved))
             if contradiction is None:
                 return []
             is_restored = any(later.audit.earlier_log for later in logs[index + 1 :])
