@@ -19,33 +19,9 @@ _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s.]+")
 
 def create(processor: ProcessorState, params: StripeObject) -> StripeObject:
     """Create a session for one payment. Raises `StripeRefusal`."""
-    if params.get("mode", "payment") != "payment":
-        raise unmodelled("mode")
-    if "mode" not in params:
-        raise StripeRefusal("You must provide `mode`.", code="parameter_missing", param="mode")
-    if params.get("ui_mode", "hosted_page") != "hosted_page":
-        raise unmodelled("ui_mode")
-    if "success_url" not in params:
-        raise StripeRefusal("Missing required param: success_url.", code="parameter_missing", param="success_url")
-    for name in ("success_url", "cancel_url"):
-        if name in params:
-            accounts.require_url(params[name], name)
-    if "customer_email" in params and not _EMAIL.fullmatch(params["customer_email"]):
-        message = f"Invalid email address: {params['customer_email']}"
-        raise StripeRefusal(message, code="email_invalid", param="customer_email")
-    if len(params.get("client_reference_id", "")) > 200:
-        raise StripeRefusal("client_reference_id has more than 200 characters.", param="client_reference_id")
-    for name in ("payment_method_types", "allowed_payment_method_types"):
-        if "card" not in params.get(name, ["card"]):
-            raise unmodelled(name)
+    _require_valid(params)
     now = processor.clock.now()
-    expires_at = params.get("expires_at", now + MAX_SESSION_SECONDS)
-    if expires_at < now + MIN_SESSION_SECONDS:
-        message = "The `expires_at` timestamp must be at least 30 minutes from Checkout Session creation."
-        raise StripeRefusal(message, param="expires_at")
-    if expires_at > now + MAX_SESSION_SECONDS:
-        message = "The `expires_at` timestamp must be less than 24 hours from Checkout Session creation."
-        raise StripeRefusal(message, param="expires_at")
+    expires_at = _end_time(params, now)
     items, currency = _items(params)
     total = sum(item["amount_total"] for item in items)
     require_chargeable(total, currency, "line_items")
@@ -86,6 +62,41 @@ def create(processor: ProcessorState, params: StripeObject) -> StripeObject:
     processor.store.put(with_nulls(stripe.checkout.Session, session))
     processor.notify_deadline()
     return find(processor, id)
+
+
+def _require_valid(params: StripeObject) -> None:
+    """Raise `StripeRefusal` unless the parameters are valid, apart from the end time, the items and the payment."""
+    if params.get("mode", "payment") != "payment":
+        raise unmodelled("mode")
+    if "mode" not in params:
+        raise StripeRefusal("You must provide `mode`.", code="parameter_missing", param="mode")
+    if params.get("ui_mode", "hosted_page") != "hosted_page":
+        raise unmodelled("ui_mode")
+    if "success_url" not in params:
+        raise StripeRefusal("Missing required param: success_url.", code="parameter_missing", param="success_url")
+    for name in ("success_url", "cancel_url"):
+        if name in params:
+            accounts.require_url(params[name], name)
+    if "customer_email" in params and not _EMAIL.fullmatch(params["customer_email"]):
+        message = f"Invalid email address: {params['customer_email']}"
+        raise StripeRefusal(message, code="email_invalid", param="customer_email")
+    if len(params.get("client_reference_id", "")) > 200:
+        raise StripeRefusal("client_reference_id has more than 200 characters.", param="client_reference_id")
+    for name in ("payment_method_types", "allowed_payment_method_types"):
+        if "card" not in params.get(name, ["card"]):
+            raise unmodelled(name)
+
+
+def _end_time(params: StripeObject, now: int) -> int:
+    """When a session expires. Raises `StripeRefusal` if that is too soon or too late."""
+    expires_at = params.get("expires_at", now + MAX_SESSION_SECONDS)
+    if expires_at < now + MIN_SESSION_SECONDS:
+        message = "The `expires_at` timestamp must be at least 30 minutes from Checkout Session creation."
+        raise StripeRefusal(message, param="expires_at")
+    if expires_at > now + MAX_SESSION_SECONDS:
+        message = "The `expires_at` timestamp must be less than 24 hours from Checkout Session creation."
+        raise StripeRefusal(message, param="expires_at")
+    return expires_at
 
 
 def _items(params: StripeObject) -> tuple[list[StripeObject], str]:
