@@ -106,26 +106,26 @@ def _items(params: StripeObject) -> tuple[list[StripeObject], str]:
         raise StripeRefusal("You must provide `line_items`.", code="parameter_missing", param="line_items")
     items: list[StripeObject] = []
     for index, line in enumerate(lines):
-        at = f"line_items[{index}]"
+        prefix = f"line_items[{index}]"
         if "price_data" not in line:
-            raise unmodelled(f"{at}[price]")
+            raise unmodelled(f"{prefix}[price]")
         price = line["price_data"]
         if "product_data" not in price or "unit_amount" not in price:
             missing = "product_data" if "product_data" not in price else "unit_amount"
-            param = f"{at}[price_data][{missing}]"
+            param = f"{prefix}[price_data][{missing}]"
             raise StripeRefusal(f"Missing required param: {param}.", code="parameter_missing", param=param)
         amount: int = price["unit_amount"]
         quantity: int | None = line.get("quantity")
         if quantity is None:
-            raise StripeRefusal(f"Quantity is required. Add `quantity` to `{at}`", param=at)
-        for value, param in ((quantity, f"{at}[quantity]"), (amount, f"{at}[price_data][unit_amount]")):
+            raise StripeRefusal(f"Quantity is required. Add `quantity` to `{prefix}`", param=prefix)
+        for value, param in ((quantity, f"{prefix}[quantity]"), (amount, f"{prefix}[price_data][unit_amount]")):
             if value < 0:
                 raise StripeRefusal(
                     f"Invalid non-negative integer: {value}", code="parameter_invalid_integer", param=param
                 )
-        currency = require_supported(price["currency"], f"{at}[price_data][currency]")
+        currency = require_supported(price["currency"], f"{prefix}[price_data][currency]")
         if items and currency != items[0]["currency"]:
-            raise StripeRefusal("All line items must have the same currency.", param=f"{at}[price_data][currency]")
+            raise StripeRefusal("All line items must have the same currency.", param=f"{prefix}[price_data][currency]")
         line_item: StripeObject = {
             "id": new_id("li"),
             "object": "item",
@@ -143,16 +143,16 @@ def _items(params: StripeObject) -> tuple[list[StripeObject], str]:
 
 def _payment_plan(processor: ProcessorState, data: StripeObject, total: int, currency: str) -> StripeObject:
     """Where the money goes once the session is paid: destination, fee and metadata."""
-    at = "payment_intent_data"
+    prefix = "payment_intent_data"
     for name in data.keys() - {"application_fee_amount", "transfer_data", "metadata", "on_behalf_of", "description"}:
-        raise unmodelled(f"{at}[{name}]")
+        raise unmodelled(f"{prefix}[{name}]")
     fee, destination = data.get("application_fee_amount"), data.get("transfer_data", {}).get("destination")
     if "amount" in data.get("transfer_data", {}):
-        raise unmodelled(f"{at}[transfer_data][amount]")
+        raise unmodelled(f"{prefix}[transfer_data][amount]")
     if destination:
-        accounts.require_destination(processor, destination, f"{at}[transfer_data][destination]")
+        accounts.require_destination(processor, destination, f"{prefix}[transfer_data][destination]")
     if fee is not None:
-        param = f"{at}[application_fee_amount]"
+        param = f"{prefix}[application_fee_amount]"
         if not destination:
             raise StripeRefusal(
                 "Can only apply an application_fee_amount when the PaymentIntent is attempting a direct payment (using "
@@ -163,9 +163,9 @@ def _payment_plan(processor: ProcessorState, data: StripeObject, total: int, cur
             raise StripeRefusal(f"The application fee has to be from 0 to the amount, {total}.", param=param)
         require_divisible(fee, currency, param)
     merchant = data.get("on_behalf_of")
-    if merchant and "card_payments" not in accounts.find(processor, merchant)["_wanted"]:
+    if merchant and "card_payments" not in accounts.find(processor, merchant)[accounts.CAPABILITIES]:
         message = "The account on whose behalf is charged needs the card_payments capability."
-        raise StripeRefusal(message, param=f"{at}[on_behalf_of]")
+        raise StripeRefusal(message, param=f"{prefix}[on_behalf_of]")
     return {
         "fee": fee,
         "destination": destination,
