@@ -140,7 +140,7 @@ class SignInPages:
         if request.method != "POST":
             return_to = local_path(self._site.read_query(request).get("return_to", ""))
             session = await self._sessions.find_by_request(request)
-            if session and session.way != "password":  # a session by password does not prove that mails arrive
+            if session and session.sign_in_way != "password":  # a session by password does not prove that mails arrive
                 return redirect(return_to or self._home)
             return self._form(request, {"return_to": return_to})
         require_same_site(request, self._base_url)

@@ -53,6 +53,6 @@ def organizer(session: Session) -> Caller:
 
 def first_page(session: Session) -> str | None:
     """The page that an account must complete first: say whose the keys are, or become an organizer. None: no page."""
-    if session.way == "link" and not session.account.is_proved:
+    if session.sign_in_way == "link" and not session.account.is_proved:
         return BEFORE
     return START if session.account.tenant_id is None else None

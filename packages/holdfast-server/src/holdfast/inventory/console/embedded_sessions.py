@@ -97,7 +97,7 @@ class EmbeddedSessionGate(SessionGate):
         shop = self._shop(request)
         if not shop:
             session = await self.sessions.find_by_request(request)
-            return None if session is None or session.way == "platform" else session
+            return None if session is None or session.sign_in_way == "platform" else session
         session = await self.sessions.find(request.cookies.get(self.sessions.cookie_name(self._cookie(shop)), ""))
         account = session and session.account
         is_own = isinstance(account, Merchant) and account.staff_id is not None and account.shop == shop
