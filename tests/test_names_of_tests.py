@@ -74,6 +74,15 @@ def dependent_tests(path: str, text: str) -> list[str]:
     ]
 
 
+def unproved_properties(path: str, text: str) -> list[str]:
+    """The tests of a module whose name says that something holds of any value, and that try chosen values only."""
+    return [
+        f"{path} {definition[1]}"
+        for definition in DEFINITION.finditer(text)
+        if definition[1].startswith("test_any_") and "@given(" not in text[: definition.start()].rpartition("\n\n")[2]
+    ]
+
+
 def riddles(path: str, text: str) -> list[str]:
     """The functions of a module whose names are participles or prepositions alone."""
     names = HELPER.findall(text)
@@ -101,6 +110,10 @@ def test_no_name_of_a_test_begins_with_a_word_that_needs_another_test_to_be_unde
     assert [name for path, text in modules.items() for name in dependent_tests(path, text)] == []
 
 
+def test_a_test_of_any_value_is_a_property_test(modules: dict[str, str]) -> None:
+    assert [name for path, text in modules.items() for name in unproved_properties(path, text)] == []
+
+
 def test_no_helper_of_tests_is_named_by_a_participle_or_preposition_alone(modules: dict[str, str]) -> None:
     assert [name for path, text in modules.items() for name in riddles(path, text)] == []
 
@@ -117,6 +130,12 @@ def test_a_helper_that_is_named_by_a_participle_or_preposition_is_noticed(name: 
 @pytest.mark.parametrize("name", ["open_page", "embed", "seed_rows", "held_quantity", "opened_pages"])
 def test_a_helper_that_is_named_by_a_verb_or_noun_is_accepted(name: str) -> None:
     assert riddles("x.py", f"def {name}(): ...") == []
+
+
+def test_a_test_of_any_value_that_tries_chosen_values_is_noticed() -> None:
+    text = "@given(integers())\ndef test_any_number_is_even(): ...\n\n\ndef test_any_text_is_short(): ..."
+
+    assert unproved_properties("test_x.py", text) == ["test_x.py test_any_text_is_short"]
 
 
 def test_a_class_of_tests_that_repeats_a_name_is_noticed() -> None:

@@ -14,10 +14,10 @@ SERVER = Path(__file__).parents[2] / "packages" / "holdfast-server" / "src" / "h
 @pytest.mark.parametrize(
     ("template", "operations", "last"),
     [
-        ("events/console/agents/action_sentences.html", events.OPERATIONS, "create_onboarding_link"),
-        ("events/console/agents/request_sentences.html", events.APPROVABLE, "create_onboarding_link"),
-        ("inventory/console/agents/action_sentences.html", inventory.OPERATIONS, "resync"),
-        ("inventory/console/agents/request_sentences.html", inventory.OPERATIONS, "resync"),
+        ("events/console/agents/action_sentences.html", events.ACTION_SUBJECTS, "create_onboarding_link"),
+        ("events/console/agents/request_sentences.html", events.APPROVABLE_OPERATIONS, "create_onboarding_link"),
+        ("inventory/console/agents/action_sentences.html", inventory.STORED_OPERATIONS, "resync"),
+        ("inventory/console/agents/request_sentences.html", inventory.STORED_OPERATIONS, "resync"),
     ],
 )
 def test_a_template_has_a_sentence_for_each_operation_of_agents(

@@ -22,10 +22,10 @@ async def crowd_from(service: Service, host: str, paths: list[str], locked_table
     statement = f"lock table {locked_table} in access exclusive mode".encode()
     async with hold_locks(service.database.url, statement) as blocker, service.client_at(host) as http:
         crowd = [asyncio.create_task(http.get(path)) for path in paths for _ in range(CROWD // len(paths))]
-        await blocker.is_waited_for()
+        await blocker.wait_for_waiters()
         yield
         assert not all(task.done() for task in crowd)
-        await blocker.let_go()
+        await blocker.rollback()
         await asyncio.gather(*crowd)
 
 

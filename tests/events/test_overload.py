@@ -152,7 +152,7 @@ async def test_joins_that_wait_for_a_locked_queue_do_not_get_other_calls_refused
         joins = [
             asyncio.create_task(ada.post(path, {"visitor_id": f"visitor{number}"})) for number in range(MIN_IN_PROGRESS)
         ]
-        await operator.is_waited_for()
+        await operator.wait_for_waiters()
         await eventually(lambda: service.runner.admission.in_progress == 0)
         with monkeypatch.context() as patch:
             patch.setattr(service.runner.admission, "now", lambda: time.monotonic() + 60)

@@ -6,7 +6,7 @@ from holdfast.events.queues import release
 from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Service, eventually
-from tests.helpers.locked_rows import check_unnoticed, hold_locks
+from tests.helpers.locked_rows import hold_locks, without_waiting
 
 QUEUE = "select from queues where id = %(id)s for no key update"
 VISITOR = "select from queue_visitors where visitor_id = %(visitor)s for update"
@@ -17,9 +17,9 @@ async def test_a_visitor_who_joins_a_locked_queue_waits_and_others_join_other_qu
 
     async with hold_locks(service.database.url, QUEUE, id=locked.id) as operator:
         waiting = [asyncio.create_task(locked.ask_to_join("ann"))]
-        await operator.is_waited_for()
+        await operator.wait_for_waiters()
         waiting += [asyncio.create_task(locked.ask_to_join(name)) for name in ("bob", "cal")]
-        await check_unnoticed(free.join(*(f"n{number}" for number in range(20))))
+        await without_waiting(free.join(*(f"n{number}" for number in range(20))))
         assert not any(task.done() for task in waiting)
 
     assert [(await task).status_code for task in waiting] == [202] * 3
@@ -31,8 +31,8 @@ async def test_a_visitor_of_a_locked_queue_is_answered_at_once(service: Service)
     await queue.join("ann")
 
     async with hold_locks(service.database.url, QUEUE, id=queue.id):
-        assert (await check_unnoticed(queue.ask_to_join("ann"))).status_code == 202
-        assert await check_unnoticed(queue.position("ann")) == 1
+        assert (await without_waiting(queue.ask_to_join("ann"))).status_code == 202
+        assert await without_waiting(queue.position("ann")) == 1
 
 
 async def test_concurrent_joins_of_many_processes_store_every_visitor(service: Service) -> None:
@@ -61,7 +61,7 @@ async def test_a_locked_queue_releases_as_soon_as_it_is_free_and_others_meanwhil
 
     async with run_in_background(release.LOOP.run(service.database)):
         async with hold_locks(service.database.url, QUEUE, id=locked.id) as operator:
-            await operator.is_waited_for()
+            await operator.wait_for_waiters()
             await free.join("cal", "dan")
             await eventually(lambda: is_empty(free), seconds=2)
             assert await locked.length() >= 1
@@ -76,8 +76,8 @@ async def test_a_visitor_whose_row_is_locked_waits_for_the_token_and_others_get_
 
     async with hold_locks(service.database.url, VISITOR, visitor="ann") as operator:
         ann = asyncio.create_task(queue.token("ann"))
-        await operator.is_waited_for()
-        assert await check_unnoticed(queue.token("bob"))
+        await operator.wait_for_waiters()
+        assert await without_waiting(queue.token("bob"))
         assert not ann.done()
 
     assert (await queue.verify(await ann)).status_code == 200
@@ -91,8 +91,8 @@ async def test_a_visitor_whose_row_is_locked_waits_to_join_again_and_others_join
 
     async with hold_locks(service.database.url, VISITOR, visitor="ann") as operator:
         ann = asyncio.create_task(queue.ask_to_join("ann"))
-        await operator.is_waited_for()
-        await check_unnoticed(queue.join("bob"))
+        await operator.wait_for_waiters()
+        await without_waiting(queue.join("bob"))
         assert not ann.done()
 
     assert (await ann).status_code == 202

@@ -10,7 +10,7 @@ import pytest
 from holdfast.events.seats import intake, settlement
 from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Client, Service, eventually
-from tests.helpers.locked_rows import check_unnoticed, hold_locks
+from tests.helpers.locked_rows import hold_locks, without_waiting
 
 EVENT = "select from events where id = %(id)s for update"
 PERSON = "select from users where email = %(email)s for update"
@@ -69,7 +69,7 @@ async def test_a_locked_event_with_more_registrations_than_a_batch_delays_no_oth
     poll = await ada.register(free["id"], email="ann@example.com")
 
     async with hold_locks(service.database.url, EVENT, id=locked["id"]):
-        assert await check_unnoticed(settlement.settle(service.database, batch_size=2)) == 1
+        assert await without_waiting(settlement.settle(service.database, batch_size=2)) == 1
         assert await outcome(ada, poll) == "registered"
 
     assert await settlement.settle(service.database, batch_size=2) == 5
@@ -85,7 +85,7 @@ async def test_a_locked_registration_delays_only_its_own_event(service: Service)
     ) as operator:
         bob, cal = [await ada.register(event["id"], email=f"{name}@example.com") for name in ("bob", "cal")]
         async with hold_locks(service.database.url, REGISTRATION, email="bob@example.com"):
-            await operator.let_go()
+            await operator.rollback()
             dan = await ada.register(free["id"], email="dan@example.com")
 
             assert await outcome(ada, dan) == "registered"
@@ -100,7 +100,7 @@ async def test_registrations_before_a_locked_one_are_settled_and_later_ones_wait
     ann, bob, cal = [await ada.register(event["id"], email=f"{name}@example.com") for name in ("ann", "bob", "cal")]
 
     async with hold_locks(service.database.url, REGISTRATION, email="bob@example.com"):
-        assert await check_unnoticed(service.settle()) == 1
+        assert await without_waiting(service.settle()) == 1
         assert await outcome(ada, ann) == "registered"
         assert [(await ada.get(poll)).json()["code"] for poll in (bob, cal)] == ["registration_pending"] * 2
 
@@ -117,9 +117,9 @@ async def test_registrations_for_a_locked_event_wait_in_order_and_others_are_tak
 
     async with hold_locks(service.database.url, EVENT, id=locked["id"]) as operator:
         waiting = [asyncio.create_task(send_registration(ada, locked, "ann"))]
-        await operator.is_waited_for()
+        await operator.wait_for_waiters()
         waiting += [asyncio.create_task(send_registration(ada, locked, name)) for name in ("bob", "cal")]
-        others = await check_unnoticed(
+        others = await without_waiting(
             asyncio.gather(*(send_registration(ben, free, f"n{number}") for number in range(20)))
         )
 
@@ -138,11 +138,11 @@ async def test_a_locked_person_waits_and_others_are_registered_for_the_same_even
 
     async with hold_locks(service.database.url, PERSON, email="ann@example.com") as operator:
         ann = asyncio.create_task(send_registration(ada, event, "ann"))
-        answers = await check_unnoticed(
+        answers = await without_waiting(
             asyncio.gather(*(send_registration(ada, event, f"n{number}") for number in range(20)))
         )
         assert [answer.status_code for answer in answers] == [202] * 20
-        await operator.is_waited_for()
+        await operator.wait_for_waiters()
         assert not ann.done()
 
     assert (await ann).status_code == 202
@@ -158,8 +158,8 @@ async def test_a_person_whose_rejection_is_locked_waits_to_register_again_and_ot
 
     async with hold_locks(service.database.url, REGISTRATION, email="bob@example.com") as operator:
         bob = asyncio.create_task(send_registration(ada, event, "bob"))
-        assert (await check_unnoticed(send_registration(ada, event, "cal"))).status_code == 202
-        await operator.is_waited_for()
+        assert (await without_waiting(send_registration(ada, event, "cal"))).status_code == 202
+        await operator.wait_for_waiters()
         assert not bob.done()
 
     assert (await bob).status_code == 202
@@ -172,7 +172,7 @@ async def test_an_account_being_created_by_another_session_delays_no_other_regis
     creation = "insert into users (public_id, email) values ('abcdefgh', 'ann@example.com')"
 
     async with hold_locks(service.database.url, creation):
-        ann, *others = await check_unnoticed(
+        ann, *others = await without_waiting(
             asyncio.gather(*(send_registration(ada, event, name) for name in ("ann", "bob", "cal", "dan")))
         )
 
@@ -190,7 +190,7 @@ async def test_a_stalled_intake_holds_up_the_settlement_but_not_the_intake(servi
         service.database.url, "select pg_advisory_xact_lock_shared(%(lock)s)", lock=intake.ADVISORY_LOCK_ID
     ):
         polls = [
-            await check_unnoticed(ada.register(event["id"], email=f"n{number}@example.com")) for number in range(10)
+            await without_waiting(ada.register(event["id"], email=f"n{number}@example.com")) for number in range(10)
         ]
         assert (await ada.get(polls[0])).json()["code"] == "registration_pending"
 
@@ -208,8 +208,8 @@ async def test_a_call_whose_key_another_process_works_on_waits_and_other_keys_do
 
     async with hold_locks(service.database.url, lock, lock=int.from_bytes(id[:4], signed=True)) as other:
         again = asyncio.create_task(send_registration(ada, event, "ann", headers=key))
-        await other.is_waited_for()
-        answers = await check_unnoticed(
+        await other.wait_for_waiters()
+        answers = await without_waiting(
             asyncio.gather(
                 *(send_registration(ada, event, f"n{n}", headers={"Idempotency-Key": f"K{n}"}) for n in range(5))
             )

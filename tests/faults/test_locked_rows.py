@@ -7,7 +7,7 @@ from holdfast.events.queues.visitor_retention import forget_visitors
 from holdfast.kit.running.idempotency import Idempotency
 from tests.events.queues.queue_scene import open_queue
 from tests.helpers.events_service import Service
-from tests.helpers.locked_rows import check_unnoticed, hold_locks
+from tests.helpers.locked_rows import hold_locks, without_waiting
 
 EVENT = "select from events where id = %(id)s for update"
 
@@ -44,8 +44,8 @@ async def test_one_organizer_who_waits_for_a_locked_event_leaves_connections_to_
             asyncio.create_task(ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 20 + number}}))
             for number in range(12)
         ]
-        await operator.is_waited_for(3)
-        answers = await check_unnoticed(
+        await operator.wait_for_waiters(3)
+        answers = await without_waiting(
             asyncio.gather(
                 *(ben.get(f"/api/events/{other['id']}") for _ in range(20)),
                 *(ben.patch(f"/api/events/{other['id']}", {"event": {"title": f"Title {n}"}}) for n in range(20)),
@@ -63,7 +63,7 @@ async def test_the_series_of_an_organizer_who_is_locked_waits_and_others_go_on(s
     [(later,)] = await service.run_sql("select now() + interval '40 days'")
 
     async with hold_locks(service.database.url, "select from users where id = %(id)s for update", id=ada.id):
-        assert await check_unnoticed(service.database.transact(lambda tx: recurrence.continue_series(tx, later))) == 1
+        assert await without_waiting(service.database.transact(lambda tx: recurrence.continue_series(tx, later))) == 1
     assert await service.database.transact(lambda tx: recurrence.continue_series(tx, later)) == 1
 
 
@@ -74,7 +74,7 @@ async def test_a_timed_deletion_skips_rows_that_others_have_locked(service: Serv
     visitor = "select from queue_visitors where visitor_id = 'ann' for update"
 
     async with hold_locks(service.database.url, visitor):
-        assert await check_unnoticed(service.database.transact(forget_visitors)) == 1
+        assert await without_waiting(service.database.transact(forget_visitors)) == 1
     assert await service.database.transact(forget_visitors) == 2
 
     ada = await service.organizer()
@@ -82,5 +82,5 @@ async def test_a_timed_deletion_skips_rows_that_others_have_locked(service: Serv
         await ada.post("/api/keys", {"api_key": {"name": key}}, headers={"Idempotency-Key": key})
     answer = "select from idempotency_answers order by inserted_at limit 1 for update"
     async with hold_locks(service.database.url, answer):
-        assert await check_unnoticed(service.database.transact(Idempotency(hours=0).forget_answers)) == 1
+        assert await without_waiting(service.database.transact(Idempotency(hours=0).forget_answers)) == 1
     assert await service.database.transact(Idempotency(hours=0).forget_answers) == 1

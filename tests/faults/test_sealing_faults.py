@@ -99,7 +99,7 @@ async def test_every_registration_is_logged_once_even_if_the_sealing_process_is_
                     if step == BETWEEN_SETTLEMENT_AND_SEAL:
                         await eventually(scene.has_settled)
                     else:
-                        await holder.is_waited_for()
+                        await holder.wait_for_waiters()
                     await asyncio.to_thread(process.kill)
                     assert not await seal_once(service.database)
                     await scene.nothing_more_is_served(is_sealed=step == BETWEEN_SEAL_AND_SIGNATURE)
@@ -113,7 +113,7 @@ async def test_every_registration_is_logged_once_even_if_the_sealing_process_is_
             await eventually(scene.is_at_rest)
             async with hold_locks(scene.url, WITHIN_THE_SEAL) as holder:
                 await scene.register(3)
-                await holder.is_waited_for()
+                await holder.wait_for_waiters()
                 await eventually(scene.has_settled)
                 process.suspend()
             async with run_in_background(sealing.LOOP.run(service.database)):  # this process seals and signs too

@@ -11,13 +11,13 @@ from tests.helpers.events_service import eventually
 
 T = TypeVar("T")
 
-UNNOTICED = 2
-"""The most seconds that those may take who do not need the rows."""
+MAX_UNDELAYED_SECONDS = 2
+"""The most seconds that work may take which does not need the locked rows."""
 
 LOCK_WAITERS = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 
 
-class Holder:
+class LockHolder:
     """A session with an open transaction."""
 
     def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
@@ -26,10 +26,10 @@ class Holder:
     async def commit(self) -> None:
         await self._connection.commit()
 
-    async def let_go(self) -> None:
+    async def rollback(self) -> None:
         await self._connection.rollback()
 
-    async def is_waited_for(self, number: int = 1) -> None:
+    async def wait_for_waiters(self, number: int = 1) -> None:
         """Wait until a number of sessions wait for a lock."""
 
         async def run_sql(statement: Any) -> list[tuple[Any, ...]]:
@@ -41,11 +41,11 @@ class Holder:
 
 
 @contextlib.asynccontextmanager
-async def hold_locks(url: str, statement: Any, **parameters: Any) -> AsyncGenerator[Holder]:
-    """Keep what the statement locks until the block ends, or until it is let go."""
+async def hold_locks(url: str, statement: Any, **parameters: Any) -> AsyncGenerator[LockHolder]:
+    """Keep what the statement locks until the block ends, or until the session ends its transaction."""
     async with await psycopg.AsyncConnection.connect(url) as connection:
         await connection.execute(statement, parameters)
-        yield Holder(connection)
+        yield LockHolder(connection)
         await connection.rollback()
 
 
@@ -58,7 +58,7 @@ async def wait_for_lock_waiters(run_sql: Callable[[Any], Awaitable[list[tuple[An
     await eventually(are_waiting)
 
 
-async def check_unnoticed(work: Awaitable[T]) -> T:
-    """The result of work that must not wait for locked rows that it does not need."""
-    async with asyncio.timeout(UNNOTICED):
+async def without_waiting(work: Awaitable[T]) -> T:
+    """The result of work that must not wait for locked rows. Raises `TimeoutError` if it waits."""
+    async with asyncio.timeout(MAX_UNDELAYED_SECONDS):
         return await work

@@ -8,7 +8,7 @@ from holdfast.inventory.stock import expiry
 from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import eventually
 from tests.helpers.inventory_service import Inventory, Shop
-from tests.helpers.locked_rows import check_unnoticed, hold_locks
+from tests.helpers.locked_rows import hold_locks, without_waiting
 
 ROWS = {
     "shop": "select from shared_inventories where shop_id = %(shop)s for update",
@@ -37,7 +37,7 @@ async def test_the_holds_of_other_shops_expire_while_one_shop_is_locked_and_its_
             await inventory.sql("select pg_notify('holdfast', 'holds ')")
             await eventually(lambda: has_no_hold(1), seconds=2)
             if row != "hold":
-                await operator.is_waited_for()
+                await operator.wait_for_waiters()
         await inventory.sql("update holds set expires_at = now() where released_at is null")
         await inventory.sql("select pg_notify('holdfast', 'holds ')")
         await eventually(lambda: has_no_hold(0), seconds=2)
@@ -53,11 +53,11 @@ async def test_the_calls_of_a_locked_shop_wait_and_those_of_others_do_not(invent
         waiting = [
             asyncio.create_task(locked.call("adjust_pool_quantity", pool_id=mine["id"], delta=-1)) for _ in range(20)
         ]
-        await operator.is_waited_for()
-        await check_unnoticed(
+        await operator.wait_for_waiters()
+        await without_waiting(
             asyncio.gather(*(free.call("adjust_pool_quantity", pool_id=theirs["id"], delta=-1) for _ in range(20)))
         )
-        assert await check_unnoticed(locked.on_hand(mine["id"])) == 50
+        assert await without_waiting(locked.on_hand(mine["id"])) == 50
         assert not any(task.done() for task in waiting)
 
     await asyncio.gather(*waiting)
@@ -86,8 +86,8 @@ async def test_agents_that_wait_for_the_locked_key_of_a_shop_leave_connections_t
         waiting = [
             asyncio.create_task(inventory.http.post("/api/agent/identity", json=identity(locked))) for _ in range(12)
         ]
-        await operator.is_waited_for()
-        answer = await check_unnoticed(inventory.http.post("/api/agent/identity", json=identity(free)))
+        await operator.wait_for_waiters()
+        answer = await without_waiting(inventory.http.post("/api/agent/identity", json=identity(free)))
         assert answer.status_code == 200, answer.text
 
     assert [answer.status_code for answer in await asyncio.gather(*waiting)] == [200] * 12

@@ -15,7 +15,7 @@ import httpx2
 
 from holdfast.events.service import EVENTS
 from holdfast.kit.security.http_client import HttpClient
-from holdfast_verify.check.receipts import ReceiptFile, check_receipt, parse_file
+from holdfast_verify.check.receipts import ForeignReceiptFile, check_receipt, parse_file
 from holdfast_verify.check.trusted_key import parse_keys
 from holdfast_verify.formats.receipts import LOGGED_WITHIN_SECONDS
 from holdfast_verify.formats.tree import tile_path
@@ -214,7 +214,7 @@ def explain(exchanges: Sequence[SentRequest], logs: dict[str, PublishedLog], ord
     agree({*OCCURRENCES} <= {(entry["kind"], entry.get("by")) for entry in entries}, "some things did not happen")
     for answer in accepted:
         file = parse_file(answer.content)
-        assert isinstance(file, ReceiptFile)
+        assert isinstance(file, ForeignReceiptFile)
         keeps_promise(logs[file.receipt.content.log.removeprefix("http://events.example")], file)
 
 
@@ -258,7 +258,7 @@ def only_grown(log: PublishedLog, notes: Sequence[str]) -> None:
         agree(head.size <= len(log.texts) and roots[head.size] == head.root, f"the log does not begin with {head}")
 
 
-def keeps_promise(log: PublishedLog, file: ReceiptFile) -> None:
+def keeps_promise(log: PublishedLog, file: ForeignReceiptFile) -> None:
     """Fail unless a receipt is signed, opens its commitment, and the log has in time what it promises."""
     promise = file.receipt.content
     faults = check_receipt(file, None, parse_keys(log.vkey))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from holdfast.accounts.agents.actions import forget_actions
-from holdfast.events.agents.actions import OPERATIONS, AgentAction, ListAgentActions, list_actions
+from holdfast.events.agents.actions import ACTION_SUBJECTS, AgentAction, ListAgentActions, list_actions
 from holdfast.events.api import OPERATIONS as TABLE
 from holdfast.events.ownership import end_stranger
 from holdfast.kit.contract.caller import person
@@ -32,7 +32,7 @@ async def test_an_action_of_an_agent_is_listed_with_its_event_and_person(service
 
     registered, created = await actions(service, ada)
 
-    assert (created.operation, created.event_title, created.is_event_open) == ("create_event", "Jazz night", True)
+    assert (created.operation, created.event_title, created.is_event_upcoming) == ("create_event", "Jazz night", True)
     assert (registered.operation, registered.event_title) == ("create_registration", "Jazz night")
     assert (registered.email, registered.status) == ("ben@example.com", "registered")
     assert created.agent_name
@@ -48,10 +48,10 @@ async def test_changes_by_every_tool_are_listed(service: Service) -> None:
     untold = {
         operation.name
         for operation in TABLE
-        if operation.tool and not operation.mode.reads and operation.name not in OPERATIONS
+        if operation.tool and not operation.mode.reads and operation.name not in ACTION_SUBJECTS
     }
 
-    assert untold == {"presign_upload"}, "OPERATIONS in holdfast/events/agents/actions.py"
+    assert untold == {"presign_upload"}, "ACTION_SUBJECTS in holdfast/events/agents/actions.py"
 
 
 async def test_actions_of_agents_name_the_resource_they_changed(service: Service) -> None:

@@ -22,7 +22,7 @@ async def test_an_invalid_idempotency_key_is_refused(scene: IdempotencyScene, op
 
 
 @pytest.mark.parametrize("key", ["k" * 255, "order 17 / seat 4", "5f1c6e0e-2f0f-4f5c-9f1a-8f4a1d3b2c10"])
-async def test_any_printable_text_is_an_idempotency_key(scene: IdempotencyScene, key: str) -> None:
+async def test_a_printable_text_is_an_idempotency_key(scene: IdempotencyScene, key: str) -> None:
     assert (await scene.create(key)).content == (await scene.create(key)).content
 
 

@@ -9,7 +9,7 @@ from tests.events.oauth.oauth_scene import OAuthScene, status_and_code
 from tests.helpers.agents import STATELESS, Agent
 from tests.helpers.cases import in_turn
 from tests.helpers.events_service import running_events
-from tests.helpers.locked_rows import check_unnoticed, hold_locks
+from tests.helpers.locked_rows import hold_locks, without_waiting
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", STATELESS])
@@ -194,7 +194,7 @@ async def test_tokens_that_wait_for_a_locked_organizer_leave_connections_to_othe
 
     async with hold_locks(scene.service.database.url, locked, email=scene.email) as operator:
         waiting = [asyncio.create_task(scene.organizer()) for _ in range(12)]
-        await operator.is_waited_for()
-        assert (await check_unnoticed(ben.get("/api/events"))).status_code == 200
+        await operator.wait_for_waiters()
+        assert (await without_waiting(ben.get("/api/events"))).status_code == 200
 
     assert set(await asyncio.gather(*waiting)) == {scene.ada.id}

@@ -74,7 +74,7 @@ async def test_an_address_being_registered_by_another_transaction_is_refused_as_
     """
     async with hold_locks(service.database.url, first) as other:
         second = asyncio.create_task(register(service, ANN, "first"))
-        await other.is_waited_for()
+        await other.wait_for_waiters()
         await other.commit()
 
     refused = await second
@@ -172,7 +172,7 @@ async def test_a_new_organizer_whose_slug_or_address_is_taken_meanwhile_reads_so
 
     async with hold_locks(service.database.url, other, **identity) as registering:
         becoming = asyncio.create_task(ann.send("/console/start", name="Ann Events", slug="ann-events"))
-        await registering.is_waited_for()
+        await registering.wait_for_waiters()
         await registering.commit()
 
     refused = await becoming

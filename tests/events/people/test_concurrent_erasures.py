@@ -90,7 +90,7 @@ async def test_a_registration_that_read_the_account_before_the_erasure_makes_a_n
         registering = asyncio.create_task(both())
         await wait_for_lock_waiters(service.run_sql)
         await erase(service)
-        await zoe.let_go()
+        await zoe.rollback()
     await registering
     await service.settle()
 

@@ -31,7 +31,7 @@ async def test_an_erasure_whose_seat_goes_to_a_person_who_is_erased_too_is_not_r
         await wait_for_lock_waiters(shop.service.run_sql, 1)
         bob = asyncio.create_task(erase_once(BOB))
         await wait_for_lock_waiters(shop.service.run_sql, 2)
-        await event.let_go()
+        await event.rollback()
         await asyncio.gather(ann, bob)
 
     assert runs == [ANN, BOB]

@@ -188,7 +188,7 @@ async def test_an_erasure_waits_for_a_registration_that_is_being_repeated(servic
 
     async with hold_locks(service.database.url, PEOPLE_IN_ANSWERS.find_known, people=[handle]) as repeated:
         erasure = asyncio.create_task(erase(service))
-        await repeated.is_waited_for()
+        await repeated.wait_for_waiters()
         await repeated.commit()
     await erasure
 

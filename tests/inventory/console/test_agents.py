@@ -6,7 +6,7 @@ import re
 import pytest
 
 from holdfast.inventory.agents.access import KEY_PREFIX_CHARACTERS
-from holdfast.inventory.agents.actions import OPERATIONS
+from holdfast.inventory.agents.actions import STORED_OPERATIONS
 from tests.helpers.form_browser import main_text
 from tests.helpers.inventory_service import SIX_PACK, Shop
 from tests.inventory.console.merchant_scene import FOREIGN, Admin, hidden_field
@@ -148,7 +148,7 @@ async def test_changes_of_pools_and_variants_are_listed_with_what_undoes_them(ad
     for tool, (arguments, _) in done.items():
         await shop.call(tool, **arguments)
 
-    assert {*done} | {"create_pool"} == OPERATIONS
+    assert {*done} | {"create_pool"} == STORED_OPERATIONS
     page = await admin.get("/console/agents/done")
     words = [words for _, words in done.values()]
     positions = [main_text(page).index(sentence) for sentence in ["An agent made the pool Tea", *words]]

@@ -124,7 +124,7 @@ async def test_changes_in_two_processes_that_expect_the_same_version_succeed_onc
     assert await scene.on_hand(1) == 49
 
 
-async def test_any_change_of_the_pool_makes_its_version_old(scene: Shop) -> None:
+async def test_every_change_of_the_pool_makes_its_version_old(scene: Shop) -> None:
     for tool, arguments in [*STOCK, *CONFIGURATION[:3]]:
         seen = await version(scene, 1)
         await scene.call(tool, **arguments)

@@ -182,7 +182,7 @@ async def test_a_call_whose_data_breaks_the_statement_fails_alone(kind: type[Exc
     assert batches == [[*range(8)], [0, 1, 2, 3], [4, 5, 6, 7], [4, 5], [4], [5], [6, 7]]
 
 
-async def test_any_other_error_fails_the_whole_batch_but_not_the_next_one() -> None:
+async def test_an_error_of_another_kind_fails_the_whole_batch_but_not_the_next_one() -> None:
     gate = GatedDoubling()
 
     async def run(calls: Sequence[int]) -> Sequence[int]:

@@ -13,6 +13,8 @@ KIND = "account"
 LINK = "account_link"
 COUNTRY = "DE"
 """The country of the platform, and of accounts that name none."""
+CAPABILITIES = "_wanted"
+"""The member of an account with the capabilities that were requested for it. Stored accounts have it."""
 
 
 def create_v1(processor: ProcessorState, params: StripeObject) -> StripeObject:
@@ -26,7 +28,7 @@ def create_v1(processor: ProcessorState, params: StripeObject) -> StripeObject:
     if dashboard in {"express", "none", "custom"} and not requested:
         raise StripeRefusal("You must request at least one capability for this account.", param="capabilities")
     account = _new(processor, 1, params.get("email"), params.get("country"), params.get("metadata", {}))
-    account["_wanted"] = requested
+    account[CAPABILITIES] = requested
     account["_dashboard"] = dashboard
     account["_fees"] = controller.get("fees", {}).get("payer", "account")
     account["_losses"] = controller.get("losses", {}).get("payments", "stripe")
@@ -57,7 +59,7 @@ def create_v2(processor: ProcessorState, params: StripeObject) -> StripeObject:
         "transfers": _requested(recipient, "stripe_balance", "stripe_transfers"),
         "card_payments": _requested(merchant, "card_payments"),
     }
-    account["_wanted"] = sorted(name for name, is_requested in requested.items() if is_requested)
+    account[CAPABILITIES] = sorted(name for name, is_requested in requested.items() if is_requested)
     account["_configurations"] = sorted(configuration)
     account["_dashboard"] = params.get("dashboard")
     account["_fees"] = responsible.get("fees_collector")
@@ -108,7 +110,7 @@ def find_v2(processor: ProcessorState, id: str) -> StripeObject:
 
 def v1(account: StripeObject) -> StripeObject:
     """An account as version 1 shows it."""
-    done, requested = account["_done"], account["_wanted"]
+    done, requested = account["_done"], account[CAPABILITIES]
     due = [] if done else ["external_account", "tos_acceptance.date", "tos_acceptance.ip"]
     requirements: StripeObject = {
         "alternatives": [],
@@ -146,10 +148,10 @@ def v2(account: StripeObject, include: Collection[str]) -> StripeObject:
     """An account as version 2 shows it: members that are not requested are null."""
     done = account["_done"]
     recipient: StripeObject = {"applied": "recipient" in account["_configurations"]}
-    if "transfers" in account["_wanted"]:
+    if "transfers" in account[CAPABILITIES]:
         recipient["capabilities"] = {"stripe_balance": {"stripe_transfers": _status(done)}}
     merchant: StripeObject = {"applied": "merchant" in account["_configurations"]}
-    if "card_payments" in account["_wanted"]:
+    if "card_payments" in account[CAPABILITIES]:
         merchant["capabilities"] = {"card_payments": _status(done)}
     configuration = {
         name: value
@@ -281,7 +283,7 @@ def require_destination(processor: ProcessorState, id: str, param: str) -> Strip
     account = processor.store.find(KIND, id)
     if account is None:
         raise missing("destination", id, param, 400)
-    if "transfers" not in account["_wanted"] or not account["_done"]:
+    if "transfers" not in account[CAPABILITIES] or not account["_done"]:
         raise StripeRefusal(
             "Your destination account needs to have at least one of the following capabilities enabled: transfers, "
             "crypto_transfers, legacy_payments",

@@ -19,33 +19,9 @@ _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s.]+")
 
 def create(processor: ProcessorState, params: StripeObject) -> StripeObject:
     """Create a session for one payment. Raises `StripeRefusal`."""
-    if params.get("mode", "payment") != "payment":
-        raise unmodelled("mode")
-    if "mode" not in params:
-        raise StripeRefusal("You must provide `mode`.", code="parameter_missing", param="mode")
-    if params.get("ui_mode", "hosted_page") != "hosted_page":
-        raise unmodelled("ui_mode")
-    if "success_url" not in params:
-        raise StripeRefusal("Missing required param: success_url.", code="parameter_missing", param="success_url")
-    for name in ("success_url", "cancel_url"):
-        if name in params:
-            accounts.require_url(params[name], name)
-    if "customer_email" in params and not _EMAIL.fullmatch(params["customer_email"]):
-        message = f"Invalid email address: {params['customer_email']}"
-        raise StripeRefusal(message, code="email_invalid", param="customer_email")
-    if len(params.get("client_reference_id", "")) > 200:
-        raise StripeRefusal("client_reference_id has more than 200 characters.", param="client_reference_id")
-    for name in ("payment_method_types", "allowed_payment_method_types"):
-        if "card" not in params.get(name, ["card"]):
-            raise unmodelled(name)
+    _require_valid(params)
     now = processor.clock.now()
-    expires_at = params.get("expires_at", now + MAX_SESSION_SECONDS)
-    if expires_at < now + MIN_SESSION_SECONDS:
-        message = "The `expires_at` timestamp must be at least 30 minutes from Checkout Session creation."
-        raise StripeRefusal(message, param="expires_at")
-    if expires_at > now + MAX_SESSION_SECONDS:
-        message = "The `expires_at` timestamp must be less than 24 hours from Checkout Session creation."
-        raise StripeRefusal(message, param="expires_at")
+    expires_at = _end_time(params, now)
     items, currency = _items(params)
     total = sum(item["amount_total"] for item in items)
     require_chargeable(total, currency, "line_items")
@@ -88,6 +64,41 @@ def create(processor: ProcessorState, params: StripeObject) -> StripeObject:
     return find(processor, id)
 
 
+def _require_valid(params: StripeObject) -> None:
+    """Raise `StripeRefusal` unless the parameters are valid, apart from the end time, the items and the payment."""
+    if params.get("mode", "payment") != "payment":
+        raise unmodelled("mode")
+    if "mode" not in params:
+        raise StripeRefusal("You must provide `mode`.", code="parameter_missing", param="mode")
+    if params.get("ui_mode", "hosted_page") != "hosted_page":
+        raise unmodelled("ui_mode")
+    if "success_url" not in params:
+        raise StripeRefusal("Missing required param: success_url.", code="parameter_missing", param="success_url")
+    for name in ("success_url", "cancel_url"):
+        if name in params:
+            accounts.require_url(params[name], name)
+    if "customer_email" in params and not _EMAIL.fullmatch(params["customer_email"]):
+        message = f"Invalid email address: {params['customer_email']}"
+        raise StripeRefusal(message, code="email_invalid", param="customer_email")
+    if len(params.get("client_reference_id", "")) > 200:
+        raise StripeRefusal("client_reference_id has more than 200 characters.", param="client_reference_id")
+    for name in ("payment_method_types", "allowed_payment_method_types"):
+        if "card" not in params.get(name, ["card"]):
+            raise unmodelled(name)
+
+
+def _end_time(params: StripeObject, now: int) -> int:
+    """When a session expires. Raises `StripeRefusal` if that is too soon or too late."""
+    expires_at = params.get("expires_at", now + MAX_SESSION_SECONDS)
+    if expires_at < now + MIN_SESSION_SECONDS:
+        message = "The `expires_at` timestamp must be at least 30 minutes from Checkout Session creation."
+        raise StripeRefusal(message, param="expires_at")
+    if expires_at > now + MAX_SESSION_SECONDS:
+        message = "The `expires_at` timestamp must be less than 24 hours from Checkout Session creation."
+        raise StripeRefusal(message, param="expires_at")
+    return expires_at
+
+
 def _items(params: StripeObject) -> tuple[list[StripeObject], str]:
     """The line items of a payment, and its currency."""
     lines: list[StripeObject] = params.get("line_items", [])
@@ -95,26 +106,26 @@ def _items(params: StripeObject) -> tuple[list[StripeObject], str]:
         raise StripeRefusal("You must provide `line_items`.", code="parameter_missing", param="line_items")
     items: list[StripeObject] = []
     for index, line in enumerate(lines):
-        at = f"line_items[{index}]"
+        prefix = f"line_items[{index}]"
         if "price_data" not in line:
-            raise unmodelled(f"{at}[price]")
+            raise unmodelled(f"{prefix}[price]")
         price = line["price_data"]
         if "product_data" not in price or "unit_amount" not in price:
             missing = "product_data" if "product_data" not in price else "unit_amount"
-            param = f"{at}[price_data][{missing}]"
+            param = f"{prefix}[price_data][{missing}]"
             raise StripeRefusal(f"Missing required param: {param}.", code="parameter_missing", param=param)
         amount: int = price["unit_amount"]
         quantity: int | None = line.get("quantity")
         if quantity is None:
-            raise StripeRefusal(f"Quantity is required. Add `quantity` to `{at}`", param=at)
-        for value, param in ((quantity, f"{at}[quantity]"), (amount, f"{at}[price_data][unit_amount]")):
+            raise StripeRefusal(f"Quantity is required. Add `quantity` to `{prefix}`", param=prefix)
+        for value, param in ((quantity, f"{prefix}[quantity]"), (amount, f"{prefix}[price_data][unit_amount]")):
             if value < 0:
                 raise StripeRefusal(
                     f"Invalid non-negative integer: {value}", code="parameter_invalid_integer", param=param
                 )
-        currency = require_supported(price["currency"], f"{at}[price_data][currency]")
+        currency = require_supported(price["currency"], f"{prefix}[price_data][currency]")
         if items and currency != items[0]["currency"]:
-            raise StripeRefusal("All line items must have the same currency.", param=f"{at}[price_data][currency]")
+            raise StripeRefusal("All line items must have the same currency.", param=f"{prefix}[price_data][currency]")
         line_item: StripeObject = {
             "id": new_id("li"),
             "object": "item",
@@ -132,16 +143,16 @@ def _items(params: StripeObject) -> tuple[list[StripeObject], str]:
 
 def _payment_plan(processor: ProcessorState, data: StripeObject, total: int, currency: str) -> StripeObject:
     """Where the money goes once the session is paid: destination, fee and metadata."""
-    at = "payment_intent_data"
+    prefix = "payment_intent_data"
     for name in data.keys() - {"application_fee_amount", "transfer_data", "metadata", "on_behalf_of", "description"}:
-        raise unmodelled(f"{at}[{name}]")
+        raise unmodelled(f"{prefix}[{name}]")
     fee, destination = data.get("application_fee_amount"), data.get("transfer_data", {}).get("destination")
     if "amount" in data.get("transfer_data", {}):
-        raise unmodelled(f"{at}[transfer_data][amount]")
+        raise unmodelled(f"{prefix}[transfer_data][amount]")
     if destination:
-        accounts.require_destination(processor, destination, f"{at}[transfer_data][destination]")
+        accounts.require_destination(processor, destination, f"{prefix}[transfer_data][destination]")
     if fee is not None:
-        param = f"{at}[application_fee_amount]"
+        param = f"{prefix}[application_fee_amount]"
         if not destination:
             raise StripeRefusal(
                 "Can only apply an application_fee_amount when the PaymentIntent is attempting a direct payment (using "
@@ -152,9 +163,9 @@ def _payment_plan(processor: ProcessorState, data: StripeObject, total: int, cur
             raise StripeRefusal(f"The application fee has to be from 0 to the amount, {total}.", param=param)
         require_divisible(fee, currency, param)
     merchant = data.get("on_behalf_of")
-    if merchant and "card_payments" not in accounts.find(processor, merchant)["_wanted"]:
+    if merchant and "card_payments" not in accounts.find(processor, merchant)[accounts.CAPABILITIES]:
         message = "The account on whose behalf is charged needs the card_payments capability."
-        raise StripeRefusal(message, param=f"{at}[on_behalf_of]")
+        raise StripeRefusal(message, param=f"{prefix}[on_behalf_of]")
     return {
         "fee": fee,
         "destination": destination,

@@ -1,8 +1,8 @@
 """Known browsers: those in which the owner of an address has signed in. Each has a random secret in a cookie.
 
-A browser is known for `KNOWN_DAYS`, also without a session, or until all access to the account is ended: a person who
-had access before that must not count as the owner. A known browser has a rate limit of its own for signing in with the
-address.
+A browser stays known for `KNOWN_DAYS`, even after its session has ended. If all access to an account is ended, all its
+browsers are forgotten: a person who had access before must not count as the owner. Signing in with the address has a
+rate limit of its own in a known browser.
 """
 
 import hashlib

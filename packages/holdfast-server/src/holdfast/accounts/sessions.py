@@ -49,11 +49,16 @@ PLATFORM_HOURS = 8
 """Hours of a session that a platform vouched for. After that the platform is asked again whether access is allowed."""
 
 IS_OPEN: LiteralString = """
-    (seen_at > now() - make_interval(days => %(idle)s) and began_at > now() - make_interval(days => %(longest)s)
-     and (way <> 'platform' or began_at > now() - make_interval(hours => %(platform)s)))"""
+    (seen_at > now() - make_interval(days => %(max_idle_days)s)
+     and began_at > now() - make_interval(days => %(max_session_days)s)
+     and (way <> 'platform' or began_at > now() - make_interval(hours => %(platform_hours)s)))"""
 """SQL condition: a session has not expired."""
 
-LIMITS: Mapping[str, int] = {"idle": MAX_IDLE_DAYS, "longest": MAX_SESSION_DAYS, "platform": PLATFORM_HOURS}
+IS_OPEN_PARAMETERS: Mapping[str, int] = {
+    "max_idle_days": MAX_IDLE_DAYS,
+    "max_session_days": MAX_SESSION_DAYS,
+    "platform_hours": PLATFORM_HOURS,
+}
 """The parameters of `IS_OPEN`."""
 
 SignInWay = Literal["link", "password", "platform"]
@@ -62,11 +67,11 @@ SignInWay = Literal["link", "password", "platform"]
 class Session(Struct, frozen=True):
     """A session of an account in a browser.
 
-    way    how the person signed in; `platform`: another service has confirmed the identity
+    sign_in_way    how the person signed in; `platform`: another service has confirmed the identity
     """
 
     id: int
-    way: SignInWay
+    sign_in_way: SignInWay
     account: Account
 
     @property
@@ -83,12 +88,12 @@ class Session(Struct, frozen=True):
 
         A password alone proves nothing: a stranger can register another person's address.
         """
-        return self.way != "password" or self.account.is_proved
+        return self.sign_in_way != "password" or self.account.is_proved
 
     @property
     def is_opened_by_mail(self) -> bool:
         """Whether the person signed in by a mailed link. A password may have been chosen by another person."""
-        return self.way == "link"
+        return self.sign_in_way == "link"
 
     @property
     def caller(self) -> Caller | None:
@@ -105,7 +110,7 @@ class SessionRow(Struct):
     """A session in the list of an account."""
 
     id: int
-    way: SignInWay
+    sign_in_way: SignInWay
     browser: str
     began_at: dt.datetime
     seen_at: dt.datetime
@@ -126,7 +131,7 @@ class Sessions:
         batches = Batcher[str, Session | None](SESSION_LOOK_UPS, "find_sessions", self._look_up)
         self._cache = LookupCache(CACHED_SESSIONS, database, SESSIONS_CHANNEL, str, batches.submit)
 
-    async def of(self, request: Request) -> Session | None:
+    async def find_by_request(self, request: Request) -> Session | None:
         """The session of the browser that sent a request; None if it has none."""
         return await self.find(request.cookies.get(self.cookie_name("session"), ""))
 
@@ -165,7 +170,7 @@ class Sessions:
             rows = await find_open(reader, [bytes.fromhex(hex_digest) for hex_digest in hashes])
             accounts = await self._directory.find(reader, [*{row.account_id for row in rows}])
             return {
-                row.hash.hex(): Session(row.id, row.way, accounts[row.account_id])
+                row.hash.hex(): Session(row.id, row.sign_in_way, accounts[row.account_id])
                 for row in rows
                 if row.account_id in accounts
             }
@@ -183,7 +188,7 @@ class OpenSession(NamedTuple):
 
     hash: bytes
     id: int
-    way: SignInWay
+    sign_in_way: SignInWay
     account_id: int
 
 
@@ -201,22 +206,22 @@ async def find_open(reader: Reader[Any], hashes: Sequence[bytes]) -> list[OpenSe
                 select id from sessions
                  where hash = any(%(hashes)s) and seen_at < now() - interval '1 hour'
                    and {IS_OPEN} for update skip locked)))
-        select hash, id, way, account_id from sessions
+        select hash, id, way as sign_in_way, account_id from sessions
          where hash = any(%(hashes)s) and {IS_OPEN}
         """,
-        {**LIMITS, "hashes": list(hashes)},
+        {**IS_OPEN_PARAMETERS, "hashes": list(hashes)},
     )
 
 
-async def begin(tx: Tx[Any], account_id: int, way: SignInWay, browser: str) -> str:
+async def begin(tx: Tx[Any], account_id: int, sign_in_way: SignInWay, browser: str) -> str:
     """Begin a session. Returns the secret for the cookie. `browser`: its User-Agent."""
     secret = new_cookie_secret()
     await tx.run(
         """
         insert into sessions (hash, account_id, way, browser)
-        values (%(hash)s, %(account_id)s, %(way)s, left(%(browser)s, 300))
+        values (%(hash)s, %(account_id)s, %(sign_in_way)s, left(%(browser)s, 300))
         """,
-        {"hash": digest(secret), "account_id": account_id, "way": way, "browser": browser},
+        {"hash": digest(secret), "account_id": account_id, "sign_in_way": sign_in_way, "browser": browser},
     )
     return secret
 
@@ -226,11 +231,11 @@ async def list_open(reader: Reader[Any], account_id: int) -> list[SessionRow]:
     return await reader.rows(
         SessionRow,
         f"""
-        select id, way, browser, began_at, seen_at from sessions
+        select id, way as sign_in_way, browser, began_at, seen_at from sessions
          where account_id = %(account_id)s and {IS_OPEN}
          order by seen_at desc, id desc limit 100
         """,
-        {**LIMITS, "account_id": account_id},
+        {**IS_OPEN_PARAMETERS, "account_id": account_id},
     )
 
 
@@ -325,5 +330,5 @@ async def forget_sessions(tx: Tx[Any]) -> int:
             returning 1)
         select count(*) from deleted
         """,
-        {**LIMITS, "batch_size": DELETE_BATCH_SIZE},
+        {**IS_OPEN_PARAMETERS, "batch_size": DELETE_BATCH_SIZE},
     )

@@ -1,4 +1,4 @@
-"""Pages for signed-in people: the session of a request, and the layout of a console. Others sign in first.
+"""Pages for signed-in people: the session of a request, and the routes of pages. Others sign in first.
 
 A page calls the operations of the API as the signed-in person. So it can do what the API can, and no more.
 """
@@ -20,7 +20,6 @@ from holdfast.kit.pages.forms import ANOTHERS_FORM, FormTokens, read_form, requi
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.site import NavigationEntry, Site, redirect
 from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Run
 from holdfast.kit.security.service_secret import Secret
 
 SIGN_IN = "/sign-in"
@@ -54,13 +53,13 @@ class SessionGate:
         """How the answer to a request is shown."""
         return PageContext(language_of(request))
 
-    async def answer_proof(self, request: Request) -> Reply | None:
+    async def answer_identity_proof(self, request: Request) -> Reply | None:
         """The answer to a request that proves the identity of its sender; None for all other requests."""
         return None
 
     async def find(self, request: Request) -> Session | None:
         """The session of the browser that sent a request; None if it has none."""
-        return await self.sessions.of(request)
+        return await self.sessions.find_by_request(request)
 
     async def answer_stranger(self, request: Request) -> Reply:
         """The answer for a visitor who is not signed in."""
@@ -147,13 +146,13 @@ class SignedInPages:
     ) -> Route:
         """The route of a page. `answer` answers GET and `methods`.
 
-        limit               the rate limit of what a person sends; of GET only if the page answers nothing else: a page
-                            that is looked at fetches itself again and again
+        limit               the rate limit of `methods`, or of GET if there are no others. The GET of a page that has
+                            others is not limited: an open page fetches itself again and again
         skips_first_page    whether the page opens even for a session that has to visit another page first
         """
 
         async def respond(_: Caller, request: Request) -> Reply:
-            if reply := await self.gate.answer_proof(request):
+            if reply := await self.gate.answer_identity_proof(request):
                 return reply
             session = await self.gate.find(request)
             if session is None:
@@ -162,19 +161,19 @@ class SignedInPages:
                 return self.redirect(request, address_with_return(first_path, request, self.site))
             return await answer(session, request)
 
-        every = ("GET", "HEAD", *methods)
+        all_methods = ("GET", "HEAD", *methods)
         handler = Handler(
             Access(name, None, limit),
             self.limits,
             respond,
             self.refuse,
-            methods=every,
+            methods=all_methods,
             authenticate=self._authenticate,
             reading=Access(name) if methods else None,
         )
         return Route(path, handler)
 
-    def missing(self, path: str, name: str) -> Route:
+    def missing_route(self, path: str, name: str) -> Route:
         """The route of all other paths below one: there is no such page."""
 
         async def respond(_: Caller, request: Request) -> Reply:
@@ -272,32 +271,3 @@ class SignedInPages:
 
 def _without_token(fields: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in fields.items() if name != "token"}
-
-
-HOME = "/console"
-
-
-class Console:
-    """The layout of a console.
-
-    signed_in    makes routes that only signed-in people reach
-    run          operations, by name
-    """
-
-    def __init__(self, signed_in: SignedInPages, run: Mapping[str, Run]) -> None:
-        self.signed_in = signed_in
-        self.run = run
-
-    def route(self, path: str, name: str, answer: Answer, *methods: str, limit: str | None = None) -> Route:
-        """The route of a page. `answer` answers GET and `methods`."""
-        return self.signed_in.route(path, f"console_{name}", answer, *methods, limit=limit)
-
-    def page(
-        self, session: Session, request: Request, template: str, status: int = 200, *, here: str = HOME, **values: Any
-    ) -> Reply:
-        """A page of the console. `here`: the path of its navigation entry."""
-        return self.signed_in.page(session, request, f"console/{template}", status, here=here, **values)
-
-    def redirect(self, request: Request, path: str) -> Reply:
-        """A redirect to another page, in the language of this one."""
-        return self.signed_in.redirect(request, self.signed_in.gate.page_context(request).language.at(path))

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast import accounts
-from holdfast.accounts.agents.approvals import RequestApprovals, RequestReader
+from holdfast.accounts.agents.approvals import RequestApprovals, RequestFinder
 from holdfast.accounts.part import account_part
 from holdfast.accounts.sessions import Sessions
 from holdfast.accounts.signed_in_pages import SessionGate, SignedInPages
@@ -107,7 +107,7 @@ def service(database: Database) -> Service:
             settings.max_streams,
         ),
         signed_in=signed_in_pages(database),
-        agent_requests=RequestApprovals(RequestReader(OPERATIONS, database, find_credentials, read_facts), runner),
+        agent_requests=RequestApprovals(RequestFinder(OPERATIONS, database, find_credentials, read_facts), runner),
     )
     credentials = Credentials(ring, database, configured_issuer(settings), accepts_own_tokens=settings.has_own_server)
     documents = discovery.documents(OPERATIONS, openapi_json(settings.base_url), settings)

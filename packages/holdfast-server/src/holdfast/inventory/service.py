@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import accounts
-from holdfast.accounts.agents.approvals import RequestApprovals, RequestReader
+from holdfast.accounts.agents.approvals import RequestApprovals, RequestFinder
 from holdfast.accounts.part import account_part
 from holdfast.accounts.sessions import SESSIONS_CHANNEL, Sessions
 from holdfast.accounts.signed_in_pages import SignedInPages
@@ -123,7 +123,7 @@ def service(database: Database) -> Service:
             hint_template=SIGN_IN_HINT_TEMPLATE,
         ),
         agent_requests=RequestApprovals(
-            RequestReader(OPERATIONS, database.across_tenants(), find_credentials, read_facts), runner
+            RequestFinder(OPERATIONS, database.across_tenants(), find_credentials, read_facts), runner
         ),
         availability=AvailabilityCache(database),
     )

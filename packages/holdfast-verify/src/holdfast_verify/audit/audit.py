@@ -27,7 +27,7 @@ from holdfast_verify.audit.entries import (
     UnknownKind,
     parse_entry,
 )
-from holdfast_verify.audit.place_replay import BrokenRule, PlaceReplay, PlaceReplays
+from holdfast_verify.audit.place_replay import BrokenRule, ParallelReplays, PlaceReplay
 from holdfast_verify.formats.entries import FORMAT, timestamp
 from holdfast_verify.formats.signed_note import Checkpoint, InvalidNote, encode_base64, parse_checkpoint
 
@@ -82,7 +82,7 @@ class Audit:
         self.closing: CloseEntry | None = None
         self.arrivals = Counter[str]()
         self.changes = Counter[str]()
-        self._places: PlaceReplays | None = None
+        self._places: ParallelReplays | None = None
         self.released = 0
         self.last_number = 0
         self.largest_delay = dt.timedelta(0)
@@ -181,7 +181,7 @@ class Audit:
         self.opening = entry
         self.last_number, self.released = entry.first_number - 1, entry.released
         if entry.of == "event":
-            self._places = PlaceReplays(entry)
+            self._places = ParallelReplays(entry)
         if entry.format != FORMAT:
             yield BrokenRule("form", f"The format is {entry.format}; this program knows {FORMAT}.")
         if self.origin is not None and entry.origin != self.origin:
@@ -211,20 +211,20 @@ class Audit:
         else:
             if entry.outcome:
                 self.arrivals[entry.outcome] += 1
-            yield from self._places.arrive(number, entry.outcome)
+            yield from self._places.add_arrival(number, entry.outcome)
 
     def _place(self, entry: PlaceEntry) -> Iterator[BrokenRule]:
         if self._places is None:
             yield BrokenRule("form", "A queue gives no places.")
             return
         self.arrivals[entry.outcome] += 1
-        yield from self._places.place_drawn(entry.number, entry.outcome)
+        yield from self._places.add_drawn_outcome(entry.number, entry.outcome)
 
     def _change(self, entry: ChangeEntry) -> Iterator[BrokenRule]:
         if entry.before:
             self.changes[entry.by] += 1
         if self._places:
-            yield from self._places.change(entry)
+            yield from self._places.add_change(entry)
 
     def _seal(self, entry: SealEntry) -> Iterator[BrokenRule]:
         if self._places:

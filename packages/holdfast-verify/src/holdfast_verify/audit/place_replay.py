@@ -1,10 +1,10 @@
 """The replay of a log of an event: what each person has after each entry, a seat, a place on the waiting list or none.
 
-It takes a byte for each arrival, and more for each person who waits or was drawn.
+A replay needs a byte of memory for each arrival, and more for each person who waits or was drawn.
 
-What follows a wrong outcome may have been logged as if it were right. Then each later entry would look wrong too. So
-there may be several replays. A replay ends when an entry contradicts it and fits another replay. An entry that
-contradicts all of them is a further fault.
+Entries after a wrong outcome may follow from the outcome in the log, or from the one that the rules demand. So copies
+of the replay go on beside it, each with an outcome that the rules allow. An entry that fits only some replays ends the
+others. An entry that fits none is a further fault.
 """
 
 import copy
@@ -43,20 +43,20 @@ class BrokenRule(NamedTuple):
 class PlaceReplay:
     """Replays the arrivals and changes of one event.
 
-    capacity          seats in all
-    seated, waiting   people with a seat, held or not; people on the waiting list
-    in_draw           people who wait for a draw
-    is_by_draw        whether a draw was named, here or in an earlier log whose entries still wait
-    awaits_draw       whether a draw is named, and neither made nor given up; a cancelled event does not wait for it
-    unjudged          promotions while people waited who came before the log: the log does not have their order
-    expected_outcomes what the last outcome had to be by the rules; of a paid event a seat is held or registered
+    capacity               seats in all
+    seated, waiting        people with a seat, held or not; people on the waiting list
+    in_draw                people who wait for a draw
+    is_by_draw             whether a draw was named, here or in an earlier log whose entries still wait
+    awaits_draw            whether a named draw is neither made nor given up; a cancelled event does not wait for it
+    unjudged_promotions    promotions while people waited who came before the log: the log does not have their order
+    expected_outcomes      what the last outcome had to be by the rules; of a paid event a seat is held or registered
     """
 
     def __init__(self, entry: OpenEntry) -> None:
         self.capacity, self.waiting_places = entry.capacity, entry.waiting_places
         self.seated, self.waiting = entry.seated, entry.waiting
         self.is_cancelled = entry.event == "cancelled"
-        self.unjudged = 0
+        self.unjudged_promotions = 0
         self.expected_outcomes: tuple[RegistrationOutcome, ...] = ()
         self.in_draw = entry.in_draw or 0
         self.awaits_draw = False
@@ -68,7 +68,7 @@ class PlaceReplay:
         self._missing_left = MAX_MISSING_NUMBERS
         self._seated_before_log, self._waiting_before_log = entry.seated, entry.waiting
         self._waitlist: list[tuple[int, int]] = []
-        self._promoted: list[int] = []
+        self._promoted_numbers: list[int] = []
         self._has_changes = True
 
     def status(self, number: int) -> RegistrationStatus | None:
@@ -85,7 +85,7 @@ class PlaceReplay:
             self.awaits_draw = not draw.given_up
             self.is_by_draw = True
 
-    def arrive(self, number: int, outcome: RegistrationOutcome | None) -> Iterator[BrokenRule]:
+    def add_arrival(self, number: int, outcome: RegistrationOutcome | None) -> Iterator[BrokenRule]:
         """Replay an arrival, which has the next number. A person who waits for a draw has no outcome yet."""
         yield from self.end_changes()
         self.expected_outcomes = ()
@@ -108,7 +108,7 @@ class PlaceReplay:
         if self._store_code(number, _CODES[outcome]) and outcome == "waitlisted":
             self._join_waitlist(number)
 
-    def place_drawn(self, number: int, outcome: RegistrationOutcome) -> Iterator[BrokenRule]:
+    def add_drawn_outcome(self, number: int, outcome: RegistrationOutcome) -> Iterator[BrokenRule]:
         """Replay an outcome after a draw. `holdfast_verify/audit/draw.py` judges whose turn it was."""
         yield from self.end_changes()
         self.expected_outcomes = ()
@@ -133,7 +133,7 @@ class PlaceReplay:
         self._count(lawful_outcome, 1)
         self._store_status(number, lawful_outcome, "service")
 
-    def change(self, entry: ChangeEntry) -> Iterator[BrokenRule]:
+    def add_change(self, entry: ChangeEntry) -> Iterator[BrokenRule]:
         """Replay a change of the event, or of the place of a person."""
         if entry.before and entry.after and not entry.person:
             yield from self._move(entry.number, entry.before, entry.after, entry.by)
@@ -157,7 +157,10 @@ class PlaceReplay:
         self._has_changes = False
 
     def _store_code(self, number: int, code: int) -> bool:
-        """Keep what a number has. False if the number is far from those before it: the audit has said so."""
+        """Store what a number has, and return True. A number far from the earlier ones is not stored.
+
+        The audit reports the gap.
+        """
         index, gap = number - self._first, number - self._first - len(self._codes)
         if index < 0 or gap > self._missing_left:
             return False
@@ -220,22 +223,22 @@ class PlaceReplay:
         if is_promotion and self.is_cancelled:
             yield BrokenRule("promotion", f"{_subject_of(number)} moved up, although the event was cancelled.", number)
         if is_promotion and number is not None:
-            self._promoted.append(number)
+            self._promoted_numbers.append(number)
             if self._waiting_before_log:
-                self.unjudged += 1
+                self.unjudged_promotions += 1
 
     def _check_status_before(self, number: int | None, before: RegistrationStatus) -> Iterator[BrokenRule]:
         """The fault if the earlier status in a change is not the status that the person had."""
         if number is None:
             return
-        known = self.status(number)
-        if known is None:
+        status = self.status(number)
+        if status is None:
             yield BrokenRule("numbers", f"Number {number} changes, although no person has arrived with it.", number)
-        elif known != before:
-            yield BrokenRule("status", f"Number {number} was {known}, but the entry says {before}.", number)
+        elif status != before:
+            yield BrokenRule("status", f"Number {number} was {status}, but the entry says {before}.", number)
 
     def _store_status(self, number: int, after: RegistrationStatus, by: Actor) -> None:
-        """Keep what a number has after a change."""
+        """Store what a number has after a change."""
         is_put_aside = after == "waitlisted" and by == "organizer"
         self._codes[number - self._first] = _PUT_ASIDE_CODE if is_put_aside else _CODES.get(after, _CODES["removed"])
         if after == "waitlisted" and not is_put_aside:
@@ -243,13 +246,13 @@ class PlaceReplay:
 
     def _end_promotions(self) -> Iterator[BrokenRule]:
         """The people who moved up are the first who waited. One statement logs them in any order."""
-        if not self._promoted:
+        if not self._promoted_numbers:
             return
         first = self._first_on_waitlist()
-        for number in sorted(self._promoted):
+        for number in sorted(self._promoted_numbers):
             if first is not None and self._rank(number) > self._rank(first):
                 yield BrokenRule("promotion", f"Number {number} moved up, although number {first} waited.", number)
-        self._promoted.clear()
+        self._promoted_numbers.clear()
 
     def _first_on_waitlist(self) -> int | None:
         """The first of the people who wait for a seat. Those who have left the list are dropped here."""
@@ -286,7 +289,7 @@ MAX_FORKS = 20
 ReplayStep = Callable[[PlaceReplay], Iterator[BrokenRule]]
 
 
-class PlaceReplays:
+class ParallelReplays:
     """Replays the arrivals and changes of one event. `main` is the replay that the log fits best."""
 
     def __init__(self, entry: OpenEntry) -> None:
@@ -297,17 +300,17 @@ class PlaceReplays:
     def main(self) -> PlaceReplay:
         return self._replays[0]
 
-    def arrive(self, number: int, outcome: RegistrationOutcome | None) -> Iterator[BrokenRule]:
+    def add_arrival(self, number: int, outcome: RegistrationOutcome | None) -> Iterator[BrokenRule]:
         """Replay an arrival, which has the next number. A person who waits for a draw has no outcome yet."""
-        yield from self._replay_outcome(number, outcome, lambda replay: replay.arrive(number, outcome))
+        yield from self._replay_outcome(number, outcome, lambda replay: replay.add_arrival(number, outcome))
 
-    def place_drawn(self, number: int, outcome: RegistrationOutcome) -> Iterator[BrokenRule]:
+    def add_drawn_outcome(self, number: int, outcome: RegistrationOutcome) -> Iterator[BrokenRule]:
         """Replay an outcome after a draw."""
-        yield from self._replay_outcome(number, outcome, lambda replay: replay.place_drawn(number, outcome))
+        yield from self._replay_outcome(number, outcome, lambda replay: replay.add_drawn_outcome(number, outcome))
 
-    def change(self, entry: ChangeEntry) -> Iterator[BrokenRule]:
+    def add_change(self, entry: ChangeEntry) -> Iterator[BrokenRule]:
         """Replay a change of the event, or of the place of a person."""
-        yield from self._replay(lambda replay: replay.change(entry))
+        yield from self._replay(lambda replay: replay.add_change(entry))
 
     def end_changes(self) -> Iterator[BrokenRule]:
         """Judge the changes since the last arrival."""
@@ -336,7 +339,7 @@ class PlaceReplays:
         for replay in [*self._replays]:
             for lawful_outcome in replay.expected_outcomes:
                 if lawful_outcome != outcome and replay.status(number) == outcome:
-                    lawful = copy.deepcopy(replay)
-                    lawful.correct(number, outcome, lawful_outcome)
-                    self._replays.append(lawful)
+                    corrected_replay = copy.deepcopy(replay)
+                    corrected_replay.correct(number, outcome, lawful_outcome)
+                    self._replays.append(corrected_replay)
         del self._replays[MAX_REPLAYS:]

@@ -23,7 +23,7 @@ from holdfast_verify.check.log_source import (
 from holdfast_verify.check.options import CheckProgress, Options
 from holdfast_verify.check.promise_watch import STATUS_TEXTS
 from holdfast_verify.check.receipt_check import check_receipt_file, read_own_receipt
-from holdfast_verify.check.receipts import ReceiptFile, check_proof, parse_file
+from holdfast_verify.check.receipts import ForeignReceiptFile, check_proof, parse_file
 from holdfast_verify.check.report import VerificationReport, key_text
 from holdfast_verify.check.trusted_key import key_of
 from holdfast_verify.formats.entries import timestamp
@@ -38,7 +38,7 @@ async def check(target: str, options: Options, progress: CheckProgress) -> Verif
     Raises `VerificationError` if it cannot be checked.
     """
     async with http_client() as client:
-        thing: LogSource | ReceiptFile | ProofFile
+        thing: LogSource | ForeignReceiptFile | ProofFile
         if _REGISTRATION.fullmatch(target):
             thing, options = await _read_registration(client, target), options._replace(registration=target)
         elif _is_address(target):
@@ -50,7 +50,7 @@ async def check(target: str, options: Options, progress: CheckProgress) -> Verif
         match thing:
             case ProofFile():
                 return await _check_proof_file(client, thing, options)
-            case ReceiptFile():
+            case ForeignReceiptFile():
                 source = None if options.is_offline else _log_of_receipt(client, thing, options.log)
                 return await check_receipt_file(client, source, thing, options, progress)
             case _:
@@ -61,7 +61,7 @@ def _is_address(target: str) -> bool:
     return target.startswith(("http://", "https://"))
 
 
-async def _read_registration(client: httpx2.AsyncClient, link: str) -> ReceiptFile:
+async def _read_registration(client: httpx2.AsyncClient, link: str) -> ForeignReceiptFile:
     try:
         return await read_own_receipt(client, link)
     except MissingFile as error:
@@ -70,7 +70,7 @@ async def _read_registration(client: httpx2.AsyncClient, link: str) -> ReceiptFi
         ) from error
 
 
-def _local_target(target: str) -> LogSource | ReceiptFile | ProofFile:
+def _local_target(target: str) -> LogSource | ForeignReceiptFile | ProofFile:
     """What a path names. Raises `VerificationError`."""
     path = Path(target)
     if path.is_dir():
@@ -80,7 +80,7 @@ def _local_target(target: str) -> LogSource | ReceiptFile | ProofFile:
     return parse_file(path.read_bytes())
 
 
-def _log_of_receipt(client: httpx2.AsyncClient, file: ReceiptFile, log: str | None) -> LogSource:
+def _log_of_receipt(client: httpx2.AsyncClient, file: ForeignReceiptFile, log: str | None) -> LogSource:
     if log and not _is_address(log):
         return DirectoryLog(Path(log))
     address = log or file.receipt.content.log

@@ -16,7 +16,7 @@ from holdfast_verify.check.generations import (
     find_generations,
     read_log,
 )
-from holdfast_verify.check.log_reader import EarlierHead, mailed_head, open_head, saved_head
+from holdfast_verify.check.log_reader import EarlierHead, earlier_head_of, head_in_mail_line, open_head
 from holdfast_verify.check.log_source import HttpLog, LogSource, without_generation
 from holdfast_verify.check.options import CheckProgress, Options
 from holdfast_verify.check.promise_watch import PromiseWatch
@@ -72,21 +72,21 @@ class LogCheck:
             report.findings.append(AuditFinding("fraud", "signature", str(error)))
             return report
         origin = report.origin = generations.newest.origin
-        saved = self._read_saved_head()
-        published = await self._read_published_heads(origin)
-        if published:
-            generations = await self._read_grown_head(generations, published)
+        saved_head = self._read_saved_head()
+        published_heads = await self._read_published_heads(origin)
+        if published_heads:
+            generations = await self._read_grown_head(generations, published_heads)
         newest = generations.newest
         report.checked["head"] = head_text(newest.head.checkpoint)
-        logs = await self._read_logs(generations, saved, published or PublishedHeads())
+        logs = await self._read_logs(generations, saved_head, published_heads or PublishedHeads())
         self._report_source(origin)
         report.findings += generations.findings
         report.not_checked += generations.not_checked
-        of_saved = self._check_saved_head(saved, logs)
-        report.findings += of_saved
+        saved_head_findings = self._check_saved_head(saved_head, logs)
+        report.findings += saved_head_findings
         self._check_mailed_head(logs)
-        if published:
-            self._report_published(published, generations)
+        if published_heads:
+            self._report_published(published_heads, generations)
         for log in logs:
             self._report_log(log, is_newest=log is logs[-1])
         self._check_successions(logs)
@@ -94,17 +94,17 @@ class LogCheck:
         await self._compare_counts(logs[-1])
         await self._check_head_log(newest)
         report.figures = figures_of(logs[-1].audit)
-        self._report_limits(logs)
-        if self._options.saved_head and logs[-1].hashes.is_whole and not of_saved:
+        self._report_unchecked(logs)
+        if self._options.saved_head and logs[-1].hashes.is_whole and not saved_head_findings:
             self._options.saved_head.write_text(newest.head.note, encoding="utf-8")
         return report
 
     def _read_saved_head(self) -> SavedHead | None:
         file = self._options.saved_head
-        saved = read_saved_head(file, self._key) if file else None
-        if saved:
-            self.report.checked["saved head"] = head_text(saved.checkpoint)
-        return saved
+        saved_head = read_saved_head(file, self._key) if file else None
+        if saved_head:
+            self.report.checked["saved head"] = head_text(saved_head.checkpoint)
+        return saved_head
 
     async def _read_published_heads(self, origin: str) -> PublishedHeads | None:
         if not self._options.reads_head_log or is_head_log(origin):
@@ -114,11 +114,11 @@ class LogCheck:
         except BadSignature as error:
             return PublishedHeads(findings=[AuditFinding("fraud", "signature", str(error))])
 
-    async def _read_grown_head(self, generations: Generations, published: PublishedHeads) -> Generations:
+    async def _read_grown_head(self, generations: Generations, published_heads: PublishedHeads) -> Generations:
         """The logs again, if the head log has larger heads of the newest one: it may have grown meanwhile."""
         for attempt in range(MAX_WAIT_SECONDS):
             newest = generations.newest
-            largest = published.largest(newest.origin)
+            largest = published_heads.largest(newest.origin)
             if largest is None or largest.size <= newest.size:
                 break
             if attempt:
@@ -131,17 +131,17 @@ class LogCheck:
         return generations
 
     async def _read_logs(
-        self, generations: Generations, saved: SavedHead | None, published: PublishedHeads
+        self, generations: Generations, saved_head: SavedHead | None, published_heads: PublishedHeads
     ) -> list[ReadLog]:
         logs, heads = list[ReadLog](), dict[str, Checkpoint]()
-        mailed = mailed_head(self._options.mail_line) if self._options.mail_line else None
+        mailed_head = head_in_mail_line(self._options.mail_line) if self._options.mail_line else None
         for generation in generations.logs:
-            earlier = [head for head in published.heads.get(generation.origin, ()) if head.size <= generation.size]
-            earlier += [mailed] if mailed else []
-            if saved and saved.checkpoint.origin == generation.origin:
-                earlier.append(saved_head(saved.checkpoint))
+            earlier_heads = published_heads.up_to(generation)
+            earlier_heads += [mailed_head] if mailed_head else []
+            if saved_head and saved_head.checkpoint.origin == generation.origin:
+                earlier_heads.append(earlier_head_of(saved_head.checkpoint))
             audit = HeadAudit(heads) if is_head_log(generation.origin) else Audit(generation.origin)
-            log = await read_log(generation, audit, earlier, self._progress, self._watch_entry)
+            log = await read_log(generation, audit, earlier_heads, self._progress, self._watch_entry)
             if isinstance(audit, HeadAudit):
                 heads = audit.heads
             logs.append(log)
@@ -169,27 +169,27 @@ class LogCheck:
             message = f"The log at {named} calls itself {origin}."
             self.report.findings.append(AuditFinding("notice", "form", message))
 
-    def _check_saved_head(self, saved: SavedHead | None, logs: list[ReadLog]) -> list[AuditFinding]:
-        if saved is None:
+    def _check_saved_head(self, saved_head: SavedHead | None, logs: list[ReadLog]) -> list[AuditFinding]:
+        if saved_head is None:
             return []
         return [
-            *([saved.finding] if saved.finding else []),
-            *check_saved_head(saved.checkpoint, logs, has_newest=self._has_newest),
+            *([saved_head.finding] if saved_head.finding else []),
+            *check_saved_head(saved_head.checkpoint, logs, has_newest=self._has_newest),
         ]
 
     def _check_mailed_head(self, logs: list[ReadLog]) -> None:
         """Compare the line of a mail: one of the logs must begin with it."""
         if not self._options.mail_line:
             return
-        mailed = mailed_head(self._options.mail_line)
-        self.report.checked["mail"] = f"{mailed.size:,} entries, {mailed.digits}"
-        contradictions = [log.hashes.contradicted.get(mailed) for log in logs]
+        mailed_head = head_in_mail_line(self._options.mail_line)
+        self.report.checked["mail"] = f"{mailed_head.size:,} entries, {mailed_head.digits}"
+        contradictions = [log.hashes.contradicted.get(mailed_head) for log in logs]
         if all(contradictions) and (finding := contradictions[-1]):
             self.report.findings.append(finding)
 
-    def _report_published(self, published: PublishedHeads, generations: Generations) -> None:
-        findings = check_published_heads(published, generations.logs, has_newest=self._has_newest)
-        count = sum(map(len, published.heads.values()))
+    def _report_published(self, published_heads: PublishedHeads, generations: Generations) -> None:
+        findings = check_published_heads(published_heads, generations.logs, has_newest=self._has_newest)
+        count = sum(map(len, published_heads.heads.values()))
         self.report.checked["heads"] = f"{count:,} of this log are in the head log, and were compared with it"
         self.report.findings += findings
 
@@ -258,32 +258,32 @@ class LogCheck:
         self.report.findings += result.findings
         self.report.not_checked += result.not_checked
 
-    def _report_limits(self, logs: list[ReadLog]) -> None:
+    def _report_unchecked(self, logs: list[ReadLog]) -> None:
         """Add what was not checked, and how to check it."""
-        options, limits = self._options, self.report.not_checked
+        options, not_checked = self._options, self.report.not_checked
         oldest = logs[0].audit.opening if isinstance(logs[0].audit, Audit) else None
         if oldest and (oldest.seated or oldest.waiting):
-            limits.append(
+            not_checked.append(
                 f"{oldest.seated:,} seats were taken and {oldest.waiting:,} people waited before the log began. "
                 "How they got there is in no log."
             )
         if not self._has_newest:
-            limits.append(
+            not_checked.append(
                 "Later logs, if there are any, were not read: give the address without the number at its end."
             )
         if "saved head" not in self.report.checked and not options.mail_line:
             sentence = "No earlier head was compared, so a log that was rewritten is not found. "
-            limits.append(
+            not_checked.append(
                 sentence + "This head is saved now, for the next time."
                 if options.saved_head
                 else sentence
                 + "Save the head with --head for the next time, or give the line of a mail with --mail-line."
             )
         if not options.reads_head_log and not is_head_log(self.report.origin):
-            limits.append("The heads that the service has published were not compared: --head-log does.")
+            not_checked.append("The heads that the service has published were not compared: --head-log does.")
         if not self._witnesses:
-            limits.append("No witness was asked whether others are shown the same: --witness names one.")
+            not_checked.append("No witness was asked whether others are shown the same: --witness names one.")
         if not self._key.is_pinned:
-            limits.append(
+            not_checked.append(
                 "The key is the one that the log itself serves: compare it with another person, or give it with --key."
             )

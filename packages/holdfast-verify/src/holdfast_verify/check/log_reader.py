@@ -56,12 +56,12 @@ class EarlierHead(NamedTuple):
     digits: str
 
 
-def saved_head(head: Checkpoint, name: str = "the saved head") -> EarlierHead:
+def earlier_head_of(head: Checkpoint, name: str = "the saved head") -> EarlierHead:
     """A head that was saved: by an earlier check, or the head log."""
     return EarlierHead(name, head.size, head.root.hex())
 
 
-def mailed_head(line: str) -> EarlierHead:
+def head_in_mail_line(line: str) -> EarlierHead:
     """The head in a line that ends like "18,912 entries, 3f2a 9c1d", in any language. Raises `VerificationError`."""
     match = _MAILED_HEAD.fullmatch(line.strip())
     size = "".join(filter(str.isdecimal, match[1])) if match else ""

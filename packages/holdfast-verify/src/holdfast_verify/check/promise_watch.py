@@ -13,7 +13,7 @@ from holdfast_verify.audit.entries import (
     PlaceEntry,
     SealEntry,
 )
-from holdfast_verify.check.receipts import Promise
+from holdfast_verify.check.receipts import ForeignPromise
 from holdfast_verify.formats.entries import timestamp
 
 STATUS_TEXTS = {
@@ -37,7 +37,7 @@ class PromiseWatch:
     later_changes    what came later, in sentences
     """
 
-    def __init__(self, promise: Promise) -> None:
+    def __init__(self, promise: ForeignPromise) -> None:
         self.promise = promise
         self.arrival: ArrivalEntry | None = None
         self.removal: ChangeEntry | None = None

@@ -11,7 +11,7 @@ from holdfast_verify.check.log_check import LogCheck
 from holdfast_verify.check.log_source import LogSource, MissingFile, VerificationError, fetch
 from holdfast_verify.check.options import CheckProgress, Options
 from holdfast_verify.check.promise_watch import STATUS_TEXTS, PromiseWatch
-from holdfast_verify.check.receipts import ReceiptFile, check_receipt, parse_file
+from holdfast_verify.check.receipts import ForeignReceiptFile, check_receipt, parse_file
 from holdfast_verify.check.report import VerificationReport, key_text
 from holdfast_verify.check.trusted_key import key_of
 from holdfast_verify.formats.entries import timestamp
@@ -31,7 +31,7 @@ class PublicStatus(NamedTuple):
 async def check_receipt_file(
     client: httpx2.AsyncClient,
     source: LogSource | None,
-    file: ReceiptFile,
+    file: ForeignReceiptFile,
     options: Options,
     progress: CheckProgress,
 ) -> VerificationReport:
@@ -63,7 +63,7 @@ async def check_receipt_file(
     return report
 
 
-def _person_text(file: ReceiptFile, options: Options, findings: list[AuditFinding]) -> str:
+def _person_text(file: ForeignReceiptFile, options: Options, findings: list[AuditFinding]) -> str:
     person = options.person or file.person
     if not person:
         return "not checked: the file does not name the id of the person; give it as --person"
@@ -74,7 +74,7 @@ def _person_text(file: ReceiptFile, options: Options, findings: list[AuditFindin
 async def _compare_registration(
     client: httpx2.AsyncClient,
     check: LogCheck,
-    file: ReceiptFile,
+    file: ForeignReceiptFile,
     options: Options,
     report: VerificationReport,
     progress: CheckProgress,
@@ -122,7 +122,7 @@ def _difference(result: Difference) -> AuditFinding:
 
 
 async def _read_status(
-    client: httpx2.AsyncClient, link: str, file: ReceiptFile, logged_status: str | None
+    client: httpx2.AsyncClient, link: str, file: ForeignReceiptFile, logged_status: str | None
 ) -> str | None:
     """The status that the page of a registration shows; None: it tells none. Raises `VerificationError`."""
     try:
@@ -135,10 +135,10 @@ async def _read_status(
     return file_now.status
 
 
-async def read_own_receipt(client: httpx2.AsyncClient, link: str) -> ReceiptFile:
+async def read_own_receipt(client: httpx2.AsyncClient, link: str) -> ForeignReceiptFile:
     """The receipt that the page of a registration offers. Raises `VerificationError`."""
     address = link.partition("#")[0].partition("?")[0].rstrip("/")
     file = parse_file(await fetch(client, f"{address}?receipt"))
-    if not isinstance(file, ReceiptFile):
+    if not isinstance(file, ForeignReceiptFile):
         raise VerificationError(f"{address} is not the link of a registration.")
     return file

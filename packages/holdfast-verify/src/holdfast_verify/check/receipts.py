@@ -27,8 +27,8 @@ LOG_ADDRESS = re.compile(r"https?://[^/\s]+(?:/\S*)?/log/(event|queue)s/(\d+)")
 PERSON_PATH = re.compile(r"/api/(?:registrations/\d+|queues/\d+/status)/([^/]+)")
 
 
-class Promise(Struct):
-    """What the service has promised: that the log will have an arrival within a time."""
+class ForeignPromise(Struct):
+    """What a service has promised: that the log will have an arrival within a time. It is checked, not trusted."""
 
     log: str
     at: Moment
@@ -45,8 +45,8 @@ class Promise(Struct):
         return f"{match[1]} {match[2]}"
 
 
-class Receipt(Struct):
-    """The member `receipt` of the answer to a registration or a join."""
+class ForeignReceipt(Struct):
+    """The member `receipt` of the answer to a registration or a join, as a service wrote it."""
 
     promise: str
     nonce: Annotated[str, Meta(pattern=r"^[0-9a-f]{32}$")]
@@ -55,10 +55,10 @@ class Receipt(Struct):
     path: list[str] = []
 
     @property
-    def content(self) -> Promise:
+    def content(self) -> ForeignPromise:
         """What is promised. Raises `VerificationError`."""
         try:
-            return decode_foreign(self.promise, Promise)
+            return decode_foreign(self.promise, ForeignPromise)
         except ValueError as error:
             raise VerificationError(f"The promise of the receipt cannot be read: {error}.") from error
 
@@ -70,23 +70,23 @@ class _NextStep(Struct):
 class _Answer(Struct):
     """The whole answer, which names the person in the address to poll."""
 
-    receipt: Receipt
+    receipt: ForeignReceipt
     next: _NextStep = msgspec.field(default_factory=_NextStep)
     status: str | None = None
 
 
-class ReceiptFile(Struct):
+class ForeignReceiptFile(Struct):
     """A receipt, and the public id of the person if the file has it.
 
     status    of a file that the service made later: what it showed then as the status; None: it does not say
     """
 
-    receipt: Receipt
+    receipt: ForeignReceipt
     person: str | None = None
     status: str | None = None
 
 
-def parse_file(content: bytes) -> ReceiptFile | ProofFile:
+def parse_file(content: bytes) -> ForeignReceiptFile | ProofFile:
     """What a file proves. Raises `VerificationError`."""
     if content.startswith(b"c2sp.org/tlog-proof@"):
         try:
@@ -98,14 +98,14 @@ def parse_file(content: bytes) -> ReceiptFile | ProofFile:
         path = urlsplit(answer.next.url).path
     except ValueError:
         try:
-            return ReceiptFile(decode_foreign(content, Receipt))
+            return ForeignReceiptFile(decode_foreign(content, ForeignReceipt))
         except ValueError as error:
             raise VerificationError(f"The file is neither a receipt nor a proof file: {error}.") from error
     match = PERSON_PATH.fullmatch(path)
-    return ReceiptFile(answer.receipt, unquote(match[1]) if match else None, answer.status)
+    return ForeignReceiptFile(answer.receipt, unquote(match[1]) if match else None, answer.status)
 
 
-def check_receipt(file: ReceiptFile, person: str | None, key: TrustedKey) -> list[AuditFinding]:
+def check_receipt(file: ForeignReceiptFile, person: str | None, key: TrustedKey) -> list[AuditFinding]:
     """What is wrong with a receipt: its signature, the path from the promise to what is signed, and the commitment.
 
     person    the public id of the person; without it, and if the file has none, the commitment is not opened

@@ -109,8 +109,10 @@ def figures_of(audit: Audit | HeadAudit) -> dict[str, Any]:
         if places.in_draw:
             figures["places now"]["waiting for the draw"] = places.in_draw
         figures["changes of people"] = {f"by {actor}": count for actor, count in sorted(audit.changes.items())}
-        if places.unjudged:
-            figures["not judged"] = {"promotions while people waited who came before the log": places.unjudged}
+        if places.unjudged_promotions:
+            figures["not judged"] = {
+                "promotions while people waited who came before the log": places.unjudged_promotions
+            }
     else:
         figures["tickets"] = {"last given": audit.last_number, "last let in": audit.released}
     if audit.slowest_number is not None:

@@ -5,7 +5,8 @@ witnesses there, and in the file of an earlier check. Witnesses may also have co
 import asyncio
 import contextlib
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -15,15 +16,13 @@ from msgspec import Struct, field, structs
 from holdfast_verify.audit.audit import AuditFinding, HeadAudit
 from holdfast_verify.check.drawn_list import DrawnList
 from holdfast_verify.check.generations import (
-    EntryReader,
-    Generations,
     LogGeneration,
     ReadLog,
     check_succession,
     find_generations,
     read_log,
 )
-from holdfast_verify.check.log_reader import EarlierHead, SignedHead, open_head, saved_head
+from holdfast_verify.check.log_reader import EarlierHead, SignedHead, earlier_head_of, open_head
 from holdfast_verify.check.log_source import (
     HEAD_LOG_PATH,
     LogSource,
@@ -123,6 +122,10 @@ class PublishedHeads(Struct):
     heads: dict[str, list[EarlierHead]] = field(default_factory=dict[str, list[EarlierHead]])
     findings: list[AuditFinding] = field(default_factory=list[AuditFinding])
 
+    def up_to(self, log: LogGeneration) -> list[EarlierHead]:
+        """The heads of a log that are not larger than it."""
+        return [head for head in self.heads.get(log.origin, ()) if head.size <= log.size]
+
     def largest(self, origin: str) -> EarlierHead | None:
         """The largest head of a log; None: there is none."""
         return max(self.heads.get(origin, ()), key=lambda head: head.size, default=None)
@@ -138,19 +141,12 @@ async def read_published_heads(
     subject = without_generation(origin)
     generations = await find_generations(source.head_log(), key, "The head of the head log")
     published = PublishedHeads(findings=generations.findings)
-
-    def read(name: str) -> EntryReader:
-        def read_entry(index: int, entry: bytes, _: object) -> None:
-            with contextlib.suppress(InvalidNote, UnicodeDecodeError):  # the audit of the head log finds it
-                if entry.startswith(subject.encode()):
-                    head = parse_checkpoint(entry.decode())
-                    if without_generation(head.origin) == subject:
-                        earlier = saved_head(head, f"entry {index} of {name}")
-                        published.heads.setdefault(head.origin, []).append(earlier)
-
-        return read_entry
-
-    logs = await read_head_logs(generations, progress, read)
+    logs, heads = list[ReadLog](), dict[str, Checkpoint]()
+    for generation in generations.logs:
+        audit = HeadAudit(heads)
+        add_head = partial(_add_published_head, published, subject, generation.origin)
+        logs.append(await read_log(generation, audit, [], progress, add_head))
+        heads = audit.heads  # the next audit knows the heads of the earlier head logs
     published.findings += [
         structs.replace(finding, log=log.origin)
         for log in logs
@@ -161,19 +157,16 @@ async def read_published_heads(
     return published
 
 
-async def read_head_logs(
-    generations: Generations, progress: CheckProgress, read: Callable[[str], EntryReader] | None = None
-) -> list[ReadLog]:
-    """Read head logs, oldest first. Their audits know the heads of the earlier ones. Raises `VerificationError`.
-
-    read    gives what reads the entries of the head log with an origin
-    """
-    logs, heads = list[ReadLog](), dict[str, Checkpoint]()
-    for generation in generations.logs:
-        audit = HeadAudit(heads)
-        logs.append(await read_log(generation, audit, [], progress, *([read(generation.origin)] if read else [])))
-        heads = audit.heads
-    return logs
+def _add_published_head(
+    published: PublishedHeads, subject: str, head_log: str, index: int, entry: bytes, _: object
+) -> None:
+    """Add the head in an entry of a head log, if it is of a log of the subject."""
+    if not entry.startswith(subject.encode()):
+        return
+    with contextlib.suppress(InvalidNote, UnicodeDecodeError):  # the audit of the head log reports such an entry
+        head = parse_checkpoint(entry.decode())
+        if without_generation(head.origin) == subject:
+            published.heads.setdefault(head.origin, []).append(earlier_head_of(head, f"entry {index} of {head_log}"))
 
 
 def check_cosignatures(note: str, witnesses: Sequence[CosignatureVerifier]) -> HeadLogResult:
@@ -304,10 +297,6 @@ class SavedHead(NamedTuple):
     checkpoint: Checkpoint
     finding: AuditFinding | None = None
 
-    @property
-    def earlier(self) -> EarlierHead:
-        return saved_head(self.checkpoint)
-
 
 def read_saved_head(file: Path, key: TrustedKey) -> SavedHead | None:
     """The head in a file; None: there is no file yet. Raises `VerificationError` if it is no head."""
@@ -340,7 +329,7 @@ def check_saved_head(saved: Checkpoint, logs: Sequence[ReadLog], *, has_newest: 
     newest = logs[-1]
     for index, log in enumerate(logs):
         if log.origin == saved.origin:
-            contradiction = log.hashes.contradicted.get(saved_head(saved))
+            contradiction = log.hashes.contradicted.get(earlier_head_of(saved))
             if contradiction is None:
                 return []
             is_restored = any(later.audit.earlier_log for later in logs[index + 1 :])

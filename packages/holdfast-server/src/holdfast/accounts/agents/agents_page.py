@@ -21,8 +21,8 @@ from msgspec import Struct
 
 from holdfast.accounts.agents.approvals import WaitingRequest
 from holdfast.accounts.agents.limits import AgentLimit
+from holdfast.accounts.console import Console
 from holdfast.accounts.sessions import Session
-from holdfast.accounts.signed_in_pages import Console
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.page_cache import constant_page
@@ -293,14 +293,14 @@ class AgentsPage:
         return self._console.route(path, name, answer)
 
 
-def public_page(
+def connection_page_route(
     site: Site,
     limits: Limits,
-    connection: ConnectionDetails,
+    *,
     base_url: str,
+    connection: ConnectionDetails,
     abilities: Sequence[str],
     examples: Sequence[str],
-    *,
     manual: str,
     reference: str = "",
 ) -> Route:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.accounts.agents.requests import OF_CREDENTIAL, CredentialId, StoredCall, answer_key
+from holdfast.accounts.agents.requests import OF_CREDENTIAL, CredentialId, SealedRequest, answer_key
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import INSUFFICIENT_SCOPE, NOT_FOUND, Problem
 from holdfast.kit.postgres.database import Database, Reader, Tx
@@ -27,29 +27,12 @@ Facts = Mapping[str, Any]
 """What a person is shown of the things that a request is about, as they are now."""
 
 
-class RequestedCall(NamedTuple):
-    """What an agent asks for: a command of the operation `name`."""
-
-    name: str
-    command: Any
-
-
-class ReadFacts(Protocol):
-    """Reads what commands are about."""
-
-    async def __call__(
-        self, reader: Reader[Any], tenant_id: int, calls: Sequence[RequestedCall], /, *, locks: bool
-    ) -> Sequence[Facts]:
-        """The facts of each call. `locks`: so that they stay as they are until the commit."""
-        ...
-
-
 class RequestEnded(Exception):
     """The request does not wait any more: it was approved, declined, or is older than 24 hours."""
 
 
 class RequestChanged(Exception):
-    """What the request is about is not any more as the person saw it."""
+    """The facts of the request have changed since the person saw them."""
 
 
 class Credential(NamedTuple):
@@ -59,10 +42,10 @@ class Credential(NamedTuple):
     caller: Caller | None
 
 
-ENDED = Credential("", None)
+ENDED_CREDENTIAL = Credential("", None)
 
 
-class RequestRow(Struct, frozen=True):
+class _RequestRow(Struct, frozen=True):
     """A row of `agent_requests` that waits."""
 
     id: int
@@ -81,10 +64,11 @@ class RequestRow(Struct, frozen=True):
 class WaitingRequest(Struct, frozen=True):
     """A request that waits for a person.
 
-    agent_name       the name of the key or the app, or what its program calls itself; empty: none of them
-    facts            what it is about, as it is now
-    facts_version    the version of these facts: approving sends it back
-    has_ended        whether the key or the app has ended: the request can only be declined
+    agent_name    the name of the key or the app, or what its program calls itself; empty: none of them
+    command       what the agent asks for: a command of the operation
+    key           the idempotency key of the call
+    caller        the key or the app, with the rights and limits that it has now; None: it has ended
+    facts         what the request is about, as it is now; empty until they are read
     """
 
     id: int
@@ -92,15 +76,30 @@ class WaitingRequest(Struct, frozen=True):
     operation: str
     command: Any
     key: str
-    facts: Facts
-    facts_version: str
     requested_at: datetime
     expires_at: datetime
     caller: Caller | None
+    facts: Facts = {}
 
     @property
     def has_ended(self) -> bool:
+        """Whether the key or the app has ended: the request can only be declined."""
         return self.caller is None
+
+    @property
+    def facts_version(self) -> str:
+        """The version of the facts. A form that approves has it."""
+        return version_of(self.facts)
+
+
+class ReadFacts(Protocol):
+    """Reads what requests are about."""
+
+    async def __call__(
+        self, reader: Reader[Any], tenant_id: int, requests: Sequence[WaitingRequest], /, *, locks: bool
+    ) -> Sequence[Facts]:
+        """The facts of each request. `locks`: so that they stay as they are until the commit."""
+        ...
 
 
 _WAITING_REQUESTS: LiteralString = """
@@ -110,19 +109,17 @@ _WAITING_REQUESTS: LiteralString = """
 
 
 FindCredentials = Callable[[Reader[Any], int, Collection[CredentialId]], Awaitable[Mapping[CredentialId, Credential]]]
+"""Finds credentials of a tenant. It leaves out those that are not there any more."""
+
+ReadDatabase = Callable[[Callable[[Reader[Any]], Awaitable[Any]]], Awaitable[Any]]
+"""Runs statements that read: `Database.read`, or `Runner.read` in the share of a person."""
 
 
-RunRead = Callable[[Callable[[Reader[Any]], Awaitable[Any]]], Awaitable[Any]]
-"""Runs a read, such as one in the share of a person."""
+class RequestFinder:
+    """Finds requests that wait, each with its credential and with what it is about, as both are now.
 
-
-class RequestReader:
-    """Reads requests that wait, each with its credential and with what it is about, as both are now.
-
-    operations          the table of the service
-    database            reads credentials; where shops are isolated, it is not restricted to one
-    find_credentials    finds credentials of a tenant; it leaves out those that are not there any more
-    read_facts          reads what requests are about
+    operations    the table of the service
+    database      reads credentials; where shops are isolated, it is not restricted to one
     """
 
     def __init__(
@@ -134,88 +131,79 @@ class RequestReader:
         self.read_facts = read_facts
 
     async def list_waiting(
-        self, run_read: RunRead, tenant_id: int, limit: int, credential: CredentialId | None = None
+        self, read: ReadDatabase, tenant_id: int, limit: int, credential: CredentialId | None = None
     ) -> Sequence[WaitingRequest]:
         """The requests that wait for the people of a tenant, the oldest first. `credential`: only those of this one."""
         parameters = {"tenant_id": tenant_id, "limit": limit}
         if credential is None:
-            return await self._find_readable(run_read, f"{_WAITING_REQUESTS} order by id limit %(limit)s", parameters)
+            return await self._find_readable(read, f"{_WAITING_REQUESTS} order by id limit %(limit)s", parameters)
         statement: LiteralString = f"{_WAITING_REQUESTS} and {OF_CREDENTIAL} order by id limit %(limit)s"
-        return await self._find_readable(run_read, statement, {**parameters, **credential._asdict()})
+        return await self._find_readable(read, statement, {**parameters, **credential._asdict()})
 
-    async def find(self, run_read: RunRead, tenant_id: int, id: int) -> WaitingRequest | None:
+    async def find(self, read: ReadDatabase, tenant_id: int, id: int) -> WaitingRequest | None:
         """A request that waits; None: it does not wait any more."""
-        requests = await self._find_readable(
-            run_read, f"{_WAITING_REQUESTS} and id = %(id)s", {"tenant_id": tenant_id, "id": id}
-        )
+        statement: LiteralString = f"{_WAITING_REQUESTS} and id = %(id)s"
+        requests = await self._find_readable(read, statement, {"tenant_id": tenant_id, "id": id})
         return requests[0] if requests else None
 
     async def _find_readable(
-        self, run_read: RunRead, statement: LiteralString, parameters: Mapping[str, Any]
+        self, read: ReadDatabase, statement: LiteralString, parameters: Mapping[str, Any]
     ) -> Sequence[WaitingRequest]:
         """Requests, without those that cannot be read any more.
 
         The secret key may have changed, or another version of the service has stored them.
         """
         tenant_id = parameters["tenant_id"]
-        rows: Sequence[RequestRow] = await run_read(lambda reader: reader.rows(RequestRow, statement, parameters))
-        readable = [(row, *calls) for row in rows if (calls := self._decode_call(row))]
-        if not readable:
+        rows: Sequence[_RequestRow] = await read(lambda reader: reader.rows(_RequestRow, statement, parameters))
+        if not rows:
             return []
-        ids = {row.credential for row, _, _ in readable}
+        ids = {row.credential for row in rows}
         credentials = await self._database.read(lambda reader: self._find_credentials(reader, tenant_id, ids))
-        commands = [call for _, _, call in readable]
-        facts_of_calls: Sequence[Facts] = await run_read(
-            lambda reader: self.read_facts(reader, tenant_id, commands, locks=False)
+        opened_requests = [self._open(row, credentials.get(row.credential, ENDED_CREDENTIAL)) for row in rows]
+        requests = [request for request in opened_requests if request]
+        if not requests:
+            return []
+        facts_of_requests: Sequence[Facts] = await read(
+            lambda reader: self.read_facts(reader, tenant_id, requests, locks=False)
         )
-        return [
-            _waiting_request(row, stored, call.command, facts, credentials.get(row.credential, ENDED))
-            for (row, stored, call), facts in zip(readable, facts_of_calls, strict=True)
-        ]
+        return [replace(request, facts=facts) for request, facts in zip(requests, facts_of_requests, strict=True)]
 
-    def _decode_call(self, row: RequestRow) -> tuple[StoredCall, RequestedCall] | None:
-        """The stored call of a request, and its command; None if they cannot be read any more."""
+    def _open(self, row: _RequestRow, credential: Credential) -> WaitingRequest | None:
+        """A request without its facts; None if it cannot be read any more."""
         operation = self.operations.get(row.operation)
         if operation is None:
             return None
         try:
-            stored = msgspec.json.decode(self._database.resources.secret.unseal(row.sealed), type=StoredCall)
-            return stored, RequestedCall(row.operation, msgspec.json.decode(stored.command, type=operation.command))
+            sealed = msgspec.json.decode(self._database.resources.secret.unseal(row.sealed), type=SealedRequest)
+            command = msgspec.json.decode(sealed.command, type=operation.command)
         except (UnsealError, msgspec.MsgspecError):
             return None
-
-
-def _waiting_request(
-    row: RequestRow, stored: StoredCall, command: Any, facts: Facts, credential: Credential
-) -> WaitingRequest:
-    return WaitingRequest(
-        row.id,
-        credential.name or stored.program,
-        row.operation,
-        command,
-        stored.key or answer_key(row.id),
-        facts,
-        version_of(facts),
-        row.requested_at,
-        row.expires_at,
-        credential.caller and replace(credential.caller, program=stored.program, is_agent=True),
-    )
+        return WaitingRequest(
+            row.id,
+            credential.name or sealed.program,
+            row.operation,
+            command,
+            sealed.key or answer_key(row.id),
+            row.requested_at,
+            row.expires_at,
+            credential.caller and replace(credential.caller, program=sealed.program, is_agent=True),
+        )
 
 
 class RequestApprovals:
     """Shows a person what agents ask for, approves it and declines it. `runner` runs the operations."""
 
-    def __init__(self, reader: RequestReader, runner: Runner) -> None:
-        self._reader = reader
+    def __init__(self, finder: RequestFinder, runner: Runner) -> None:
+        self._finder = finder
         self._runner = runner
 
     async def list_waiting(self, person: Caller, limit: int) -> Sequence[WaitingRequest]:
         """The requests that wait for a person, the oldest first."""
-        return await self._reader.list_waiting(partial(self._runner.read, person), person.tenant, limit)
+        return await self._finder.list_waiting(partial(self._runner.read, person), person.tenant, limit)
 
     async def find(self, person: Caller, id: int) -> WaitingRequest:
         """A request that waits for a person. Raises `not_found`."""
-        if request := await self._reader.find(partial(self._runner.read, person), person.tenant, id):
+        if request := await self._finder.find(partial(self._runner.read, person), person.tenant, id):
             return request
         raise NOT_FOUND()
 
@@ -231,20 +219,19 @@ class RequestApprovals:
             if problem.type is NOT_FOUND:
                 raise RequestEnded from problem
             raise
-        operation = self._reader.operations[request.operation]
+        operation = self._finder.operations[request.operation]
         if request.caller is None:
             raise RequestEnded
         if not request.caller.has(operation.scope):
             raise INSUFFICIENT_SCOPE(scope=operation.scope)
 
-        async def claim(tx: Tx[Any]) -> None:
+        async def end_if_unchanged(tx: Tx[Any]) -> None:
             await end_request(tx, person.tenant, id, "done")
-            call = RequestedCall(request.operation, request.command)
-            [facts] = await self._reader.read_facts(tx, person.tenant, [call], locks=True)
+            [facts] = await self._finder.read_facts(tx, person.tenant, [request], locks=True)
             if version_of(facts) != facts_version:
                 raise RequestChanged
 
-        await self._runner.run_approved(operation, request.caller, request.command, request.key, claim)
+        await self._runner.run_approved(operation, request.caller, request.command, request.key, end_if_unchanged)
 
     async def decline(self, person: Caller, id: int) -> None:
         """Decline a request. Raises `RequestEnded`."""

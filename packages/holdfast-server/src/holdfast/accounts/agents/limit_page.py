@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from msgspec.structs import replace
 
 from holdfast.accounts.agents.limits import MAX_DAILY_LIMIT, CredentialLimit, GetLimit, LimitOperations, SetLimit
+from holdfast.accounts.console import Console
 from holdfast.accounts.sessions import Session
-from holdfast.accounts.signed_in_pages import Console
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import GroupedNumber, Message, message

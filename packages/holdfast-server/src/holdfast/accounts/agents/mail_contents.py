@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from holdfast.accounts.agents.agents_page import AGENTS, REQUESTS
-from holdfast.accounts.agents.approvals import RequestReader, WaitingRequest
+from holdfast.accounts.agents.approvals import RequestFinder, WaitingRequest
 from holdfast.accounts.agents.mail import RequestMail
 from holdfast.accounts.agents.requests import CredentialId
 from holdfast.kit.mail.outbox import Mail
@@ -50,11 +50,11 @@ class RequestSentences(NamedTuple):
         return Markup(_FOREIGN_TEXT.sub(isolated, written)).striptags()  # noqa: S704 - the same
 
 
-class _Asking(NamedTuple):
+class _AskingCredential(NamedTuple):
     """A credential that waits for people. `waiting`: how many of its requests wait."""
 
     tenant_id: int
-    credential: CredentialId
+    id: CredentialId
     language: str | None
     waiting: int
 
@@ -62,7 +62,7 @@ class _Asking(NamedTuple):
 async def mail_contents(
     database: Database[Any],
     mails: Sequence[Mail],
-    requests: RequestReader,
+    finder: RequestFinder,
     sentences: RequestSentences,
     languages: Mapping[int, str | None] = NO_LANGUAGES,
 ) -> dict[int, RequestMail]:
@@ -73,34 +73,34 @@ async def mail_contents(
     if not mails:
         return {}
     ids = {int(mail.arguments["limit_id"]) for mail in mails}
-    asking: dict[int, _Asking] = await database.read(lambda reader: _find_asking(reader, ids))
+    credentials: dict[int, _AskingCredential] = await database.read(lambda reader: _find_credentials(reader, ids))
     waiting: dict[int, Sequence[WaitingRequest]] = {
-        id: await requests.list_waiting(database.read, one.tenant_id, MAX_SENTENCES, one.credential)
-        for id, one in asking.items()
+        id: await finder.list_waiting(database.read, credential.tenant_id, MAX_SENTENCES, credential.id)
+        for id, credential in credentials.items()
     }
     base_url, domain = database.resources.settings.base_url, database.resources.mailer.domain
     contents: dict[int, RequestMail] = {}
     for mail in mails:
         id = int(mail.arguments["limit_id"])
-        listed = waiting.get(id)
-        if not listed:
+        requests = waiting.get(id)
+        if not requests:
             continue
-        one = asking[id]
-        language = languages.get(mail.id) or one.language
+        credential = credentials[id]
+        language = languages.get(mail.id) or credential.language
         contents[mail.id] = RequestMail(
             mail.recipient,
             mail.message_id(domain),
             mail.inserted_at,
             language,
-            f"{base_url}{REQUESTS}/{listed[0].id}" if one.waiting == 1 else f"{base_url}{AGENTS}",
-            agent=sentences.cleaned(listed[0].agent_name),
-            sentences=[sentences.sentence(request, language_with_code(language)) for request in listed],
-            count=one.waiting,
+            f"{base_url}{REQUESTS}/{requests[0].id}" if credential.waiting == 1 else f"{base_url}{AGENTS}",
+            agent=sentences.cleaned(requests[0].agent_name),
+            sentences=[sentences.sentence(request, language_with_code(language)) for request in requests],
+            count=credential.waiting,
         )
     return contents
 
 
-async def _find_asking(reader: Reader[Any], limit_ids: set[int]) -> dict[int, _Asking]:
+async def _find_credentials(reader: Reader[Any], limit_ids: set[int]) -> dict[int, _AskingCredential]:
     """The credentials of limits that still wait for people, by the ids of the limits."""
     rows = await reader.tuples(
         """
@@ -116,6 +116,6 @@ async def _find_asking(reader: Reader[Any], limit_ids: set[int]) -> dict[int, _A
         {"ids": [*limit_ids]},
     )
     return {
-        id: _Asking(tenant_id, CredentialId(key_id, client_id), language, count)
+        id: _AskingCredential(tenant_id, CredentialId(key_id, client_id), language, count)
         for id, tenant_id, key_id, client_id, language, count in rows
     }

@@ -49,7 +49,7 @@ def waiting_requests_count(tenant: LiteralString) -> LiteralString:
     """
 
 
-class StoredCall(Struct, frozen=True):
+class SealedRequest(Struct, frozen=True):
     """The sealed part of a request. `key`: the idempotency key of the call; None: it had none."""
 
     command: msgspec.Raw
@@ -110,7 +110,7 @@ class AgentRequests:
         await _expire(tx, credential)
         if (known := await self._find_earlier(tx, digest, key)) is not None:
             return known
-        call = StoredCall(msgspec.Raw(content), key, caller.program)
+        sealed = SealedRequest(msgspec.Raw(content), key, caller.program)
         rows = await tx.tuples(
             f"""
             insert into agent_requests (tenant_id, key_id, client_id, slot, digest, operation, sealed)
@@ -126,7 +126,7 @@ class AgentRequests:
                 "limit": MAX_WAITING_REQUESTS,
                 "digest": digest,
                 "operation": operation.name,
-                "sealed": tx.resources.secret.seal(msgspec.json.encode(call).decode()),
+                "sealed": tx.resources.secret.seal(msgspec.json.encode(sealed).decode()),
             },
         )
         if not rows:

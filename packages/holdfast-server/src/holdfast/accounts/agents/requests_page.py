@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 
 from holdfast.accounts.agents.agents_page import AGENTS, REQUESTS, AgentsPage, RequestCard
 from holdfast.accounts.agents.approvals import RequestApprovals, RequestChanged, RequestEnded, WaitingRequest
+from holdfast.accounts.console import Console
 from holdfast.accounts.sessions import Session
-from holdfast.accounts.signed_in_pages import Console
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, Id
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem

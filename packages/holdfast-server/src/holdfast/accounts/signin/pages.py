@@ -139,8 +139,8 @@ class SignInPages:
         """Show the form, send a link to the address in it, or sign in with the password in it."""
         if request.method != "POST":
             return_to = local_path(self._site.read_query(request).get("return_to", ""))
-            session = await self._sessions.of(request)
-            if session and session.way != "password":  # a session by password does not prove that mails arrive
+            session = await self._sessions.find_by_request(request)
+            if session and session.sign_in_way != "password":  # a session by password does not prove that mails arrive
                 return redirect(return_to or self._home)
             return self._form(request, {"return_to": return_to})
         require_same_site(request, self._base_url)
@@ -193,7 +193,7 @@ class SignInPages:
         browser = sessions.digest(request.cookies.get(self._sessions.cookie_name("browser"), ""))
         if request.method != "POST":
             link: SignInLinkView = await self._get_link(caller, GetSignInLink(id=id, browser=browser))
-            if link.status == "used" and await self._sessions.of(request):
+            if link.status == "used" and await self._sessions.find_by_request(request):
                 return redirect(link.return_to or self._home)
             return self._link_page(request, link, id)
         require_same_site(request, self._base_url)

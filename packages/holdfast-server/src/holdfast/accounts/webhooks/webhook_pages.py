@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from holdfast.accounts.console import Console
 from holdfast.accounts.sessions import Session
-from holdfast.accounts.signed_in_pages import Console
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import message

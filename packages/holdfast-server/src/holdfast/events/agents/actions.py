@@ -67,7 +67,7 @@ def _organizer(_: Any, __: Any) -> ActionSubject:
 SubjectFunction: TypeAlias = Callable[[Any, Any], ActionSubject]
 """Gives what a call was about, by its command and its answer."""
 
-APPROVABLE: Mapping[str, SubjectFunction] = {
+ACTION_SUBJECTS: Mapping[str, SubjectFunction] = {
     "create_event": _new_event,
     "update_event": _event,
     "cancel_event": _event,
@@ -83,17 +83,20 @@ APPROVABLE: Mapping[str, SubjectFunction] = {
     "create_api_key": _new_key,
     "revoke_api_key": _key,
     "create_onboarding_link": _organizer,
-}
-"""The operations for which agents can ask a person."""
-
-OPERATIONS: Mapping[str, SubjectFunction] = {
-    **APPROVABLE,
     "set_webhook": _organizer,
     "delete_webhook": _organizer,
     "ping_webhook": _organizer,
     "resend_webhook_messages": _organizer,
 }
-"""The operations that are stored. Agents that ask first are refused the last ones, which no person approves."""
+"""What a call of an agent was about, for each operation whose calls are stored."""
+
+APPROVABLE_OPERATIONS = ACTION_SUBJECTS.keys() - {
+    "set_webhook",
+    "delete_webhook",
+    "ping_webhook",
+    "resend_webhook_messages",
+}
+"""The operations for which agents can ask a person. Agents that ask first are refused the others."""
 
 _VERSION_OF_EVENT: LiteralString = "select md5(events::text) from events where id = %(event_id)s"
 _VERSION_OF_REGISTRATION: LiteralString = """
@@ -113,9 +116,11 @@ MAY_CHANGE_NOTHING: Mapping[str, LiteralString] = {
 }
 """The operations that succeed, and change nothing, when what they ask for is so already. Each has the statement for the
 version of its row; the fields of the command are its parameters.
-
-`create_registration` is another one: its action is stored only with a new registration.
 """
+
+NEEDS_NEW_REGISTRATION = frozenset({"create_registration"})
+"""The operations that succeed, and change nothing, for a person who is registered already. Their actions are stored
+with a new registration only."""
 
 
 class ListAgentActions(Command):
@@ -126,15 +131,15 @@ class ListAgentActions(Command):
 class AgentAction(Struct):
     """One change that an agent made.
 
-    credential      the key or the app that made it, such as `key 7`
-    agent_name      its name then; None: it has none
-    user_id         the public id of the person it was about, while there is a registration
-    email           the address of this person
-    status          of the registration now; None: there is none any more
-    event_title     None if it was about no event
-    is_event_open   whether the event has not begun and is not cancelled
-    is_queue_open   whether the queue is not deleted
-    is_key_active   whether the key it was about is not revoked
+    credential           the key or the app that made it, such as `key 7`
+    agent_name           its name then; None: it has none
+    user_id              the public id of the person it was about, while there is a registration
+    email                the address of this person
+    status               of the registration now; None: there is none any more
+    event_title          None if it was about no event
+    is_event_upcoming    whether the event has not begun and is not cancelled
+    is_queue_open        whether the queue is not deleted
+    is_key_active        whether the key it was about is not revoked
     """
 
     id: int
@@ -149,7 +154,7 @@ class AgentAction(Struct):
     email: str | None
     status: str | None
     event_title: str | None
-    is_event_open: bool
+    is_event_upcoming: bool
     queue_title: str | None
     is_queue_open: bool
     key_name: str | None
@@ -160,7 +165,7 @@ class AgentActionLog:
     """Stores what agents did for organizers, as `runner.AgentLog`; not for admin keys, which belong to no organizer."""
 
     def covers(self, operation: Operation) -> bool:
-        return operation.name in OPERATIONS
+        return operation.name in ACTION_SUBJECTS
 
     async def version(self, tx: Tx, operation: Operation, command: Any) -> str | None:
         statement = MAY_CHANGE_NOTHING.get(operation.name)
@@ -174,7 +179,8 @@ class AgentActionLog:
                 "by_grant_id": call.caller.id if call.caller.principal == "access_token" else None,
                 "operation": operation.name,
                 "program": call.caller.program,
-                **OPERATIONS[operation.name](call.command, answer)._asdict(),
+                "needs_new_registration": operation.name in NEEDS_NEW_REGISTRATION,
+                **ACTION_SUBJECTS[operation.name](call.command, answer)._asdict(),
             }
             for call, answer in done
             if call.caller.tenant_id is not None
@@ -190,13 +196,13 @@ async def list_actions(reader: Reader, caller: Caller, command: ListAgentActions
         f"""
         select action.id, coalesce('key ' || by_key_id, 'app ' || by_grant_id) as credential, agent_name, operation,
                event_id, queue_id, action.key_id, done_at, person.public_id as user_id, person.email, person.status,
-               event.title as event_title, coalesce(event.is_open, false) as is_event_open,
+               event.title as event_title, coalesce(event.is_upcoming, false) as is_event_upcoming,
                queue.title as queue_title, coalesce(queue.is_open, false) as is_queue_open,
                key.name as key_name, coalesce(key.active, false) as is_key_active
           from (select * from agent_actions
                  where organizer_id = %(organizer_id)s and id < %(before)s order by id desc limit %(limit)s) as action
           left join lateral (
-               select title, cancelled_at is null and datetime > now() as is_open from events
+               select title, cancelled_at is null and datetime > now() as is_upcoming from events
                 where events.id = action.event_id and organizer_id = %(organizer_id)s limit 1) as event on true
           left join lateral (
                select users.public_id, {PERSON_EMAIL} as email, registrations.status::text as status
@@ -232,14 +238,15 @@ async def insert_actions(tx: Tx, actions: Sequence[Mapping[str, Any]]) -> None:
                action.event_id, action.queue_id, action.key_id, person.id
           from json_to_recordset(%(actions)s::json)
                as action (organizer_id bigint, by_key_id bigint, by_grant_id bigint, operation text, event_id bigint,
-                          queue_id bigint, key_id bigint, public_id text, program text)
+                          queue_id bigint, key_id bigint, public_id text, program text,
+                          needs_new_registration boolean)
           left join lateral (select name from api_keys where id = action.by_key_id limit 1) as key on true
           left join lateral (
                select nullif(name, '') as name, substring(oauth_clients.id from '^https://([^/:?#]+)') as host
                  from oauth_grants join oauth_clients on oauth_clients.id = client_id
                 where oauth_grants.id = action.by_grant_id limit 1) as app on true
           left join lateral (select id from users where public_id = action.public_id limit 1) as person on true
-         where action.operation <> 'create_registration'
+         where not action.needs_new_registration
             or exists (select from registrations
                         where registrations.event_id = action.event_id and user_id = person.id
                           and received_at >= now())

@@ -7,10 +7,10 @@ import msgspec
 from msgspec import UNSET
 
 from holdfast.accounts.agents.agents_page import REQUESTS
-from holdfast.accounts.agents.approvals import Credential, Facts, RequestedCall
+from holdfast.accounts.agents.approvals import Credential, Facts, WaitingRequest
 from holdfast.accounts.agents.limits import GRANT_ASKS_FIRST, KEY_ASKS_FIRST, LIMIT_OF_GRANT, LIMIT_OF_KEY
 from holdfast.accounts.agents.requests import AgentRequests, CredentialId
-from holdfast.events.agents.actions import APPROVABLE
+from holdfast.events.agents.actions import APPROVABLE_OPERATIONS
 from holdfast.events.resources import Reader
 from holdfast.events.users.model import PERSON_EMAIL
 from holdfast.kit.contract.caller import Caller, api_key
@@ -22,8 +22,8 @@ EVENT_FACTS = ("title", "datetime", "currency", "timezone", "cancelled_at")
 
 
 def agent_requests(base_url: str) -> AgentRequests:
-    """The requests of agents. The operations that wait for a person are those in `APPROVABLE`."""
-    return AgentRequests(APPROVABLE, f"{base_url}{REQUESTS}", has_grants=True)
+    """The requests of agents. The operations that wait for a person are those in `APPROVABLE_OPERATIONS`."""
+    return AgentRequests(APPROVABLE_OPERATIONS, f"{base_url}{REQUESTS}", has_grants=True)
 
 
 async def find_credentials(
@@ -87,24 +87,25 @@ async def _find_apps(reader: Reader, organizer_id: int, ids: Sequence[str]) -> M
 
 
 async def read_facts(
-    reader: Reader, organizer_id: int, calls: Sequence[RequestedCall], *, locks: bool
+    reader: Reader, organizer_id: int, requests: Sequence[WaitingRequest], *, locks: bool
 ) -> Sequence[Facts]:
-    """What each command is about, as it is now: what a person is shown of it, and nothing else.
+    """What each request is about, as it is now: what a person is shown of it, and nothing else.
 
     locks    whether to lock the events and the queues first, as the operations lock them
     """
     # Registering does not lock its event.
-    titled = _ids(calls, "event_id", lambda name: name == "create_registration")
+    titled = _ids(requests, "event_id", lambda name: name == "create_registration")
     events = await _rows(reader, _EVENTS, organizer_id, titled, locks=False)
-    locked = _ids(calls, "event_id", lambda name: name != "create_registration")
+    locked = _ids(requests, "event_id", lambda name: name != "create_registration")
     events |= await _rows(reader, _EVENTS, organizer_id, locked, locks=locks)
-    queues = await _rows(reader, _QUEUES, organizer_id, _ids(calls, "queue_id"), locks=locks)
-    people = await _people(reader, organizer_id, calls)
+    queues = await _rows(reader, _QUEUES, organizer_id, _ids(requests, "queue_id"), locks=locks)
+    people = await _people(reader, organizer_id, requests)
     keys = await _rows(
-        reader, _KEYS, organizer_id, _ids(calls, "id", lambda name: name == "revoke_api_key"), locks=False
+        reader, _KEYS, organizer_id, _ids(requests, "id", lambda name: name == "revoke_api_key"), locks=False
     )
     every_facts: list[Facts] = []
-    for index, (name, command) in enumerate(calls):
+    for index, request in enumerate(requests):
+        name, command = request.operation, request.command
         facts: dict[str, Any] = {}
         if event_id := getattr(command, "event_id", None):
             event = events.get(event_id)
@@ -134,10 +135,10 @@ _KEYS: LiteralString = """
 
 
 def _ids(
-    calls: Sequence[RequestedCall], field: str, is_relevant: Callable[[str], bool] = lambda _: True
+    requests: Sequence[WaitingRequest], field: str, is_relevant: Callable[[str], bool] = lambda _: True
 ) -> Sequence[int]:
-    """The ids that a field of the commands has, of the operations that are wanted."""
-    ids = {getattr(call.command, field, None) for call in calls if is_relevant(call.name)}
+    """The ids that a field of the commands has, of the operations that are relevant."""
+    ids = {getattr(request.command, field, None) for request in requests if is_relevant(request.operation)}
     return sorted(id for id in ids if id)
 
 
@@ -151,12 +152,16 @@ async def _rows(
     return dict(await reader.tuples(f"{select} for no key update" if locks else select, parameters))
 
 
-async def _people(reader: Reader, organizer_id: int, calls: Sequence[RequestedCall]) -> Mapping[int, Any]:
-    """The person that each call names, by its index, with the registration for the event of the call."""
+async def _people(reader: Reader, organizer_id: int, requests: Sequence[WaitingRequest]) -> Mapping[int, Any]:
+    """The person that each request names, by its index, with the registration for the event of the request."""
     people = [
-        {"index": index, "user_id": str(command.user_id), "event_id": getattr(command, "event_id", None)}
-        for index, (_, command) in enumerate(calls)
-        if getattr(command, "user_id", None)
+        {
+            "index": index,
+            "user_id": str(request.command.user_id),
+            "event_id": getattr(request.command, "event_id", None),
+        }
+        for index, request in enumerate(requests)
+        if getattr(request.command, "user_id", None)
     ]
     if not people:
         return {}

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from holdfast.accounts.agents.agents_page import AGENTS
+from holdfast.accounts.console import HOME, Console
 from holdfast.accounts.sessions import Session
-from holdfast.accounts.signed_in_pages import ACCOUNT, HOME, Console
+from holdfast.accounts.signed_in_pages import ACCOUNT
 from holdfast.accounts.webhooks.webhook_pages import WEBHOOKS
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import translatable
@@ -52,6 +53,6 @@ def organizer(session: Session) -> Caller:
 
 def first_page(session: Session) -> str | None:
     """The page that an account must complete first: say whose the keys are, or become an organizer. None: no page."""
-    if session.way == "link" and not session.account.is_proved:
+    if session.sign_in_way == "link" and not session.account.is_proved:
         return BEFORE
     return START if session.account.tenant_id is None else None

@@ -1,6 +1,6 @@
 """What the console of signed-in organizers registers: its pages and their operations."""
 
-from holdfast.accounts.agents.agents_page import AGENTS, public_page
+from holdfast.accounts.agents.agents_page import AGENTS, connection_page_route
 from holdfast.accounts.agents.limit_page import AgentLimitPage
 from holdfast.accounts.agents.requests_page import RequestsPage
 from holdfast.accounts.signed_in_pages import ACCOUNT
@@ -82,7 +82,7 @@ OPERATIONS = (
     *check_in.OPERATIONS,
     *seat_handover.OPERATIONS,
 )
-"""The operations that only the console runs."""
+"""The operations that only the console runs. Each is declared beside its function, or in the module of its page."""
 
 
 def endpoints(context: Context) -> Endpoints:
@@ -109,13 +109,13 @@ def endpoints(context: Context) -> Endpoints:
         *CancelEventPage(console, runner).routes(),
         *PhotosPage(console, runner, uploads).routes(),
         *MailParagraphsPage(console, runner).routes(),
-        public_page(
+        connection_page_route(
             SITE,
             signed_in.limits,
-            agents_pages.connection_of(settings),
-            settings.base_url,
-            [*SCOPES.values()],
-            agents_pages.EXAMPLES,
+            base_url=settings.base_url,
+            connection=agents_pages.connection_of(settings),
+            abilities=[*SCOPES.values()],
+            examples=agents_pages.EXAMPLES,
             manual="/agents.md",
             reference="/docs",
         ),
@@ -158,8 +158,8 @@ def endpoints(context: Context) -> Endpoints:
         *CheckInPage(console, runner).routes(),
         *CheckInDevice(console, runner).routes(),
         *SeatHandoverPage(console, runner).routes(),
-        signed_in.missing(HOME, "console_missing"),
-        signed_in.missing(ACCOUNT, "account_missing"),
+        signed_in.missing_route(HOME, "console_missing"),
+        signed_in.missing_route(ACCOUNT, "account_missing"),
     ]
     return Endpoints(routes, caches=[changes.listening])
 

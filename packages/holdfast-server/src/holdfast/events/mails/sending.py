@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from holdfast.accounts.agents.approvals import RequestReader
+from holdfast.accounts.agents.approvals import RequestFinder
 from holdfast.accounts.agents.mail import RequestMail
 from holdfast.accounts.agents.mail_contents import RequestSentences, mail_contents
 from holdfast.accounts.signin import links
@@ -166,9 +166,9 @@ async def _with_data_links(database: Database, mails: Sequence[Mail]) -> dict[in
 
 async def _about_requests(database: Database, mails: Sequence[Mail]) -> dict[int, RequestMail]:
     """The mails about requests of agents to be written, by id, without outdated ones."""
-    reader = RequestReader(OPERATIONS, database, find_credentials, read_facts)
+    finder = RequestFinder(OPERATIONS, database, find_credentials, read_facts)
     sentences = RequestSentences(SITE, REQUEST_SENTENCES, _without_web_addresses)
-    return await mail_contents(database, await _to_organizers(database, mails), reader, sentences)
+    return await mail_contents(database, await _to_organizers(database, mails), finder, sentences)
 
 
 async def _about_webhooks(database: Database, mails: Sequence[Mail]) -> dict[int, WebhookMail]:

@@ -61,7 +61,7 @@ async def export(reader: Reader, selector: AccountSelector) -> Export:
         mails=[_mail(mail) for mail in mails],
         mails_stopped_at=await mailboxes.find_stopped_at(reader, address),
         sessions=[
-            ExportedSession(session.way, session.browser, session.began_at, session.seen_at)
+            ExportedSession(session.sign_in_way, session.browser, session.began_at, session.seen_at)
             for holder in holders
             for session in await sessions.list_open(reader, holder.id)
         ],

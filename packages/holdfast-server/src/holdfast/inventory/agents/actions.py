@@ -15,7 +15,7 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, Id
 from holdfast.kit.running.operation import Call, Operation, read
 
-OPERATIONS = frozenset(
+STORED_OPERATIONS = frozenset(
     {
         "create_pool",
         "update_pool",
@@ -30,9 +30,9 @@ OPERATIONS = frozenset(
         "resync",
     }
 )
-"""The operations that are stored."""
+"""The operations whose calls by agents are stored."""
 
-MAY_CHANGE_NOTHING = OPERATIONS - {"create_pool", "import_csv", "resync"}
+MAY_CHANGE_NOTHING = STORED_OPERATIONS - {"create_pool", "import_csv", "resync"}
 """The operations that succeed without a change if what they ask for is so already. Such a call is not stored."""
 
 
@@ -66,7 +66,7 @@ class AgentActionLog:
     """Stores what agents did to pools, as `AgentLog`."""
 
     def covers(self, operation: Operation) -> bool:
-        return operation.name in OPERATIONS
+        return operation.name in STORED_OPERATIONS
 
     async def version(self, tx: Tx, operation: Operation, command: Any) -> str | None:
         if operation.name not in MAY_CHANGE_NOTHING:

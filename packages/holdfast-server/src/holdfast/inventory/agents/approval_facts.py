@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.accounts.agents.agents_page import REQUESTS
-from holdfast.accounts.agents.approvals import Credential, Facts, RequestedCall
+from holdfast.accounts.agents.approvals import Credential, Facts, WaitingRequest
 from holdfast.accounts.agents.limits import KEY_ASKS_FIRST, LIMIT_OF_KEY
 from holdfast.accounts.agents.requests import AgentRequests, CredentialId
 from holdfast.inventory.resources import Reader
@@ -53,8 +53,10 @@ class _Subject(Struct):
     hold_id: int | None
 
 
-async def read_facts(reader: Reader, shop_id: int, calls: Sequence[RequestedCall], *, locks: bool) -> Sequence[Facts]:
-    """What each command is about, as it is now: what a person is shown of it, and nothing else.
+async def read_facts(
+    reader: Reader, shop_id: int, requests: Sequence[WaitingRequest], *, locks: bool
+) -> Sequence[Facts]:
+    """What each request is about, as it is now: what a person is shown of it, and nothing else.
 
     locks    whether to lock the stock of the shop first, as every change of it does
     """
@@ -62,9 +64,9 @@ async def read_facts(reader: Reader, shop_id: int, calls: Sequence[RequestedCall
         await reader.tuples(
             "select from shared_inventories where shop_id = %(shop_id)s for no key update", {"shop_id": shop_id}
         )
-    entry_ids = [getattr(call.command, "entry_id", None) for call in calls]
+    entry_ids = [getattr(request.command, "entry_id", None) for request in requests]
     entries = await _entries(reader, shop_id, [id for id in entry_ids if id])
-    subjects = [_subject(call, entries.get(id)) for call, id in zip(calls, entry_ids, strict=True)]
+    subjects = [_subject(request, entries.get(id)) for request, id in zip(requests, entry_ids, strict=True)]
     pools = await _pools(reader, shop_id, subjects)
     titles = await _titles(reader, shop_id, sorted({gid for subject in subjects for gid in subject.gids}))
     holds = await _holds(reader, shop_id, [subject.hold_id for subject in subjects if subject.hold_id])
@@ -79,8 +81,8 @@ async def read_facts(reader: Reader, shop_id: int, calls: Sequence[RequestedCall
     ]
 
 
-def _subject(call: RequestedCall, entry: Mapping[str, Any] | None) -> _Subject:
-    command = call.command
+def _subject(request: WaitingRequest, entry: Mapping[str, Any] | None) -> _Subject:
+    command = request.command
     pool_ids: list[int | None] = [
         *(getattr(command, field, None) for field in ("pool_id", "from_pool_id", "to_pool_id")),
         *(item.pool_id for item in getattr(command, "items", ())),
@@ -95,7 +97,7 @@ def _subject(call: RequestedCall, entry: Mapping[str, Any] | None) -> _Subject:
     return _Subject(
         [id for id in pool_ids if id],
         gids,
-        gids if call.name in {"record_sale", "hold_quantity"} else [],
+        gids if request.operation in {"record_sale", "hold_quantity"} else [],
         getattr(command, "hold_id", None),
     )
 

@@ -78,7 +78,7 @@ class EmbeddedSessionGate(SessionGate):
             },
         )
 
-    async def answer_proof(self, request: Request) -> Reply | None:
+    async def answer_identity_proof(self, request: Request) -> Reply | None:
         """Remove the session token from the address, and begin a session if it is valid."""
         query = _query(request)
         token = dict(query).get("id_token")
@@ -96,8 +96,8 @@ class EmbeddedSessionGate(SessionGate):
     async def find(self, request: Request) -> Session | None:
         shop = self._shop(request)
         if not shop:
-            session = await self.sessions.of(request)
-            return None if session is None or session.way == "platform" else session
+            session = await self.sessions.find_by_request(request)
+            return None if session is None or session.sign_in_way == "platform" else session
         session = await self.sessions.find(request.cookies.get(self.sessions.cookie_name(self._cookie(shop)), ""))
         account = session and session.account
         is_own = isinstance(account, Merchant) and account.staff_id is not None and account.shop == shop

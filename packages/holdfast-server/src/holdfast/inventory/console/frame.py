@@ -10,8 +10,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from holdfast.accounts.agents.agents_page import AGENTS
+from holdfast.accounts.console import HOME, Console
 from holdfast.accounts.sessions import Session
-from holdfast.accounts.signed_in_pages import ACCOUNT, HOME, Console
+from holdfast.accounts.signed_in_pages import ACCOUNT
 from holdfast.accounts.webhooks.webhook_pages import WEBHOOKS
 from holdfast.inventory.merchants.model import Merchant
 from holdfast.inventory.settings import Settings

@@ -123,8 +123,8 @@ def endpoints(context: Context) -> Endpoints:
             ).routes(),
             *SITE.assets(ZONE_SCRIPT),
             *SettingsPages(console).routes(),
-            signed_in.missing(HOME, "console_missing"),
-            signed_in.missing(ACCOUNT, "account_missing"),
+            signed_in.missing_route(HOME, "console_missing"),
+            signed_in.missing_route(ACCOUNT, "account_missing"),
         ]
     )
 

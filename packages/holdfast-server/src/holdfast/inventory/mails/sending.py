@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from holdfast.accounts.agents.approvals import RequestReader
+from holdfast.accounts.agents.approvals import RequestFinder
 from holdfast.accounts.agents.mail import RequestMail
 from holdfast.accounts.agents.mail_contents import RequestSentences, mail_contents
 from holdfast.accounts.signin import links
@@ -122,10 +122,10 @@ async def _about_low_stock(database: Database, mails: Sequence[Mail]) -> dict[in
 
 async def _about_requests(database: Database, mails: Sequence[Mail]) -> dict[int, RequestMail]:
     """The texts to write about requests of agents, by the ids of the mails, without outdated ones."""
-    reader = RequestReader(OPERATIONS, database, find_credentials, read_facts)
+    finder = RequestFinder(OPERATIONS, database, find_credentials, read_facts)
     languages = await _languages_of_merchants(database, mails)
     current = [mail for mail in mails if mail.id in languages]
-    return await mail_contents(database, current, reader, SENTENCES, languages)
+    return await mail_contents(database, current, finder, SENTENCES, languages)
 
 
 async def _languages(database: Database, mails: Sequence[Mail]) -> Mapping[int, str | None]:

@@ -54,7 +54,7 @@ class AccountPages:
         """Redirect to the page of one's own data; or say that a mail with the link is sent."""
         language = language_of(request)
         # If the address of an organizer is not proved, only a sign-in by mail shows that the visitor owns the address.
-        is_stranger = not session.account.is_proved and session.way != "link"
+        is_stranger = not session.account.is_proved and session.sign_in_way != "link"
         if session.account.tenant_id is not None and is_stranger:
             return self._own_data(session, request, "organizer", 403)
         if request.method != "POST":

@@ -127,7 +127,7 @@ class ActionGroup(Struct, frozen=True):
             case "create_registration" if self.removable and action.event_id:
                 boxes = "".join(f"&p-{user_id}=on" for user_id in self.removable)
                 return f"{bulk_changes_path(action.event_id)}?do=remove{boxes}"
-            case "create_event" if action.is_event_open:
+            case "create_event" if action.is_event_upcoming:
                 return f"/console/events/{action.event_id}/cancel"
             case "create_queue" if action.is_queue_open:
                 return f"/console/queues/{action.queue_id}/delete"

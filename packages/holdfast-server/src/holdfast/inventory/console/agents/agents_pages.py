@@ -16,7 +16,7 @@ from holdfast.accounts.agents.agents_page import (
     AgentTemplates,
     ConnectionDetails,
     RequestCard,
-    public_page,
+    connection_page_route,
 )
 from holdfast.accounts.agents.approvals import RequestApprovals
 from holdfast.accounts.agents.limits import AgentLimit, ListLimits
@@ -272,13 +272,13 @@ class AgentPages:
     def routes(self) -> list[Route]:
         return [
             *SITE.assets("copy.js"),
-            public_page(
+            connection_page_route(
                 SITE,
                 self._console.signed_in.limits,
-                self._connection,
-                self._base_url,
-                [*ALLOWED.values()],
-                EXAMPLES,
+                base_url=self._base_url,
+                connection=self._connection,
+                abilities=[*ALLOWED.values()],
+                examples=EXAMPLES,
                 manual="/auth.md",
             ),
             *self._agents.routes(),
