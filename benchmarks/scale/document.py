@@ -121,14 +121,11 @@ def one_process(measured: Costs, cells: Cells) -> str:
         [
             name,
             number(cell.per_second),
-            f"{cell.together:.1f}" if cell.database else "",
             *(f"{seconds * 1e6:,.0f}" for seconds in (cell.service, cell.database)),
-            duration(cell.p50),
-            duration(cell.p99),
         ]
         for name, cell in ((name, cells[name]) for name in measured.calls)
     ]
-    headings = ["what", "a second", "calls in a batch", "service, µs", "PostgreSQL, µs", "p50", "p99"]
+    headings = ["what", "a second", "service, µs", "PostgreSQL, µs"]
     return f"Measured on {measured.measured_on}: {measured.machine}.\n\n{table(headings, rows)}"
 
 

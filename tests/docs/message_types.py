@@ -23,11 +23,14 @@ TABLE = re.compile(r"(?<=<!-- types: python -m tests.docs.message_types -->\n).*
 
 
 def table(messages: Sequence[MessageType]) -> str:
-    """The types, when each is sent, and the members of its data."""
+    """The types, when each is sent, and the members of its data, which several in a row may share."""
     lines = ["| type | sent when | `data` |", "|---|---|---|"]
+    members_above = ""
     for message in messages:
         members = ", ".join(f"`{name}`" for name in message.example.__struct_fields__)
-        lines.append(f"| `{message.name}` | {message.description} | {members} |")
+        data = "the same" if members == members_above else members
+        lines.append(f"| `{message.name}` | {message.description} | {data} |")
+        members_above = members
     return "\n".join(lines) + "\n"
 
 

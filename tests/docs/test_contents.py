@@ -9,6 +9,7 @@ from tests.programs import contents
 from tests.programs.contents import DECISIONS, ROOT, SUBJECTS, TREE, UNUSED_NUMBERS, decisions
 
 SOURCE = ROOT / "packages" / "holdfast-server" / "src" / "holdfast"
+GLOSSARY = ROOT / "docs" / "glossary.md"
 
 
 def tree() -> str:
@@ -129,8 +130,26 @@ def test_the_tree_has_the_folders_of_the_kit_in_the_order_of_their_imports() -> 
     assert re.findall(r"^    (\w+)/", kit, re.MULTILINE) == [layer.removeprefix("holdfast.kit.") for layer in layers]
 
 
-def test_the_glossary_has_at_most_thirty_words() -> None:
-    glossary = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
-    _, *rows = [line for line in glossary.splitlines() if line.startswith("| ")]
+def glossary() -> list[str]:
+    """The words that the glossary explains."""
+    return re.findall(r"^\* \*\*([^*]+)\*\*: \S", GLOSSARY.read_text(encoding="utf-8"), re.MULTILINE)
 
-    assert 20 < len(rows) <= 30
+
+def test_the_glossary_explains_each_word_once_and_one_word_in_a_row() -> None:
+    words = glossary()
+
+    assert len(words) == len(re.findall(r"^\* ", GLOSSARY.read_text(encoding="utf-8"), re.MULTILINE))
+    assert 40 < len(words) <= 70
+    assert sorted(words) == sorted({*words})
+    assert [word for word in words if not re.fullmatch(r"[a-z]+(?: [a-z]+)?", word)] == []
+
+
+def test_the_code_uses_every_word_of_the_glossary() -> None:
+    code = "\n".join(
+        path.read_text(encoding="utf-8")
+        for top in ("packages", "tests")
+        for path in (ROOT / top).rglob("*")
+        if path.suffix in {".py", ".sql"}
+    ).lower()
+
+    assert [word for word in glossary() if not re.search(rf"(?<![a-z]){word.replace(' ', '[ _]?')}", code)] == []

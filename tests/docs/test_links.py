@@ -16,6 +16,9 @@ PAGES = sorted(
     if path.is_file()
 )
 
+NAME_OF_FILE = re.compile(r"`@?(\w+)`\s+(?:of|in)\s+(?:the\s+service's\s+)?`([\w/]+\.py)`")
+"""A name and the module that defines it, as documents write them: `PAGES` of `tests/docs/test_links.py`."""
+
 BOUNDS = ROOT / "tests" / "programs" / "bounds.py"
 """This file has the text of a page in `docs/`, with links."""
 
@@ -123,6 +126,28 @@ def test_every_module_that_code_or_documents_name_is_there() -> None:
         for path, name in sorted(named)
         if name.rpartition("/")[2] not in names
         or ("/" in name and not any(known.as_posix().endswith(f"/{name}") for known in paths))
+    ] == []
+
+
+def definitions(file: str) -> str:
+    """The text of all modules whose paths end like this."""
+    name = file.rpartition("/")[2]
+    paths = [path for top in ("packages", "tests", "benchmarks") for path in (ROOT / top).rglob(name)]
+    return "\n".join(path.read_text(encoding="utf-8") for path in paths if path.as_posix().endswith(f"/{file}"))
+
+
+def test_every_name_that_a_document_gives_to_a_module_is_defined_there() -> None:
+    named = [
+        (page, name, file)
+        for page in PAGES
+        for name, file in NAME_OF_FILE.findall((ROOT / page).read_text(encoding="utf-8"))
+    ]
+
+    assert len(named) > 10
+    assert [
+        f"{page}: {name} of {file}"
+        for page, name, file in named
+        if not re.search(rf"^ *(?:(?:async )?def |class )?{name}\b(?:[(\[:]|.* = )", definitions(file), re.MULTILINE)
     ] == []
 
 

@@ -128,10 +128,9 @@ def witness(
 ) -> None:
     """Cosign the logs of others, as a witness.
 
-    For a partner of a service. It needs no database and no settings. It cosigns a head of a log only if that continues
-    the last head that it has cosigned, so no two different logs can both have its cosignature. It prints
-    its own key, which the service and all who verify need. The key of a log is at /log/heads/key of the service. Keep
-    the directory: a copy of it that is older than the last cosignature must never be used.
+    It needs no database and no settings. It cosigns a head of a log only if that continues the last head that it has
+    cosigned. It prints its own key, which the service and all who verify need. Keep the directory: a copy of it that
+    is older than the last cosignature must never be used.
     """
     import socket
     import sys

@@ -19,9 +19,8 @@ def check(
 ) -> None:
     """Say what is wrong, and what to do.
 
-    It looks at everything that the services need. It changes nothing, and may run while the services run and while they
-    do not. Run it as the user of the services, with their settings. It exits with 1 if something is wrong; warnings
-    alone exit with 0.
+    It changes nothing, and the services may run or not. Run it as the user of the services, with their settings. It
+    exits with 1 if something is wrong; warnings alone exit with 0.
     """
     with importing():
         import asyncio
@@ -43,7 +42,7 @@ def check(
 def check_ledger() -> None:
     """Compare pools with their ledger.
 
-    It is the point "ledger" of `holdfast check`: every pool is compared with the sum of its ledger.
+    It is the point "ledger" of `holdfast check`.
     """
     with importing():
         import asyncio

@@ -22,13 +22,10 @@ def backup(
 ) -> None:
     """Copy everything of both services, and verify the copy.
 
-    That is the databases, the photos and the secret keys. The services may run during a backup, on the bundled
-    PostgreSQL or on your own. What was acknowledged before the backup began is in it. Progress is written to
-    standard error.
+    That is the databases, the photos and the secret keys: keep the copy as safely as the service. The services may
+    run. What was acknowledged before the backup began is in it. Progress is written to standard error.
 
-    The backup has the secret keys and all personal data: keep it as safely as the service. Other settings, such as
-    the password for the mail server, are not in it. Mails that were written to files are not in it either, nor what
-    the demo shops and demo payments of `holdfast up` have stored.
+    Other settings, such as the password for the mail server, are not in it, nor mails that were written to files.
     """
     with importing():
         from holdfast.commands.backups.backup import back_up
