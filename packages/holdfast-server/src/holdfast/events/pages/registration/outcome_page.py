@@ -58,7 +58,7 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
     return [
         *of_page("/registrations/{link}/outcome", framed=False),
         *of_page("/registrations/{link}/outcome/embed", framed=True),
-        *SITE.assets("pages/outcome.js", "pages/countdown.js"),
+        *SITE.assets("pages/registration/outcome.js", "pages/countdown.js"),
     ]
 
 
@@ -132,7 +132,7 @@ class OutcomePage:
         # The short code lets in, and does not open the person's own page: the visitor may have typed another's address.
         code = str(short_code(links.write(self._secret, OWN_PAGE, link))) if has_code else None
         return SITE.page(
-            "pages/outcome.html",
+            "pages/registration/outcome.html",
             status,
             language=language,
             framed=self._framed,

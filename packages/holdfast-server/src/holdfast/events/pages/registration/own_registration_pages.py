@@ -118,7 +118,7 @@ def gone_page(
     paid       whether the visitor comes from the page of the payment processor after a payment
     """
     return SITE.page(
-        "pages/gone.html",
+        "pages/registration/gone.html",
         status,
         language=language,
         framed=framed,
@@ -243,7 +243,9 @@ class OwnRegistrationPages:
         except Problem as problem:
             return await self._gone_page(caller, link, problem, language, 200 if stopped else 410)
         values = self._values(registration, language)
-        return SITE.page("pages/unsubscribe.html", language=language, path=language.at(self._path(link)), **values)
+        return SITE.page(
+            "pages/registration/unsubscribe.html", language=language, path=language.at(self._path(link)), **values
+        )
 
     async def _read_link(self, caller: Caller, request: Request) -> Link:
         return await read_link(OWN_PAGE, request, self._secret, self._limits, caller)
@@ -269,7 +271,7 @@ class OwnRegistrationPages:
         path = self._path(link)
         has_code = registration.status == "registered"
         return SITE.page(
-            "pages/own.html",
+            "pages/registration/own.html",
             status,
             language=language,
             is_late=is_late,
@@ -300,7 +302,7 @@ class OwnRegistrationPages:
         if not registration.can_be_cancelled or registration.cancels_at is not None:
             return redirect(language.at(path))
         return SITE.page(
-            "pages/cancel.html",
+            "pages/registration/cancel.html",
             status,
             language=language,
             is_old=status != 200,
@@ -322,7 +324,7 @@ class OwnRegistrationPages:
         )
         if cancellation:
             return SITE.page(
-                "pages/own_cancellation.html",
+                "pages/registration/own_cancellation.html",
                 status,
                 language=language,
                 cancellation=cancellation,
