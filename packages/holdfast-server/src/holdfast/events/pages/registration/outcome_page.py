@@ -77,12 +77,12 @@ class OutcomePage:
 
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """Show the status of the registration. Raises `not_found`."""
-        link = await own_registration_pages.read_link(OUTCOME_PAGE, request, self._secret, self._limits, caller)
+        link = await links.require_link(self._secret, OUTCOME_PAGE, request.fields["link"], self._limits, caller)
         return await self._show(caller, request, link)
 
     async def correct(self, caller: Caller, request: Request) -> Reply:
         """Give the registration to another address, and redirect to its outcome. Raises `not_found`."""
-        link = await own_registration_pages.read_link(OUTCOME_PAGE, request, self._secret, self._limits, caller)
+        link = await links.require_link(self._secret, OUTCOME_PAGE, request.fields["link"], self._limits, caller)
         language = language_of(request)
         if request.method != "POST":
             return redirect(language.at(self._path(link)), framed=self._framed)
