@@ -216,7 +216,7 @@ class DataPage:
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """Show the page; with POST and a valid token send the mail."""
         link, language = (
-            await own_registration_pages.read_link(OWN_PAGE, request, self._secret, self._limits, caller),
+            await links.require_link(self._secret, OWN_PAGE, request.fields["link"], self._limits, caller),
             language_of(request),
         )
         try:

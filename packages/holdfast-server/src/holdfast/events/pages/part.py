@@ -41,7 +41,6 @@ OPERATIONS = (
     ),
     *(
         *own_registration_pages.OPERATIONS,
-        *own_registration_pages.PUSH_OPERATIONS,
         *own_data_pages.REQUEST_OPERATIONS,
         *own_data_pages.OPERATIONS,
     ),
@@ -93,7 +92,6 @@ def endpoints(context: Context) -> Endpoints:
         document("/robots.txt", ROBOTS, "text/plain"),
         *outcome_page.routes(database, runner, limits),
         *own_registration_pages.routes(database, runner, limits),
-        *own_registration_pages.push_routes(database, runner, limits),
         *own_data_pages.request_routes(database, runner, limits),
         *own_data_pages.routes(database, runner, limits),
         *SITE.assets("pages/local_time.js", "chart.js"),

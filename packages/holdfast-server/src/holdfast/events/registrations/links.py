@@ -9,7 +9,10 @@ import re
 from typing import Literal, NamedTuple
 
 from holdfast.events.settings import Settings
+from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, Id
+from holdfast.kit.contract.problems import NOT_FOUND
+from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.security.service_secret import Secret
 
 LinkKind = Literal["own registrations", "outcomes"]
@@ -77,3 +80,12 @@ def read(secret: Secret, kind: LinkKind, text: str) -> Link | None:
     if not secret.signer(kind, SIGNATURE_DIGITS).accepts(f"{event_id}-{public_id}-{arrival}", signature):
         return None
     return Link(int(event_id), public_id, int(arrival))
+
+
+async def require_link(secret: Secret, kind: LinkKind, text: str, limits: Limits, caller: Caller) -> Link:
+    """The link in the address of a request. Raises `not_found` if its signature is wrong, and `rate_limited`."""
+    link = read(secret, kind, text)
+    if link is None:
+        await limits.hit("wrong links", caller.name)
+        raise NOT_FOUND()
+    return link

@@ -297,11 +297,12 @@ class LiveEvents:
             "framed": framed,
         }
         names = ("places", "fair_order") if framed else ("places", "register_bar", "fair_order")
-        html = {name: SITE.render(f"pages/{name}.html", language=language, **values) for name in (*names, "form_part")}
+        html = {name: SITE.render(f"pages/event/{name}.html", language=language, **values) for name in names}
+        form_html = SITE.render("pages/registration/form_part.html", language=language, **values)
         # The HTML of the form has a token, which differs each time.
         opening: Opening | None = values["opening"]
         form_versions = [form.status, opening and opening.status, form.price, form.status == "queue" and facts.queue]
-        form_part = RenderedPart(repr(form_versions), html["form_part"])
+        form_part = RenderedPart(repr(form_versions), form_html)
         return {**{name: RenderedPart(html[name], html[name]) for name in names}, "form_part": form_part}
 
 

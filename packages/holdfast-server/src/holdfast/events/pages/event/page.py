@@ -261,7 +261,7 @@ class EventPage:
             "history": price_chart(content.prices, min(content.now, event.datetime)),
             "price_text": partial(language.money, currency=event.currency, digits=digits(event.currency)),
         }
-        return SITE.render("pages/event.html", language=language, **values)
+        return SITE.render("pages/event/event.html", language=language, **values)
 
     def _outbound_values(
         self, event: EventRow, summary: str, organizer_name: str | None, images: list[str], address: str

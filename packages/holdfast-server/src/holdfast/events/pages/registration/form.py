@@ -73,7 +73,7 @@ class FormEvent(Protocol):
 
 
 class Form(Struct):
-    """The values for the template `events/pages/form.html`.
+    """The values for the template `events/pages/registration/form.html`.
 
     action         the path that receives the form
     token          the form token, valid for two hours: a page with a form may be cached for one hour at most

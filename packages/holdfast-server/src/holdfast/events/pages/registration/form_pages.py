@@ -81,8 +81,8 @@ def routes(
     return [
         *of_form("/events/{event_id}/registrations", framed=False),
         *of_form("/events/{event_id}/embed", framed=True),
-        document(HOST_SCRIPT, SITE.content("pages/frame_height.js"), "text/javascript"),
-        *SITE.assets("pages/embed.js", "pages/send_again.js", "pages/form_secret.js"),
+        document(HOST_SCRIPT, SITE.content("pages/registration/frame_height.js"), "text/javascript"),
+        *SITE.assets("pages/embed.js", "pages/registration/send_again.js", "pages/registration/form_secret.js"),
     ]
 
 
@@ -161,7 +161,7 @@ class FormPage:
             values = branding_values(event.accent, event.logo, self._settings)
             address = language.at(event_path(event.organizer_slug, event.id))
             return SITE.page(
-                "pages/known.html",
+                "pages/registration/known.html",
                 language=language,
                 framed=self._framed,
                 event=event,
@@ -274,7 +274,7 @@ class FormPage:
         self, event: RegistrableEvent, language: Language, status: int = 200, headers: Any = (), **form_values: Any
     ) -> Reply:
         return SITE.page(
-            "pages/register.html",
+            "pages/registration/register.html",
             status,
             language=language,
             framed=self._framed,

@@ -58,7 +58,7 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
     return [
         *of_page("/registrations/{link}/outcome", framed=False),
         *of_page("/registrations/{link}/outcome/embed", framed=True),
-        *SITE.assets("pages/outcome.js", "pages/countdown.js"),
+        *SITE.assets("pages/registration/outcome.js", "pages/countdown.js"),
     ]
 
 
@@ -77,12 +77,12 @@ class OutcomePage:
 
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """Show the status of the registration. Raises `not_found`."""
-        link = await own_registration_pages.read_link(OUTCOME_PAGE, request, self._secret, self._limits, caller)
+        link = await links.require_link(self._secret, OUTCOME_PAGE, request.fields["link"], self._limits, caller)
         return await self._show(caller, request, link)
 
     async def correct(self, caller: Caller, request: Request) -> Reply:
         """Give the registration to another address, and redirect to its outcome. Raises `not_found`."""
-        link = await own_registration_pages.read_link(OUTCOME_PAGE, request, self._secret, self._limits, caller)
+        link = await links.require_link(self._secret, OUTCOME_PAGE, request.fields["link"], self._limits, caller)
         language = language_of(request)
         if request.method != "POST":
             return redirect(language.at(self._path(link)), framed=self._framed)
@@ -132,7 +132,7 @@ class OutcomePage:
         # The short code lets in, and does not open the person's own page: the visitor may have typed another's address.
         code = str(short_code(links.write(self._secret, OWN_PAGE, link))) if has_code else None
         return SITE.page(
-            "pages/outcome.html",
+            "pages/registration/outcome.html",
             status,
             language=language,
             framed=self._framed,

@@ -16,12 +16,11 @@ from holdfast.events.pages.cover import cover_svg
 from holdfast.events.paths import event_path, organizer_path
 from holdfast.events.photos.model import image_attributes, read_sizes
 from holdfast.events.processor.currencies import digits
-from holdfast.events.push import subscriptions
 from holdfast.events.push.encryption import sender_keys
-from holdfast.events.push.subscriptions import Subscribe, Unsubscribe
+from holdfast.events.push.routes import PUSH_WORKER_PATH
 from holdfast.events.registrations import links, own_cancellations, own_receipt, own_registration, removed_payment
 from holdfast.events.registrations.entrance_code import qr_code, short_code
-from holdfast.events.registrations.links import OWN_PAGE, Link, LinkKind, read
+from holdfast.events.registrations.links import OWN_PAGE, Link, require_link
 from holdfast.events.registrations.own_cancellations import (
     CancellationResult,
     CancelOwnRegistration,
@@ -43,19 +42,16 @@ from holdfast.events.settings import Settings
 from holdfast.events.site import SITE, refuse_link
 from holdfast.events.texts.rendered_text import one_line
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
-from holdfast.kit.http.answers import PlainEndpoint
-from holdfast.kit.http.handler import Access, Handler, Reply, Request, admit, envelope
+from holdfast.kit.http.handler import Access, Handler, Reply, Request, admit
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import FormTokens, read_form, require_same_site
 from holdfast.kit.pages.language import Language, language_of
-from holdfast.kit.pages.site import MEDIA_TYPES, redirect
+from holdfast.kit.pages.site import redirect
 from holdfast.kit.running.operation import Operation, read_batched, single
 from holdfast.kit.running.operation import read as read_once
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
-from holdfast.kit.security.service_secret import Secret
 from holdfast_verify.formats.receipts import ReceiptFile
 
 READ_REGISTRATION = Operation("get_own_registration", None, read_batched(own_registration.get))
@@ -67,9 +63,6 @@ READ_REMOVED_PAYMENT = Operation("get_removed_payment", None, read_once(removed_
 
 GET_RECEIPT = Operation("get_own_receipt", None, single(own_receipt.get_receipt))
 """Makes the receipt of the registration that a link names. It has no route and no tool of its own."""
-
-PUSH_WORKER_PATH = "/registrations/push-worker.js"
-"""The address of the worker that shows push messages. Its scope is the pages of registrations, as its address says."""
 
 UNDONE = "undone"
 """The query of a page behind a link whose cancellation the person has undone."""
@@ -94,15 +87,6 @@ def asks_receipt(request: Request) -> bool:
     return RECEIPT in SITE.read_query(request)
 
 
-async def read_link(kind: LinkKind, request: Request, secret: Secret, limits: Limits, caller: Caller) -> Link:
-    """The link in the address of a request. Raises `not_found` if its signature is wrong, and `rate_limited`."""
-    link = read(secret, kind, request.fields["link"])
-    if link is None:
-        await limits.hit("wrong links", caller.name)
-        raise NOT_FOUND()
-    return link
-
-
 def gone_page(
     language: Language,
     event_id: int,
@@ -118,7 +102,7 @@ def gone_page(
     paid       whether the visitor comes from the page of the payment processor after a payment
     """
     return SITE.page(
-        "pages/gone.html",
+        "pages/registration/gone.html",
         status,
         language=language,
         framed=framed,
@@ -243,10 +227,12 @@ class OwnRegistrationPages:
         except Problem as problem:
             return await self._gone_page(caller, link, problem, language, 200 if stopped else 410)
         values = self._values(registration, language)
-        return SITE.page("pages/unsubscribe.html", language=language, path=language.at(self._path(link)), **values)
+        return SITE.page(
+            "pages/registration/unsubscribe.html", language=language, path=language.at(self._path(link)), **values
+        )
 
     async def _read_link(self, caller: Caller, request: Request) -> Link:
-        return await read_link(OWN_PAGE, request, self._secret, self._limits, caller)
+        return await require_link(self._secret, OWN_PAGE, request.fields["link"], self._limits, caller)
 
     def _path(self, link: Link) -> str:
         return f"{links.REGISTRATIONS_PATH}/{links.write(self._secret, OWN_PAGE, link)}"
@@ -269,7 +255,7 @@ class OwnRegistrationPages:
         path = self._path(link)
         has_code = registration.status == "registered"
         return SITE.page(
-            "pages/own.html",
+            "pages/registration/own.html",
             status,
             language=language,
             is_late=is_late,
@@ -300,7 +286,7 @@ class OwnRegistrationPages:
         if not registration.can_be_cancelled or registration.cancels_at is not None:
             return redirect(language.at(path))
         return SITE.page(
-            "pages/cancel.html",
+            "pages/registration/cancel.html",
             status,
             language=language,
             is_old=status != 200,
@@ -322,7 +308,7 @@ class OwnRegistrationPages:
         )
         if cancellation:
             return SITE.page(
-                "pages/own_cancellation.html",
+                "pages/registration/own_cancellation.html",
                 status,
                 language=language,
                 cancellation=cancellation,
@@ -369,42 +355,3 @@ def qr(text: str) -> Markup:
     """
     drawn = qr_code(text)
     return Markup(drawn.svg_inline(border=4, dark="#000", light="#fff", svgclass="qr", lineclass=None, omitsize=True))  # noqa: S704 - only the code
-
-
-# How a browser asks for a push message on the page of a person who waits: its address for that, and its worker.
-SUBSCRIBE = Operation("subscribe_to_push", None, single(subscriptions.subscribe), limit="forms")
-"""Counts like a form."""
-
-UNSUBSCRIBE = Operation("unsubscribe_from_push", None, single(subscriptions.unsubscribe))
-PUSH_OPERATIONS = (SUBSCRIBE, UNSUBSCRIBE)
-"""The operations of the address. They have no routes and no tools of their own."""
-
-
-def push_routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
-    """The address to which a browser sends its subscription, and the scripts."""
-    settings, secret = database.resources.settings, database.resources.secret
-    access = Access.of(SUBSCRIBE, runner)
-
-    async def answer(caller: Caller, request: Request) -> Reply:
-        require_same_site(request, settings.base_url)
-        link = await read_link(OWN_PAGE, request, secret, limits, caller)
-        fields = await read_form(request)
-        if fields.pop("stop", ""):
-            await runner.run_of(UNSUBSCRIBE)(caller, check(Unsubscribe, {**link._asdict(), **fields}))
-        else:
-            await admit(access, limits, caller)
-            language = language_of(request).code
-            await runner.run_of(SUBSCRIBE)(caller, check(Subscribe, {**link._asdict(), **fields, "language": language}))
-        return Reply(204)
-
-    handler = Handler(Access("push_subscription"), limits, answer, envelope(Problem.body), methods=("POST",))
-    return [
-        Route("/registrations/{link}/push", handler),
-        Route(PUSH_WORKER_PATH, PlainEndpoint(_worker_script)),
-        *SITE.assets("push/push.js"),
-    ]
-
-
-def _worker_script(_: Request) -> Reply:
-    headers = [(b"cache-control", b"no-cache"), (b"content-security-policy", b"default-src 'none'")]
-    return Reply(200, SITE.content("push/push_worker.js"), headers, MEDIA_TYPES[".js"])
