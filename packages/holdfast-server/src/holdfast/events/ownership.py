@@ -16,7 +16,7 @@ from holdfast.events.keys.model import ApiKey, ListKeys
 from holdfast.events.keys.operations import list as list_keys
 from holdfast.events.oauth.operations import move_subjects, unlink_all
 from holdfast.events.organizers import accounts
-from holdfast.events.payments.payout_accounts import end_account
+from holdfast.events.payments.payout_rows import end_account
 from holdfast.events.people import operations
 from holdfast.events.people.model import AccountSelector, Erasure
 from holdfast.events.people.proof import EraseOwnData
