@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from holdfast.events.processor.processor import NewAccount
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.seats.seats import PAYMENTS_CHANNEL
+from holdfast.events.seats.held_seats import PAYMENTS_CHANNEL
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
 
 UNFINISHED_DAYS = 30

@@ -21,7 +21,7 @@ from holdfast.events.organizers.branding import LOGO
 from holdfast.events.registrations.links import OwnRegistrationCommand
 from holdfast.events.registrations.own_registration import UNDO_SECONDS, OwnRegistration, find_own_registrations
 from holdfast.events.resources import Database, Reader, Tx
-from holdfast.events.seats import seats
+from holdfast.events.seats import held_seats
 from holdfast.events.users.model import PUBLIC_ACCENT
 from holdfast.kit.background.loops import Loop, RowWaiters
 from holdfast.kit.contract.caller import Caller
@@ -235,7 +235,7 @@ async def _remove(tx: Tx, event_id: int) -> int:
     # over; `store_own_cancellations` looks who has a seat then.
     waiting = await list_first_waiting(tx, event_id, seat_count) if seat_count else []
     if seat_count:
-        await seats.refill_seats(tx, [event_id])
+        await held_seats.refill_seats(tx, [event_id])
     await store_own_cancellations(tx, event_id, cancelled, waiting)
     return len(cancelled)
 

@@ -24,8 +24,8 @@ from msgspec import Struct
 from holdfast.events.draws.model import DrawSubject
 from holdfast.events.pricing.operations import reprice
 from holdfast.events.resources import Database, Reader, Tx
+from holdfast.events.seats.held_seats import open_payments
 from holdfast.events.seats.intake import CutTimeout, wait_for_cut
-from holdfast.events.seats.seats import open_payments
 from holdfast.events.seats.settlement import SettledBatch, count_settled
 
 DRAWN_PLACE: LiteralString = """

@@ -26,8 +26,8 @@ from prometheus_client import Counter
 
 from holdfast.events.pricing.operations import reprice
 from holdfast.events.resources import Database, Tx
+from holdfast.events.seats.held_seats import lock_event_of, open_payments
 from holdfast.events.seats.intake import CutTimeout, wait_for_cut
-from holdfast.events.seats.seats import lock_event_of, open_payments
 from holdfast.kit.background.loops import Loop, RowWaiters
 from holdfast.kit.postgres.notifications import POLL_SECONDS
 
