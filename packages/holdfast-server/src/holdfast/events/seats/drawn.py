@@ -24,7 +24,7 @@ from msgspec import Struct
 from holdfast.events.draws.model import DrawSubject
 from holdfast.events.pricing.operations import reprice
 from holdfast.events.resources import Database, Reader, Tx
-from holdfast.events.seats.held_seats import open_payments
+from holdfast.events.seats.held_seats import lock_event_of, open_payments
 from holdfast.events.seats.intake import CutTimeout, wait_for_cut
 from holdfast.events.seats.settlement import SettledBatch, count_settled
 
@@ -151,7 +151,7 @@ class OrderProgress(Struct):
 
 async def lock_order(tx: Tx, event_id: int) -> OrderProgress | None:
     """Lock an event. None: its order is not known, or all is processed."""
-    await tx.run("select from events where id = %(id)s for no key update", {"id": event_id})
+    await lock_event_of(tx, event_id)
     return await tx.row(
         OrderProgress,
         """
@@ -207,7 +207,7 @@ async def give_places(tx: Tx, event_id: int, progress: OrderProgress) -> dict[st
             update registrations
                set status = decision.status, reason = decision.reason, settled_at = now(),
                    held_until = case when decision.status = 'held'
-                                     then least(now() + %(claim)s * interval '1 hour', datetime) end,
+                                     then least(now() + %(claim_hours)s * interval '1 hour', datetime) end,
                    received_at = case when drawn_at is null then received_at
                                       when place <= %(drawn)s then draw_at + place * interval '1 microsecond'
                                       else greatest(received_at, draw_at + place * interval '1 microsecond') end
@@ -228,7 +228,7 @@ async def give_places(tx: Tx, event_id: int, progress: OrderProgress) -> dict[st
             "placed": progress.placed,
             "drawn": progress.drawn,
             "end": min(progress.placed + DRAW_BATCH_SIZE, progress.tickets),
-            "claim": tx.resources.settings.claim_hours,
+            "claim_hours": tx.resources.settings.claim_hours,
         },
     )
     return dict(rows)
