@@ -1,7 +1,7 @@
 """The draws of events: a person who registers before `draw_at` is an entry, and gets a place by the draw.
 
 A registration of an event that takes entries is settled as `in_draw`: it gets the next number of the log, which is its
-ticket, and the log has its arrival without an decision. So the list of a draw is the numbers 1 to n. A person who comes
+ticket, and the log has its arrival without a decision. So the list of a draw is the numbers 1 to n. A person who comes
 while the list waits for its draw gets a ticket too, and a place behind all who are drawn.
 
 An entry is confirmed if the person had shown before `draw_at` that the address is theirs (`users.proved_at`). Confirmed
@@ -189,7 +189,7 @@ async def give_places(tx: Tx, event_id: int, progress: OrderProgress) -> dict[st
              where registration.status = 'in_draw' and registration.log_number = batch.ticket),
         event as materialized (
             select capacity - registered_count as seats,
-                   greatest(waitinglist_capacity - waitlisted_count, 0) as waitlist_positions,
+                   greatest(waitinglist_capacity - waitlisted_count, 0) as waitlist_places,
                    cancelled_at is not null as is_cancelled, draw_at, drawn_at, datetime
               from events where id = %(event_id)s),
         decision as materialized (
@@ -197,10 +197,10 @@ async def give_places(tx: Tx, event_id: int, progress: OrderProgress) -> dict[st
                    (case when is_cancelled then 'rejected'
                          when rank <= seats and amount_due is null then 'registered'
                          when rank <= seats then 'held'
-                         when rank <= seats + waitlist_positions then 'waitlisted'
+                         when rank <= seats + waitlist_places then 'waitlisted'
                          else 'rejected' end)::registration_status as status,
                    case when is_cancelled then 'event_cancelled'
-                        when rank > seats + waitlist_positions then 'event_full' end as reason
+                        when rank > seats + waitlist_places then 'event_full' end as reason
               from (select *, row_number() over (order by place) as rank from next_row) as ranked
              cross join event),
         settled as (

@@ -1,6 +1,6 @@
 """Intake: one statement checks a batch of registrations, stamps them with their time of arrival, and stores them.
 
-An accepted registration is stored with the status `pending`. Settlement assigns the seats and the positions on the
+An accepted registration is stored with the status `pending`. Settlement assigns the seats and the places on the
 waiting list later, in the stamped order, up to a cut: a time up to which every accepted registration is committed. The
 file also has the statements that wait for what the intake locks, and that read when stored registrations arrived.
 """

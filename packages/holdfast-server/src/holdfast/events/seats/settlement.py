@@ -1,4 +1,4 @@
-"""Settlement: accepted registrations get a seat, a position on the waiting list or a rejection, in order of arrival.
+"""Settlement: accepted registrations get a seat, a place on the waiting list or a rejection, in order of arrival.
 
 Any number of processes accept registrations at the same time, and any of them may settle. Three steps keep the order:
 
@@ -308,7 +308,7 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
         -- Many registrations are for few events. Each event is looked up once.
         event as materialized (
             select events.id, capacity - registered_count as seats,
-                   greatest(waitinglist_capacity - waitlisted_count, 0) as waitlist_positions,
+                   greatest(waitinglist_capacity - waitlisted_count, 0) as waitlist_places,
                    -- A draft has no registrations. Only an older version, during an upgrade, does not know of drafts.
                    cancelled_at is not null or not published as is_closed,
                    log.id as log_id, log.arrivals
@@ -321,10 +321,10 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
                    (case when is_closed then 'rejected'
                          when rank <= seats and amount_due is null then 'registered'
                          when rank <= seats then 'held'
-                         when rank <= seats + waitlist_positions then 'waitlisted'
+                         when rank <= seats + waitlist_places then 'waitlisted'
                          else 'rejected' end)::registration_status as status,
                    case when is_closed then 'event_cancelled'
-                        when rank > seats + waitlist_positions then 'event_full' end as reason
+                        when rank > seats + waitlist_places then 'event_full' end as reason
               from oldest
               join event on event.id = oldest.event_id
              where is_next
