@@ -245,7 +245,7 @@ async def _postpone(reader: Reader, ids: set[int]) -> None:
     )
 
 
-CHANNEL = "mail_announcements"
+ANNOUNCEMENTS_CHANNEL = "mail_announcements"
 
 MAIL_BATCH_SIZE = 1_000
 
@@ -256,7 +256,7 @@ async def announce(database: Database, _: RowWaiters) -> float:
     return POLL_SECONDS
 
 
-ANNOUNCEMENTS = Loop("sending.run_announcements", announce, (CHANNEL,))
+ANNOUNCEMENTS = Loop("sending.run_announcements", announce, (ANNOUNCEMENTS_CHANNEL,))
 
 
 async def process_due_announcements(database: Database) -> None:

@@ -114,7 +114,7 @@ async def _store(tx: Tx, commands: Sequence[SignUp], *, waits: bool) -> list[Sig
     results = await event_releases.store_and_use_releases(tx, requests, waits=waits, can_commit_early=not waits)
     rooms = await find_required_rooms(tx, requests, results)
     if any(result.stored for result in results):
-        await tx.notify(settlement.CHANNEL)
+        await tx.notify(settlement.PENDING_CHANNEL)
     earlier = [
         (command.event_id, result.public_id)
         for command, result in zip(commands, results, strict=True)
