@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from holdfast.accounts import sessions
 from holdfast.events.agents import actions as agent_actions
+from holdfast.events.context import Context
 from holdfast.events.events import operations as events
 from holdfast.events.events.model import CHANGE_CHANNEL, CancelEvent
 from holdfast.events.keys.model import ApiKey, ListKeys
@@ -21,7 +22,7 @@ from holdfast.events.people import operations
 from holdfast.events.people.model import AccountSelector, Erasure
 from holdfast.events.people.proof import EraseOwnData
 from holdfast.events.queues.operations import end_all as end_queues
-from holdfast.events.resources import Context, Reader, Steps, Tx
+from holdfast.events.resources import Reader, Steps, Tx
 from holdfast.events.users.directory import UserDirectory
 from holdfast.kit.background.tasks import TaskHandler
 from holdfast.kit.contract.caller import Caller, system
