@@ -53,7 +53,7 @@ CODE = "code"
 """The content id of the picture with the QR code."""
 
 
-class Fact(Struct):
+class Detail(Struct):
     """A line such as `Date: November 21, 2026`.
 
     is_foreign    whether the value was written by a stranger
@@ -69,7 +69,7 @@ class Fact(Struct):
 class RegistrationMailContent(Struct):
     """The content of a mail, for its text and its HTML.
 
-    Strangers wrote `title`, `greeting`, `organizer`, `paragraph_lines` and facts with `is_foreign`.
+    Strangers wrote `title`, `greeting`, `organizer`, `paragraph_lines` and details with `is_foreign`.
 
     asks               whether the person has to do something: then the buttons come before all details
     paragraph_lines    the lines of the organizer's paragraph
@@ -93,7 +93,7 @@ class RegistrationMailContent(Struct):
     paragraph_lines: list[str]
     title: str
     greeting: str
-    facts: list[Fact]
+    details: list[Detail]
     entrance_code: str
     button_label: str
     button_url: str
@@ -142,7 +142,7 @@ def message(
         paragraph_lines=content_lines(known.paragraph or ""),
         title=title,
         greeting=header_text(caused.name or ""),
-        facts=_facts(kind, known, language, values["amount"]),
+        details=_details(kind, known, language, values["amount"]),
         entrance_code=str(short_code(mail.registration_url.rpartition("/")[2])) if has_code else "",
         button_label=_button_label(mail, values["amount"], language),
         button_url=url_in_language(_button_url(mail, batch), language),
@@ -209,21 +209,21 @@ def _until(kind: Kind, known: MailFacts, language: Language) -> str:
     return language.moment(end, known.timezone or "UTC") if end else ""
 
 
-def _facts(kind: Kind, known: MailFacts, language: Language, amount: str) -> list[Fact]:
+def _details(kind: Kind, known: MailFacts, language: Language, amount: str) -> list[Detail]:
     _ = FRAME.texts(language).gettext
     zone = known.timezone or "UTC"
     has_registration = KINDS[kind].registration
-    facts: list[Fact] = []
+    details: list[Detail] = []
     # Sentences of mails that ask for something name the amount already.
     if has_registration and amount and not KINDS[kind].asks:
-        facts.append(Fact(_("Paid"), amount))
+        details.append(Detail(_("Paid"), amount))
     when = f"{language.date(known.datetime, zone)}, {language.times(known.datetime, known.ends_at, zone)}"
-    facts.append(Fact(_("Date"), when, is_void=kind == "event_cancelled"))
+    details.append(Detail(_("Date"), when, is_void=kind == "event_cancelled"))
     if venue := ", ".join(joined_lines(part) for part in (known.location_name, known.address) if part):
-        facts.append(Fact(_("Place"), venue, is_foreign=True))
+        details.append(Detail(_("Place"), venue, is_foreign=True))
     if has_registration and known.amount_due and amount and known.refund_days is not None:
-        facts.append(Fact(_("Refunds"), _money_back(known, language)))
-    return facts
+        details.append(Detail(_("Refunds"), _money_back(known, language)))
+    return details
 
 
 def _money_back(known: MailFacts, language: Language) -> str:
@@ -351,7 +351,7 @@ def _text(content: RegistrationMailContent) -> str:
         content.further_sentences,
         action if content.asks else "",
         _("Your code for the entrance:") + f"\n{content.entrance_code}" if content.entrance_code else "",
-        "\n".join(f"{fact.label}: {fact.value}" for fact in content.facts),
+        "\n".join(f"{detail.label}: {detail.value}" for detail in content.details),
         "" if content.asks else action,
     ]
     if content.paragraph_lines:
