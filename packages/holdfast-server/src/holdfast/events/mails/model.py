@@ -128,8 +128,8 @@ class RegistrationMail(Struct, tag="registration"):
     message_id: str
     caused_at: dt.datetime
     kind: Kind
-    caused: MailArguments
-    known: MailFacts
+    arguments: MailArguments
+    facts: MailFacts
     registration_url: str
     page: str
     logo_url: str = ""
@@ -154,20 +154,20 @@ class MailBatch(Struct):
     mails: list[RegistrationMail | SignInMail | DataMail | RequestMail | WebhookMail]
 
 
-def is_true(kind: Kind, caused: MailArguments, known: MailFacts) -> bool:
+def is_true(kind: Kind, arguments: MailArguments, facts: MailFacts) -> bool:
     """Whether a mail is still true, and the person still gets mails."""
     if kind == "refund":
         return True
     if kind == "removed":
-        return known.status is None and known.cancelled_at is None
-    if (known.arrival, known.notify) != (caused.arrival, True) or known.status not in KINDS[kind].true_with:
+        return facts.status is None and facts.cancelled_at is None
+    if (facts.arrival, facts.notify) != (arguments.arrival, True) or facts.status not in KINDS[kind].true_with:
         return False
     if kind == "event_cancelled":
-        return known.cancelled_at is not None
+        return facts.cancelled_at is not None
     if kind == "refused":
         return True
-    if kind == "confirm" and (known.is_proved or known.draw_at is None or known.now >= known.draw_at):
+    if kind == "confirm" and (facts.is_proved or facts.draw_at is None or facts.now >= facts.draw_at):
         return False
-    if kind == "event_changed" and not (known.is_newest and known.now < known.datetime):
+    if kind == "event_changed" and not (facts.is_newest and facts.now < facts.datetime):
         return False
-    return known.cancelled_at is None
+    return facts.cancelled_at is None
