@@ -113,13 +113,14 @@ class MailFacts(Struct):
 class RegistrationMail(Struct, tag="registration"):
     """A mail about a registration to be written, with all of its data.
 
-    recipient                 the address in the envelope
-    message_id                the header `Message-ID`
-    caused_at                 when the transaction that caused the mail began
-    registration_url, page    the addresses of the page of the registration, and of the page of the event
-    logo_url                  the address of the logo of the organizer; empty: it has none
-    position                  the place on the waiting list; None: the person does not wait there for a free seat
-    stop                      the address that stops all mails to the recipient, without a language
+    recipient           the address in the envelope
+    message_id          the header `Message-ID`
+    caused_at           when the transaction that caused the mail began
+    registration_url    the address of the page of the registration
+    event_url           the address of the page of the event
+    logo_url            the address of the logo of the organizer; empty: it has none
+    waitlist_place      the place on the waiting list; None: the person does not wait there for a free seat
+    stop_url            the address that stops all mails to the recipient, without a language
     """
 
     is_requested: ClassVar[bool] = False
@@ -131,10 +132,10 @@ class RegistrationMail(Struct, tag="registration"):
     arguments: MailArguments
     facts: MailFacts
     registration_url: str
-    page: str
+    event_url: str
     logo_url: str = ""
-    position: int | None = None
-    stop: str = ""
+    waitlist_place: int | None = None
+    stop_url: str = ""
 
 
 class DataMail(LinkMail, tag="own_data"):

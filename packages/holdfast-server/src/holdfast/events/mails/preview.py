@@ -80,9 +80,9 @@ def _example_mail(
         facts=facts,
         # It has the form of a real link, but its signature is wrong.
         registration_url=f"{paragraphs.base_url}{REGISTRATIONS_PATH}/{facts.id}-somebody-1-{'0' * SIGNATURE_DIGITS}",
-        page=paragraphs.base_url + event_path(paragraphs.event.organizer_slug, facts.id),
+        event_url=paragraphs.base_url + event_path(paragraphs.event.organizer_slug, facts.id),
         logo_url=paragraphs.logo_url,
-        stop=f"{paragraphs.base_url}/mails/{'0' * 64}-{'0' * SIGNATURE_DIGITS}",
+        stop_url=f"{paragraphs.base_url}/mails/{'0' * 64}-{'0' * SIGNATURE_DIGITS}",
     )
 
 

@@ -105,7 +105,7 @@ async def _about_registrations(database: Database, mails: Sequence[Mail]) -> dic
     facts_of_mails = await database.read(lambda reader: sql.find_facts(reader, requests)) if requests else {}
     resources: Resources = database.resources
     settings = resources.settings
-    positions = await _find_positions(database, arguments_of_mails, facts_of_mails)
+    waitlist_places = await _find_waitlist_places(database, arguments_of_mails, facts_of_mails)
     contents: dict[int, RegistrationMail] = {}
     for index, facts in facts_of_mails.items():
         mail, arguments, kind = mails[index], arguments_of_mails[index], kinds[index]
@@ -120,14 +120,14 @@ async def _about_registrations(database: Database, mails: Sequence[Mail]) -> dic
                 registration_url=own_url(
                     settings, resources.secret, arguments.event_id, arguments.public_id, arguments.arrival
                 ),
-                page=settings.base_url + event_path(facts.organizer_slug, facts.id),
+                event_url=settings.base_url + event_path(facts.organizer_slug, facts.id),
                 logo_url=logo_url(facts.logo, settings),
-                position=positions.get(index),
+                waitlist_place=waitlist_places.get(index),
             )
     return contents
 
 
-async def _find_positions(
+async def _find_waitlist_places(
     database: Database, arguments_of_mails: Sequence[MailArguments], facts_of_mails: Mapping[int, MailFacts]
 ) -> dict[int, int]:
     """The places on waiting lists of those who wait for a free seat, by the index of the mail."""

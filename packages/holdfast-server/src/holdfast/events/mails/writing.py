@@ -147,13 +147,13 @@ def message(
         button_label=_button_label(mail, values["amount"], language),
         button_url=url_in_language(_button_url(mail, batch), language),
         cancel_url=url_in_language(f"{mail.registration_url}/cancel", language),
-        event_url=url_in_language(mail.page, language),
+        event_url=url_in_language(mail.event_url, language),
         organizer_url=url_in_language(_organizer_url(mail, batch), language) if facts.organizer_name else "",
         calendar_url=_calendar_url(mail, batch, language),
         cancel_question=_cancel_question(facts, language) if has_registration and facts.now < facts.until else "",
         cancel_label=_cancel_label(facts, language),
         organizer=header_text(facts.organizer_name or FRAME.texts(language).gettext("Unconfirmed organizer")),
-        stop_url=url_in_language(mail.stop, language),
+        stop_url=url_in_language(mail.stop_url, language),
         order_sentences=_order(facts, language) if KINDS[kind].numbered else "",
         proof_url=url_in_language(f"{batch.base_url}/verify", language)
         + f"#/log/events/{facts.id}/proofs/{facts.log_number}",
@@ -162,7 +162,7 @@ def message(
     return MailMessage(
         recipient=mail.recipient,
         subject=sentences.subject % (values | {"title": title}),
-        text=_text(content) + stop_text(FRAME, language, mail.stop),
+        text=_text(content) + stop_text(FRAME, language, mail.stop_url),
         html=FRAME.render(
             "mail.html",
             language=language,
@@ -172,15 +172,15 @@ def message(
             accent=facts.accent,
             dark_accent=dark_accent(facts.accent) if facts.accent else None,
             code=CODE if has_code else "",
-            stop=content.stop_url,
+            stop_url=content.stop_url,
         ),
         message_id=mail.message_id,
         date=mail.caused_at,
         attachments=(
             *_code(mail.registration_url, has_code),
-            *_calendar(mail, batch, mail.registration_url if has_code else mail.page),
+            *_calendar(mail, batch, mail.registration_url if has_code else mail.event_url),
         ),
-        unsubscribe=mail.stop,
+        unsubscribe=mail.stop_url,
     )
 
 
@@ -316,7 +316,7 @@ def _button_label(mail: RegistrationMail, amount: str, language: Language) -> st
 def _button_url(mail: RegistrationMail, batch: MailBatch) -> str:
     if KINDS[mail.kind].registration:
         return mail.registration_url
-    return mail.page if _leads_to_form(mail) else _organizer_url(mail, batch)
+    return mail.event_url if _leads_to_form(mail) else _organizer_url(mail, batch)
 
 
 def _organizer_url(mail: RegistrationMail, batch: MailBatch) -> str:
@@ -335,10 +335,10 @@ def _leads_to_form(mail: RegistrationMail) -> bool:
 
 def _place(mail: RegistrationMail, language: Language) -> tuple[str, ...]:
     """The sentence about the place on the waiting list; empty if the person has none."""
-    if mail.position is None:
+    if mail.waitlist_place is None:
         return ()
     sentence = FRAME.texts(language).gettext("At the moment you are number %(place)s in line.")
-    return (sentence % {"place": language.number(mail.position)},)
+    return (sentence % {"place": language.number(mail.waitlist_place)},)
 
 
 def _text(content: RegistrationMailContent) -> str:
