@@ -133,12 +133,12 @@ def message(
     has_registration, has_code = KINDS[kind].registration, KINDS[kind].code
     sentences = sentences_of(kind, arguments.reason, FRAME.texts(language))
     title = header_text(facts.title)
-    values = {"amount": _amount(kind, arguments, facts, language), "until": _until(kind, facts, language)}
+    values = {"amount": _amount(kind, arguments, facts, language), "until": _deadline(kind, facts, language)}
     content = RegistrationMailContent(
         language=language,
         asks=KINDS[kind].asks,
         opening=sentences.first % (values | {"title": title}),
-        further_sentences=" ".join((*_place(mail, language), *sentences.rest)) % values,
+        further_sentences=" ".join((*_waitlist_sentences(mail, language), *sentences.rest)) % values,
         paragraph_lines=content_lines(facts.paragraph or ""),
         title=title,
         greeting=header_text(arguments.name or ""),
@@ -154,10 +154,10 @@ def message(
         cancel_label=_cancel_label(facts, language),
         organizer=header_text(facts.organizer_name or FRAME.texts(language).gettext("Unconfirmed organizer")),
         stop_url=url_in_language(mail.stop_url, language),
-        order_sentences=_order(facts, language) if KINDS[kind].numbered else "",
+        order_sentences=_order_sentences(facts, language) if KINDS[kind].numbered else "",
         proof_url=url_in_language(f"{batch.base_url}/verify", language)
         + f"#/log/events/{facts.id}/proofs/{facts.log_number}",
-        log_head=_head(facts, language),
+        log_head=_log_head_line(facts, language),
     )
     return MailMessage(
         recipient=mail.recipient,
@@ -177,8 +177,8 @@ def message(
         message_id=mail.message_id,
         date=mail.caused_at,
         attachments=(
-            *_code(mail.registration_url, has_code),
-            *_calendar(mail, batch, mail.registration_url if has_code else mail.event_url),
+            *_code_attachments(mail.registration_url, has_code),
+            *_calendar_attachments(mail, batch, mail.registration_url if has_code else mail.event_url),
         ),
         unsubscribe=mail.stop_url,
     )
@@ -203,7 +203,7 @@ def _amount(kind: Kind, arguments: MailArguments, facts: MailFacts, language: La
     return language.money(in_minor_units, currency, digits(currency))
 
 
-def _until(kind: Kind, facts: MailFacts, language: Language) -> str:
+def _deadline(kind: Kind, facts: MailFacts, language: Language) -> str:
     """When the time to pay or to confirm ends; empty: nothing is to be done."""
     end = {"payment_due": facts.held_until, "confirm": facts.draw_at}.get(kind)
     return language.moment(end, facts.timezone or "UTC") if end else ""
@@ -255,14 +255,14 @@ def _cancel_question(facts: MailFacts, language: Language) -> str:
 
 
 def _cancel_label(facts: MailFacts, language: Language) -> str:
-    """What the page calls it that a person gives up."""
+    """The text of the link to the page on which the person cancels."""
     _ = FRAME.texts(language).gettext
     if facts.status == "in_draw":
         return _("Withdraw from the draw")
     return _("Leave the waiting list") if facts.status == "waitlisted" else _("Cancel your registration")
 
 
-def _order(facts: MailFacts, language: Language) -> str:
+def _order_sentences(facts: MailFacts, language: Language) -> str:
     """The sentences about the number of a registration in the public order; empty if it has none."""
     if facts.log_number is None or facts.arrivals is None:
         return ""
@@ -283,7 +283,7 @@ def _order(facts: MailFacts, language: Language) -> str:
     return " ".join(sentences)
 
 
-def _head(facts: MailFacts, language: Language) -> str:
+def _log_head_line(facts: MailFacts, language: Language) -> str:
     """The signed head of the log, such as "18,912 entries, 3f2a 9c1d"; empty if it lacks the registration.
 
     A person who has it can see whether the log was rewritten later.
@@ -333,7 +333,7 @@ def _leads_to_form(mail: RegistrationMail) -> bool:
     return can_try_again or reason == "payment_expired" or mail.facts.organizer_name is None
 
 
-def _place(mail: RegistrationMail, language: Language) -> tuple[str, ...]:
+def _waitlist_sentences(mail: RegistrationMail, language: Language) -> tuple[str, ...]:
     """The sentence about the place on the waiting list; empty if the person has none."""
     if mail.waitlist_place is None:
         return ()
@@ -380,7 +380,7 @@ def _marked(sentence: str, values: Mapping[str, str], title: str) -> Markup:
     return Markup.escape(sentence) % {**values, "title": Markup("<bdi>{}</bdi>").format(title)}
 
 
-def _code(address: str, has_code: bool) -> list[Attachment]:
+def _code_attachments(address: str, has_code: bool) -> list[Attachment]:
     """The address of the registration's page as a QR code, for the entrance."""
     if not has_code:
         return []
@@ -396,7 +396,7 @@ def _calendar_url(mail: RegistrationMail, batch: MailBatch, language: Language) 
     return url_in_language(f"{batch.base_url}/events/{mail.facts.id}/calendar.ics", language) if _has_seat(mail) else ""
 
 
-def _calendar(mail: RegistrationMail, batch: MailBatch, url: str) -> list[Attachment]:
+def _calendar_attachments(mail: RegistrationMail, batch: MailBatch, url: str) -> list[Attachment]:
     arguments, facts = mail.arguments, mail.facts
     method = KINDS[mail.kind].calendar
     if not method or (method == "PUBLISH" and not _has_seat(mail)):
