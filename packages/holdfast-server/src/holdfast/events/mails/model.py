@@ -9,8 +9,8 @@ from holdfast.accounts.agents.mail import RequestMail
 from holdfast.accounts.signin.mail import SignInMail
 from holdfast.accounts.webhooks.mail import WebhookMail
 from holdfast.events.mails.kinds import KINDS, Kind
+from holdfast.events.mails.own_data_mail import DataMail
 from holdfast.events.registrations.model import cancellation_deadline, refund_deadline
-from holdfast.kit.pages.link_mail import LinkMail
 
 
 class MailArguments(Struct):
@@ -136,10 +136,6 @@ class RegistrationMail(Struct, tag="registration"):
     logo_url: str = ""
     waitlist_place: int | None = None
     stop_url: str = ""
-
-
-class DataMail(LinkMail, tag="own_data"):
-    """The mail with the link to a person's own data."""
 
 
 class MailBatch(Struct):

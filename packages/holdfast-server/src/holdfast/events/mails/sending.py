@@ -24,13 +24,13 @@ from holdfast.events.mails import sql
 from holdfast.events.mails.kinds import KINDS, Kind
 from holdfast.events.mails.limits import hold_beyond_limits, hold_of_unproved
 from holdfast.events.mails.model import (
-    DataMail,
     MailArguments,
     MailBatch,
     MailFacts,
     RegistrationMail,
     is_true,
 )
+from holdfast.events.mails.own_data_mail import DataMail
 from holdfast.events.mails.writing import write
 from holdfast.events.organizers.branding import logo_url
 from holdfast.events.paths import event_path

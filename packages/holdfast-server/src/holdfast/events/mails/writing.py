@@ -18,8 +18,10 @@ from holdfast.accounts.signin import mail as sign_in
 from holdfast.accounts.signin.mail import SignInMail
 from holdfast.accounts.webhooks import mail as webhook_mail
 from holdfast.accounts.webhooks.mail import WebhookMail
+from holdfast.events.mails import own_data_mail
 from holdfast.events.mails.kinds import KINDS, Kind, sentences_of
-from holdfast.events.mails.model import DataMail, MailArguments, MailBatch, MailFacts, RegistrationMail
+from holdfast.events.mails.model import MailArguments, MailBatch, MailFacts, RegistrationMail
+from holdfast.events.mails.own_data_mail import DataMail
 from holdfast.events.organizers.accent import dark_accent
 from holdfast.events.paths import organizer_path
 from holdfast.events.processor.currencies import digits
@@ -28,24 +30,7 @@ from holdfast.events.texts.outbound_texts import outbound
 from holdfast.kit.mail.message import Attachment, MailMessage, content_lines, header_text, joined_lines
 from holdfast.kit.pages.language import Language, language_with_code
 from holdfast.kit.pages.layout import Frame
-from holdfast.kit.pages.link_mail import link_message, stop_text, url_in_language
-
-
-def own_data_message(mail: DataMail, frame: Frame) -> MailMessage:
-    """The written mail."""
-    _ = frame.texts(language_with_code(mail.language)).gettext
-    return link_message(
-        mail,
-        frame,
-        subject=_("Your data at %(site)s") % {"site": frame.title},
-        first=_("Somebody wants to download or erase your data. If that was you, open this page:"),
-        button=_("Go to your data"),
-        rest=_(
-            "The link works once, within one hour. Do not forward this e-mail. If that was not you, ignore it: nothing "
-            "happens then."
-        ),
-    )
-
+from holdfast.kit.pages.link_mail import stop_text, url_in_language
 
 FRAME = Frame("Holdfast Events", Path(__file__).parent, accounts.FOLDER)
 
@@ -126,7 +111,7 @@ def message(
     if isinstance(mail, WebhookMail):
         return webhook_mail.message(mail, FRAME)
     if isinstance(mail, DataMail):
-        return own_data_message(mail, FRAME)
+        return own_data_mail.message(mail, FRAME)
     language = language_with_code(mail.arguments.language)
     mail = _without_links(mail, language)
     kind, arguments, facts = mail.kind, mail.arguments, mail.facts
