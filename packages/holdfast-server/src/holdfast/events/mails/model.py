@@ -99,7 +99,7 @@ class MailFacts(Struct):
     is_logged: bool
 
     @property
-    def until(self) -> dt.datetime:
+    def cancellable_until(self) -> dt.datetime:
         """The time until which the person can cancel."""
         return cancellation_deadline(self.status, self.datetime, self.cancellation_hours, self.promoted_at)
 

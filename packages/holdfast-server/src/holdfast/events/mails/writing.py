@@ -135,7 +135,9 @@ def message(
         event_url=url_in_language(mail.event_url, language),
         organizer_url=url_in_language(_organizer_url(mail, batch), language) if facts.organizer_name else "",
         calendar_url=_calendar_url(mail, batch, language),
-        cancel_question=_cancel_question(facts, language) if has_registration and facts.now < facts.until else "",
+        cancel_question=_cancel_question(facts, language)
+        if has_registration and facts.now < facts.cancellable_until
+        else "",
         cancel_label=_cancel_label(facts, language),
         organizer=header_text(facts.organizer_name or FRAME.texts(language).gettext("Unconfirmed organizer")),
         stop_url=url_in_language(mail.stop_url, language),
@@ -235,7 +237,7 @@ def _cancel_question(facts: MailFacts, language: Language) -> str:
         return _("You do not want to take part any more?")
     if facts.status != "registered":
         return _("You do not want a seat any more?")
-    until = language.moment(facts.until, facts.timezone or "UTC")
+    until = language.moment(facts.cancellable_until, facts.timezone or "UTC")
     return _("Can't come? Please cancel by %(until)s.") % {"until": until}
 
 

@@ -143,7 +143,7 @@ class OwnRegistration(Struct, frozen=True):
         return self.draw_entries is not None and self.log_number is not None and self.log_number > self.draw_entries
 
     @property
-    def until(self) -> dt.datetime:
+    def cancellable_until(self) -> dt.datetime:
         """The deadline for cancelling it."""
         return cancellation_deadline(self.status, self.datetime, self.cancellation_hours, self.promoted_at)
 
@@ -155,7 +155,7 @@ class OwnRegistration(Struct, frozen=True):
 
     @property
     def can_be_cancelled(self) -> bool:
-        return self.status != "rejected" and self.cancelled_at is None and self.now < self.until
+        return self.status != "rejected" and self.cancelled_at is None and self.now < self.cancellable_until
 
     @property
     def has_next_person(self) -> bool:
