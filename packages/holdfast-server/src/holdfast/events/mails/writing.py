@@ -26,7 +26,7 @@ from holdfast.events.organizers.accent import dark_accent
 from holdfast.events.paths import organizer_path
 from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations.entrance_code import qr_png, short_code
-from holdfast.events.texts.outbound_texts import outbound
+from holdfast.events.texts.outbound_texts import without_web_addresses
 from holdfast.kit.mail.message import Attachment, MailMessage, content_lines, header_text, joined_lines
 from holdfast.kit.pages.language import Language, language_with_code
 from holdfast.kit.pages.layout import Frame
@@ -178,7 +178,11 @@ def _without_links(mail: RegistrationMail, language: Language) -> RegistrationMa
     """
     _ = FRAME.texts(language).gettext
     replacement = _("(see the event's page)")
-    return replace(mail, arguments=outbound(mail.arguments, replacement), facts=outbound(mail.facts, replacement))
+    return replace(
+        mail,
+        arguments=without_web_addresses(mail.arguments, replacement),
+        facts=without_web_addresses(mail.facts, replacement),
+    )
 
 
 def _amount(kind: Kind, arguments: MailArguments, facts: MailFacts, language: Language) -> str:
