@@ -231,10 +231,11 @@ async def _add_stamps(
         # A caller is told that the registration is stored, which another transaction has done.
         await tx.confirm()
     stamps = dict(zip(people, await find_stamps(tx, [*people.values()], can_commit_early), strict=True))
-    cancelling_people = {index: people[index] for index, stamp in stamps.items() if stamp.is_cancelling}
-    is_undone = dict(zip(cancelling_people, await undo_cancellations(tx, [*cancelling_people.values()]), strict=True))
+    cancelling_indexes = [index for index, stamp in stamps.items() if stamp.is_cancelling]
+    are_undone = await undo_cancellations(tx, [people[index] for index in cancelling_indexes])
+    lost_indexes = {index for index, is_undone in zip(cancelling_indexes, are_undone, strict=True) if not is_undone}
     for index, stamp in stamps.items():
-        is_removed = stamp.received_at is None or not is_undone.get(index, True)
+        is_removed = stamp.received_at is None or index in lost_indexes
         results[index] = results[index]._replace(
             code="removed" if is_removed else None,
             received_at=stamp.received_at,
