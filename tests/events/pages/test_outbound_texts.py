@@ -263,11 +263,11 @@ def mail_with_addresses(kind: Kind, language: str) -> EmailMessage:
         message_id="1@events.test",
         caused_at=NOW,
         kind=kind,
-        caused=MailArguments(7, "abcdefgh", 1, name="Ann evil.com", language=language, amount=100, currency="EUR"),
-        known=MailFacts(**values),
+        arguments=MailArguments(7, "abcdefgh", 1, name="Ann evil.com", language=language, amount=100, currency="EUR"),
+        facts=MailFacts(**values),
         registration_url=f"http://events.test/registrations/7-abcdefgh-1-{'0' * 32}",
-        page="http://events.test/organizers/bank/events/7",
-        stop=f"http://events.test/mails/{'0' * 64}-{'0' * 32}",
+        event_url="http://events.test/organizers/bank/events/7",
+        stop_url=f"http://events.test/mails/{'0' * 64}-{'0' * 32}",
     )
     [content] = write(MailBatch("http://events.test", "tickets@events.test", "tickets@events.test", [mail]))
     parsed = message_from_bytes(content, policy=default)

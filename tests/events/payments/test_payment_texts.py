@@ -364,9 +364,9 @@ async def mail(shop: PaymentScene, buyer: Buyer, kind: Kind) -> str:
         "select public_id from users where email = %(email)s", email=buyer.email
     )
     request = MailFactsRequest(0, 1, kind, "registration", buyer.event_id, public_id, None)
-    known = (await shop.service.database.read(lambda reader: find_facts(reader, [request])))[0]
-    caused = MailArguments(buyer.event_id, public_id, 1, language="en")
+    facts = (await shop.service.database.read(lambda reader: find_facts(reader, [request])))[0]
+    arguments = MailArguments(buyer.event_id, public_id, 1, language="en")
     order = RegistrationMail(
-        "ann@example.com", "1@tests", known.now, kind, caused, known, "http://own/1-a-1-b", "http://event"
+        "ann@example.com", "1@tests", facts.now, kind, arguments, facts, "http://own/1-a-1-b", "http://event"
     )
     return message(order, MailBatch("http://events.test", "", "", [order])).text

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 from holdfast.events.registrations import own_cancellations
-from holdfast.events.registrations.own_registration import UNDO_SECONDS
+from holdfast.events.registrations.model import UNDO_SECONDS
 from holdfast.events.settings import Settings
 from tests.events.pages.own_registration import (
     ask_to_cancel,

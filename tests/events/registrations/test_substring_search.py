@@ -44,11 +44,11 @@ class SearchedEvent:
         )
         names: list[str] = []
         while True:
-            part = await self._run.run_of(SEARCH)(self._caller, command)
-            names += [str(registration.email).partition("@")[0] for registration in part.registrations]
-            if part.more is None:
+            result = await self._run.run_of(SEARCH)(self._caller, command)
+            names += [str(registration.email).partition("@")[0] for registration in result.registrations]
+            if result.next_key is None:
                 return names
-            command.after = part.more
+            command.after = result.next_key
 
     async def at_the_door(self, text: str) -> list[str]:
         rows = await self._run.run_of(FIND_PEOPLE)(self._caller, FindPeople(event_id=self.event["id"], text=text))

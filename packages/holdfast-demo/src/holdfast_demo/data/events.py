@@ -15,7 +15,7 @@ from holdfast.events.organizers import operations as organizers
 from holdfast.events.organizers.accounts import prove
 from holdfast.events.organizers.model import RegisterOrganizer
 from holdfast.events.paths import event_path
-from holdfast.events.payments.payout_accounts import add_account, store_readiness
+from holdfast.events.payments.payout_rows import add_account, store_readiness
 from holdfast.events.photos import acceptance, sizes
 from holdfast.events.photos.model import PhotoRow, new_key
 from holdfast.events.queues import operations as queues

@@ -10,18 +10,19 @@ from msgspec import Struct
 
 from holdfast.accounts import sessions
 from holdfast.events.agents import actions as agent_actions
+from holdfast.events.context import Context
 from holdfast.events.events import operations as events
 from holdfast.events.events.model import CHANGE_CHANNEL, CancelEvent
 from holdfast.events.keys.model import ApiKey, ListKeys
 from holdfast.events.keys.operations import list as list_keys
 from holdfast.events.oauth.operations import move_subjects, unlink_all
 from holdfast.events.organizers import accounts
-from holdfast.events.payments.payout_accounts import end_account
+from holdfast.events.payments.payout_rows import end_account
 from holdfast.events.people import operations
 from holdfast.events.people.model import AccountSelector, Erasure
 from holdfast.events.people.proof import EraseOwnData
 from holdfast.events.queues.operations import end_all as end_queues
-from holdfast.events.resources import Context, Reader, Steps, Tx
+from holdfast.events.resources import Reader, Steps, Tx
 from holdfast.events.users.directory import UserDirectory
 from holdfast.kit.background.tasks import TaskHandler
 from holdfast.kit.contract.caller import Caller, system

@@ -2,23 +2,19 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
-from holdfast.accounts.agents.approvals import RequestApprovals
-from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.events.problems import PAYMENTS_NOT_CONFIGURED
 from holdfast.events.processor.processor import Processor
 from holdfast.events.settings import Settings
 from holdfast.events.storage.store import MissingPackage, Store
 from holdfast.events.texts.rendering import TextRenderer
-from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.mail.transport import mailer_of
 from holdfast.kit.outbound.requests import OutboundClient
 from holdfast.kit.postgres import database
 from holdfast.kit.process import resources
 from holdfast.kit.running import steps
 from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.service_secret import HmacSigner, Secret
 
 
@@ -120,27 +116,3 @@ Tx: TypeAlias = database.Tx[Resources]
 Steps: TypeAlias = steps.Steps[Resources]
 Conclusion = steps.Conclusion
 Database: TypeAlias = database.Database[Resources]
-
-
-class Context(NamedTuple):
-    """What the parts of the service share in a process.
-
-    runner            runs the operations
-    console_runner    runs them for people in the console, who do not wait behind the programs of their own organizer
-    streams           the open event streams
-    signed_in         the pages of people who are signed in
-    agent_requests    what agents ask for, for people who approve it
-    """
-
-    database: Database
-    runner: Runner
-    console_runner: Runner
-    limits: Limits
-    streams: Streams
-    signed_in: SignedInPages
-    agent_requests: RequestApprovals
-
-    @property
-    def account_runner(self) -> Runner:
-        """Runs operations for people who are not signed in."""
-        return self.runner

@@ -21,6 +21,7 @@ from holdfast.events.console import part as console
 from holdfast.events.console.account.account_pages import ACCOUNT_TEMPLATE
 from holdfast.events.console.check_in.check_in_pages import SIGN_OUT_SCRIPTS
 from holdfast.events.console.frame import HINT, HOME, first_page, navigation
+from holdfast.events.context import Context
 from holdfast.events.documents import discovery, openapi
 from holdfast.events.draws.part import draws_part
 from holdfast.events.events import part as events
@@ -43,7 +44,7 @@ from holdfast.events.queues import part as queues
 from holdfast.events.queues.places import QUEUE_DRAWS
 from holdfast.events.registrations import part as registrations
 from holdfast.events.registrations.people_in_answers import IDEMPOTENCY
-from holdfast.events.resources import Context, Database
+from holdfast.events.resources import Database
 from holdfast.events.seats import drawn
 from holdfast.events.seats import part as seats
 from holdfast.events.seats.drawn import EVENT_DRAWS

@@ -30,12 +30,12 @@ class Mailbox(Command):
 class StoppableMail(Protocol):
     """A mail that is to be rendered.
 
-    stop            the address of the page that stops all mails to the recipient
+    stop_url        the address of the page that stops all mails to the recipient
     is_requested    whether the recipient asked for it, so that it is sent even if mails are stopped
     """
 
     recipient: str
-    stop: str
+    stop_url: str
     is_requested: ClassVar[bool]
 
 
@@ -73,7 +73,7 @@ async def without_stopped(database: Database[Any], contents: Mapping[int, Conten
     stopped = await database.read(lambda reader: _find_stopped(reader, stoppable)) if stoppable else set[bytes]()
     resources = database.resources
     for id, content in contents.items():
-        content.stop = f"{resources.settings.base_url}{path(resources.secret, digests[id])}"
+        content.stop_url = f"{resources.settings.base_url}{path(resources.secret, digests[id])}"
     return {id: content for id, content in contents.items() if content.is_requested or digests[id] not in stopped}
 
 

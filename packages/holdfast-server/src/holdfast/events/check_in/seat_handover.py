@@ -19,7 +19,7 @@ from holdfast.events.log.model import changed_by
 from holdfast.events.paths import EventId
 from holdfast.events.pricing.operations import reprice
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.seats.seats import open_payments
+from holdfast.events.seats.held_seats import open_payments
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses

@@ -42,6 +42,7 @@ from holdfast.events.console.people.registration_page import RegistrationPage
 from holdfast.events.console.people.registrations_pages import RegistrationsFile, RegistrationsPage
 from holdfast.events.console.queues import queues_pages
 from holdfast.events.console.queues.queues_pages import QueuesPages
+from holdfast.events.context import Context
 from holdfast.events.events import edits, overview, own_events
 from holdfast.events.keys.operations import KEY_LIMITS
 from holdfast.events.mails import event_copies
@@ -50,7 +51,6 @@ from holdfast.events.payments import publication_terms
 from holdfast.events.photos import operations as photos
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.registrations import details_mail, latest, timeline
-from holdfast.events.resources import Context
 from holdfast.events.site import SITE
 from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.contract.messages import translatable

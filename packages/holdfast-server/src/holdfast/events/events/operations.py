@@ -31,7 +31,7 @@ from holdfast.events.pricing.model import Reason, errors_of_bounds, errors_of_pr
 from holdfast.events.pricing.operations import begin_again, record_first_prices, reprice
 from holdfast.events.problems import EVENT_HAS_REGISTRATIONS, QUOTA_EXCEEDED
 from holdfast.events.resources import Conclusion, Reader, Steps, Tx
-from holdfast.events.seats import seats, settlement
+from holdfast.events.seats import held_seats, settlement
 from holdfast.events.texts.rendered_text import RenderedText
 from holdfast.events.users.model import ORGANIZER_CHANNEL
 from holdfast.events.users.quotas import require_quota
@@ -211,7 +211,7 @@ async def change(tx: Tx, caller: Caller, command: UpdateEvent, html: RenderedTex
         await text.store(tx, before.id, after.body, html)
     if after.capacity > before.capacity or before.status == "expired":
         # The date may be in the future again: seats that were freed after the event took place are given away now.
-        await seats.promote(tx, [before.id])
+        await held_seats.promote(tx, [before.id])
     await _change_price(tx, before, after)
     return await _present_stored(tx, before.id)
 

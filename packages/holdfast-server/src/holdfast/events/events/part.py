@@ -1,7 +1,7 @@
 """What events register: the next occurrences of series, and events that are handed over."""
 
+from holdfast.events.context import Context
 from holdfast.events.events import hand_over_filing, recurrence
-from holdfast.events.resources import Context
 from holdfast.kit.background.tasks import Schedule, TimedTask
 from holdfast.kit.process.part import Part
 

@@ -1,7 +1,7 @@
 """What keys register: the forgetting of revoked keys."""
 
+from holdfast.events.context import Context
 from holdfast.events.keys import key_retention
-from holdfast.events.resources import Context
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
 from holdfast.kit.process.part import Part
 

@@ -2,8 +2,8 @@
 
 from functools import partial
 
+from holdfast.events.context import Context
 from holdfast.events.log import head_log, keys, routes, sealing
-from holdfast.events.resources import Context
 from holdfast.kit.process.part import Endpoints, Part
 from holdfast.kit.security.service_secret import SealedTable
 

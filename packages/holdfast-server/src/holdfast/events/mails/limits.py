@@ -43,8 +43,8 @@ NEW_ORGANIZER_MAILS = Bound(
 
 async def hold_of_unproved(database: Database, contents: dict[int, RegistrationMail]) -> set[int]:
     """Remove the mails of organizers that have not proved their addresses. Returns the ids of those that are held."""
-    unproved = {id: mail for id, mail in contents.items() if mail.known.proved_at is None}
-    waiting = {id: mail for id, mail in unproved.items() if mail.known.now < mail.caused_at + UNPROVED_WAIT}
+    unproved = {id: mail for id, mail in contents.items() if mail.facts.proved_at is None}
+    waiting = {id: mail for id, mail in unproved.items() if mail.facts.now < mail.caused_at + UNPROVED_WAIT}
     if waiting:
         await database.autocommit(lambda reader: _hold_for_organizer(reader, waiting))
     for id in unproved:
@@ -67,8 +67,8 @@ async def hold_beyond_limits(database: Database, contents: dict[int, Registratio
 
 
 def _is_of_new_organizer(mail: RegistrationMail) -> bool:
-    known = mail.known
-    return known.proved_at is not None and known.now < known.proved_at + NEW_ORGANIZER_PERIOD
+    facts = mail.facts
+    return facts.proved_at is not None and facts.now < facts.proved_at + NEW_ORGANIZER_PERIOD
 
 
 async def _hold_for_organizer(reader: Reader, contents: Mapping[int, RegistrationMail]) -> None:
@@ -94,7 +94,7 @@ async def _hold_for_organizer(reader: Reader, contents: Mapping[int, Registratio
         """,
         {
             "mails": [*contents],
-            "organizers": [mail.known.organizer_id for mail in contents.values()],
+            "organizers": [mail.facts.organizer_id for mail in contents.values()],
             "wait": UNPROVED_WAIT,
         },
     )

@@ -9,8 +9,8 @@ from holdfast.accounts.agents.mail import RequestMail
 from holdfast.accounts.signin.mail import SignInMail
 from holdfast.accounts.webhooks.mail import WebhookMail
 from holdfast.events.mails.kinds import KINDS, Kind
+from holdfast.events.mails.own_data_mail import DataMail
 from holdfast.events.registrations.model import cancellation_deadline, refund_deadline
-from holdfast.kit.pages.link_mail import LinkMail
 
 
 class MailArguments(Struct):
@@ -99,7 +99,7 @@ class MailFacts(Struct):
     is_logged: bool
 
     @property
-    def until(self) -> dt.datetime:
+    def cancellable_until(self) -> dt.datetime:
         """The time until which the person can cancel."""
         return cancellation_deadline(self.status, self.datetime, self.cancellation_hours, self.promoted_at)
 
@@ -113,13 +113,14 @@ class MailFacts(Struct):
 class RegistrationMail(Struct, tag="registration"):
     """A mail about a registration to be written, with all of its data.
 
-    recipient                 the address in the envelope
-    message_id                the header `Message-ID`
-    caused_at                 when the transaction that caused the mail began
-    registration_url, page    the addresses of the page of the registration, and of the page of the event
-    logo_url                  the address of the logo of the organizer; empty: it has none
-    position                  the place on the waiting list; None: the person does not wait there for a free seat
-    stop                      the address that stops all mails to the recipient, without a language
+    recipient           the address in the envelope
+    message_id          the header `Message-ID`
+    caused_at           when the transaction that caused the mail began
+    registration_url    the address of the page of the registration
+    event_url           the address of the page of the event
+    logo_url            the address of the logo of the organizer; empty: it has none
+    waitlist_place      the place on the waiting list; None: the person does not wait there for a free seat
+    stop_url            the address that stops all mails to the recipient, without a language
     """
 
     is_requested: ClassVar[bool] = False
@@ -128,17 +129,13 @@ class RegistrationMail(Struct, tag="registration"):
     message_id: str
     caused_at: dt.datetime
     kind: Kind
-    caused: MailArguments
-    known: MailFacts
+    arguments: MailArguments
+    facts: MailFacts
     registration_url: str
-    page: str
+    event_url: str
     logo_url: str = ""
-    position: int | None = None
-    stop: str = ""
-
-
-class DataMail(LinkMail, tag="own_data"):
-    """The mail with the link to a person's own data."""
+    waitlist_place: int | None = None
+    stop_url: str = ""
 
 
 class MailBatch(Struct):
@@ -154,20 +151,20 @@ class MailBatch(Struct):
     mails: list[RegistrationMail | SignInMail | DataMail | RequestMail | WebhookMail]
 
 
-def is_true(kind: Kind, caused: MailArguments, known: MailFacts) -> bool:
+def is_true(kind: Kind, arguments: MailArguments, facts: MailFacts) -> bool:
     """Whether a mail is still true, and the person still gets mails."""
     if kind == "refund":
         return True
     if kind == "removed":
-        return known.status is None and known.cancelled_at is None
-    if (known.arrival, known.notify) != (caused.arrival, True) or known.status not in KINDS[kind].true_with:
+        return facts.status is None and facts.cancelled_at is None
+    if (facts.arrival, facts.notify) != (arguments.arrival, True) or facts.status not in KINDS[kind].true_with:
         return False
     if kind == "event_cancelled":
-        return known.cancelled_at is not None
+        return facts.cancelled_at is not None
     if kind == "refused":
         return True
-    if kind == "confirm" and (known.is_proved or known.draw_at is None or known.now >= known.draw_at):
+    if kind == "confirm" and (facts.is_proved or facts.draw_at is None or facts.now >= facts.draw_at):
         return False
-    if kind == "event_changed" and not (known.is_newest and known.now < known.datetime):
+    if kind == "event_changed" and not (facts.is_newest and facts.now < facts.datetime):
         return False
-    return known.cancelled_at is None
+    return facts.cancelled_at is None

@@ -62,7 +62,7 @@ class MailParagraphs(Struct):
     """
 
     event: EventRow
-    known: MailFacts
+    facts: MailFacts
     texts: dict[str, str]
     base_url: str
     logo_url: str
@@ -85,11 +85,11 @@ async def get(reader: Reader, caller: Caller, command: GetMailParagraphs) -> Mai
     """Read the paragraphs in the mails about an event."""
     event = await events.find(reader, caller, command.event_id)
     no_registration = sql.MailFactsRequest(0, 0, "seat", "", event.id, "", "seat")
-    known = await sql.find_facts(reader, [no_registration])
+    facts = (await sql.find_facts(reader, [no_registration]))[0]
     texts = await sql.find_paragraphs(reader, event.id)
     settings = reader.resources.settings
-    logo = logo_url(known[0].logo, settings)
-    return MailParagraphs(event, known[0], texts, settings.base_url, logo, photo_origin(settings))
+    logo = logo_url(facts.logo, settings)
+    return MailParagraphs(event, facts, texts, settings.base_url, logo, photo_origin(settings))
 
 
 @refuses(NOT_FOUND, FORBIDDEN, QUOTA_EXCEEDED)

@@ -1,7 +1,7 @@
 """What mails register: the sender, the announcements, and the forgetting of sent mails."""
 
+from holdfast.events.context import Context
 from holdfast.events.mails import sending
-from holdfast.events.resources import Context
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
 from holdfast.kit.mail import mail_gauges, outbox
 from holdfast.kit.process.part import Part

@@ -47,8 +47,8 @@ class MailPreview(Struct):
 
 def preview_mails(kind: ParagraphKind, text: str, paragraphs: MailParagraphs) -> list[MailPreview]:
     """The previews of a kind of mail with a paragraph, in each language."""
-    known = _example_facts(kind, text, paragraphs)
-    mails = [(language, _example_mail(kind, language, known, paragraphs)) for language in LANGUAGES.values()]
+    facts = _example_facts(kind, text, paragraphs)
+    mails = [(language, _example_mail(kind, language, facts, paragraphs)) for language in LANGUAGES.values()]
     batch = MailBatch(paragraphs.base_url, "preview@example.com", "", [mail for _, mail in mails])
     return [_preview_of(message(mail, batch), language) for language, mail in mails]
 
@@ -56,33 +56,33 @@ def preview_mails(kind: ParagraphKind, text: str, paragraphs: MailParagraphs) ->
 def _example_facts(kind: ParagraphKind, text: str, paragraphs: MailParagraphs) -> MailFacts:
     """The facts about the event, with those of an invented registration that causes such a mail."""
     return msgspec.structs.replace(
-        paragraphs.known,
+        paragraphs.facts,
         status=next(iter(KINDS[kind].true_with), None),
         amount_paid=paragraphs.event.current_price,
         amount_due=paragraphs.event.current_price,
-        held_until=paragraphs.known.now + PAID_WITHIN if kind == "payment_due" else None,
-        promoted_at=paragraphs.known.now if kind == "promoted" else None,
+        held_until=paragraphs.facts.now + PAID_WITHIN if kind == "payment_due" else None,
+        promoted_at=paragraphs.facts.now if kind == "promoted" else None,
         paragraph=text,
     )
 
 
 def _example_mail(
-    kind: ParagraphKind, language: Language, known: MailFacts, paragraphs: MailParagraphs
+    kind: ParagraphKind, language: Language, facts: MailFacts, paragraphs: MailParagraphs
 ) -> RegistrationMail:
     return RegistrationMail(
         recipient="kim@example.com",
         message_id="preview@example.com",
-        caused_at=known.now,
+        caused_at=facts.now,
         kind=kind,
-        caused=MailArguments(
-            known.id, "somebody", 1, name=NAME, language=language.code, amount=paragraphs.event.current_price
+        arguments=MailArguments(
+            facts.id, "somebody", 1, name=NAME, language=language.code, amount=paragraphs.event.current_price
         ),
-        known=known,
+        facts=facts,
         # It has the form of a real link, but its signature is wrong.
-        registration_url=f"{paragraphs.base_url}{REGISTRATIONS_PATH}/{known.id}-somebody-1-{'0' * SIGNATURE_DIGITS}",
-        page=paragraphs.base_url + event_path(paragraphs.event.organizer_slug, known.id),
+        registration_url=f"{paragraphs.base_url}{REGISTRATIONS_PATH}/{facts.id}-somebody-1-{'0' * SIGNATURE_DIGITS}",
+        event_url=paragraphs.base_url + event_path(paragraphs.event.organizer_slug, facts.id),
         logo_url=paragraphs.logo_url,
-        stop=f"{paragraphs.base_url}/mails/{'0' * 64}-{'0' * SIGNATURE_DIGITS}",
+        stop_url=f"{paragraphs.base_url}/mails/{'0' * 64}-{'0' * SIGNATURE_DIGITS}",
     )
 
 

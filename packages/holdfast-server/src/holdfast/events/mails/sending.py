@@ -24,13 +24,13 @@ from holdfast.events.mails import sql
 from holdfast.events.mails.kinds import KINDS, Kind
 from holdfast.events.mails.limits import hold_beyond_limits, hold_of_unproved
 from holdfast.events.mails.model import (
-    DataMail,
     MailArguments,
     MailBatch,
     MailFacts,
     RegistrationMail,
     is_true,
 )
+from holdfast.events.mails.own_data_mail import DataMail
 from holdfast.events.mails.writing import write
 from holdfast.events.organizers.branding import logo_url
 from holdfast.events.paths import event_path
@@ -94,45 +94,49 @@ async def _about_registrations(database: Database, mails: Sequence[Mail]) -> dic
 
     They contain no secret.
     """
-    caused = [msgspec.convert(mail.arguments, MailArguments) for mail in mails]
+    arguments_of_mails = [msgspec.convert(mail.arguments, MailArguments) for mail in mails]
     kinds = [msgspec.convert(mail.kind, Kind) for mail in mails]
     requests = [
-        sql.MailFactsRequest(index, mail.id, kind, mail.thread, cause.event_id, cause.public_id, KINDS[kind].paragraph)
-        for index, (mail, kind, cause) in enumerate(zip(mails, kinds, caused, strict=True))
+        sql.MailFactsRequest(
+            index, mail.id, kind, mail.thread, arguments.event_id, arguments.public_id, KINDS[kind].paragraph
+        )
+        for index, (mail, kind, arguments) in enumerate(zip(mails, kinds, arguments_of_mails, strict=True))
     ]
-    known = await database.read(lambda reader: sql.find_facts(reader, requests)) if requests else {}
+    facts_of_mails = await database.read(lambda reader: sql.find_facts(reader, requests)) if requests else {}
     resources: Resources = database.resources
     settings = resources.settings
-    positions = await _find_positions(database, caused, known)
+    waitlist_places = await _find_waitlist_places(database, arguments_of_mails, facts_of_mails)
     contents: dict[int, RegistrationMail] = {}
-    for index, facts in known.items():
-        mail, cause, kind = mails[index], caused[index], kinds[index]
-        if is_true(kind, cause, facts):
+    for index, facts in facts_of_mails.items():
+        mail, arguments, kind = mails[index], arguments_of_mails[index], kinds[index]
+        if is_true(kind, arguments, facts):
             contents[mail.id] = RegistrationMail(
                 mail.recipient,
                 mail.message_id(resources.mailer.domain),
                 caused_at=mail.inserted_at,
                 kind=kind,
-                caused=cause,
-                known=facts,
-                registration_url=own_url(settings, resources.secret, cause.event_id, cause.public_id, cause.arrival),
-                page=settings.base_url + event_path(facts.organizer_slug, facts.id),
+                arguments=arguments,
+                facts=facts,
+                registration_url=own_url(
+                    settings, resources.secret, arguments.event_id, arguments.public_id, arguments.arrival
+                ),
+                event_url=settings.base_url + event_path(facts.organizer_slug, facts.id),
                 logo_url=logo_url(facts.logo, settings),
-                position=positions.get(index),
+                waitlist_place=waitlist_places.get(index),
             )
     return contents
 
 
-async def _find_positions(
-    database: Database, caused: Sequence[MailArguments], known: Mapping[int, MailFacts]
+async def _find_waitlist_places(
+    database: Database, arguments_of_mails: Sequence[MailArguments], facts_of_mails: Mapping[int, MailFacts]
 ) -> dict[int, int]:
     """The places on waiting lists of those who wait for a free seat, by the index of the mail."""
-    waiting = [index for index, facts in known.items() if facts.status == "waitlisted"]
+    waiting = [index for index, facts in facts_of_mails.items() if facts.status == "waitlisted"]
     if not waiting:
         return {}
     commands = [
-        GetOwnRegistration(event_id=cause.event_id, public_id=cause.public_id, arrival=cause.arrival)
-        for cause in (caused[index] for index in waiting)
+        GetOwnRegistration(event_id=arguments.event_id, public_id=arguments.public_id, arrival=arguments.arrival)
+        for arguments in (arguments_of_mails[index] for index in waiting)
     ]
     registrations = await database.read(lambda reader: find_own_registrations(reader, commands))
     return {
@@ -229,9 +233,9 @@ async def hold_until_logged(database: Database, contents: dict[int, Registration
 
 
 def _waits(mail: RegistrationMail) -> bool:
-    known = mail.known
-    has_number = KINDS[mail.kind].numbered and known.log_number is not None and known.arrivals is not None
-    return has_number and not known.is_logged and known.now < mail.caused_at + MAX_LOG_WAIT
+    facts = mail.facts
+    has_number = KINDS[mail.kind].numbered and facts.log_number is not None and facts.arrivals is not None
+    return has_number and not facts.is_logged and facts.now < mail.caused_at + MAX_LOG_WAIT
 
 
 async def _postpone(reader: Reader, ids: set[int]) -> None:
@@ -245,7 +249,7 @@ async def _postpone(reader: Reader, ids: set[int]) -> None:
     )
 
 
-CHANNEL = "mail_announcements"
+ANNOUNCEMENTS_CHANNEL = "mail_announcements"
 
 MAIL_BATCH_SIZE = 1_000
 
@@ -256,7 +260,7 @@ async def announce(database: Database, _: RowWaiters) -> float:
     return POLL_SECONDS
 
 
-ANNOUNCEMENTS = Loop("sending.run_announcements", announce, (CHANNEL,))
+ANNOUNCEMENTS = Loop("sending.run_announcements", announce, (ANNOUNCEMENTS_CHANNEL,))
 
 
 async def process_due_announcements(database: Database) -> None:

@@ -98,7 +98,7 @@ async def find_facts(reader: Reader, requests: Sequence[MailFactsRequest]) -> di
         """,
         {"requests": msgspec.json.encode(requests).decode(), "pending_rows": MAX_PENDING_ROWS},
     )
-    return {index: MailFacts(*known) for index, *known in rows}
+    return {index: MailFacts(*values) for index, *values in rows}
 
 
 async def announce_batch(tx: Tx, limit: int) -> bool:

@@ -18,34 +18,19 @@ from holdfast.accounts.signin import mail as sign_in
 from holdfast.accounts.signin.mail import SignInMail
 from holdfast.accounts.webhooks import mail as webhook_mail
 from holdfast.accounts.webhooks.mail import WebhookMail
+from holdfast.events.mails import own_data_mail
 from holdfast.events.mails.kinds import KINDS, Kind, sentences_of
-from holdfast.events.mails.model import DataMail, MailArguments, MailBatch, MailFacts, RegistrationMail
+from holdfast.events.mails.model import MailArguments, MailBatch, MailFacts, RegistrationMail
+from holdfast.events.mails.own_data_mail import DataMail
 from holdfast.events.organizers.accent import dark_accent
 from holdfast.events.paths import organizer_path
 from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations.entrance_code import qr_png, short_code
-from holdfast.events.texts.outbound_texts import outbound
+from holdfast.events.texts.outbound_texts import without_web_addresses
 from holdfast.kit.mail.message import Attachment, MailMessage, content_lines, header_text, joined_lines
 from holdfast.kit.pages.language import Language, language_with_code
 from holdfast.kit.pages.layout import Frame
-from holdfast.kit.pages.link_mail import link_message, stop_text, url_in_language
-
-
-def own_data_message(mail: DataMail, frame: Frame) -> MailMessage:
-    """The written mail."""
-    _ = frame.texts(language_with_code(mail.language)).gettext
-    return link_message(
-        mail,
-        frame,
-        subject=_("Your data at %(site)s") % {"site": frame.title},
-        first=_("Somebody wants to download or erase your data. If that was you, open this page:"),
-        button=_("Go to your data"),
-        rest=_(
-            "The link works once, within one hour. Do not forward this e-mail. If that was not you, ignore it: nothing "
-            "happens then."
-        ),
-    )
-
+from holdfast.kit.pages.link_mail import stop_text, url_in_language
 
 FRAME = Frame("Holdfast Events", Path(__file__).parent, accounts.FOLDER)
 
@@ -53,7 +38,7 @@ CODE = "code"
 """The content id of the picture with the QR code."""
 
 
-class Fact(Struct):
+class Detail(Struct):
     """A line such as `Date: November 21, 2026`.
 
     is_foreign    whether the value was written by a stranger
@@ -69,7 +54,7 @@ class Fact(Struct):
 class RegistrationMailContent(Struct):
     """The content of a mail, for its text and its HTML.
 
-    Strangers wrote `title`, `greeting`, `organizer`, `paragraph_lines` and facts with `is_foreign`.
+    Strangers wrote `title`, `greeting`, `organizer`, `paragraph_lines` and details with `is_foreign`.
 
     asks               whether the person has to do something: then the buttons come before all details
     paragraph_lines    the lines of the organizer's paragraph
@@ -93,7 +78,7 @@ class RegistrationMailContent(Struct):
     paragraph_lines: list[str]
     title: str
     greeting: str
-    facts: list[Fact]
+    details: list[Detail]
     entrance_code: str
     button_label: str
     button_url: str
@@ -126,61 +111,63 @@ def message(
     if isinstance(mail, WebhookMail):
         return webhook_mail.message(mail, FRAME)
     if isinstance(mail, DataMail):
-        return own_data_message(mail, FRAME)
-    language = language_with_code(mail.caused.language)
+        return own_data_mail.message(mail, FRAME)
+    language = language_with_code(mail.arguments.language)
     mail = _without_links(mail, language)
-    kind, caused, known = mail.kind, mail.caused, mail.known
+    kind, arguments, facts = mail.kind, mail.arguments, mail.facts
     has_registration, has_code = KINDS[kind].registration, KINDS[kind].code
-    sentences = sentences_of(kind, caused.reason, FRAME.texts(language))
-    title = header_text(known.title)
-    values = {"amount": _amount(kind, caused, known, language), "until": _until(kind, known, language)}
+    sentences = sentences_of(kind, arguments.reason, FRAME.texts(language))
+    title = header_text(facts.title)
+    values = {"amount": _amount(kind, arguments, facts, language), "until": _deadline(kind, facts, language)}
     content = RegistrationMailContent(
         language=language,
         asks=KINDS[kind].asks,
         opening=sentences.first % (values | {"title": title}),
-        further_sentences=" ".join((*_place(mail, language), *sentences.rest)) % values,
-        paragraph_lines=content_lines(known.paragraph or ""),
+        further_sentences=" ".join((*_waitlist_sentences(mail, language), *sentences.rest)) % values,
+        paragraph_lines=content_lines(facts.paragraph or ""),
         title=title,
-        greeting=header_text(caused.name or ""),
-        facts=_facts(kind, known, language, values["amount"]),
+        greeting=header_text(arguments.name or ""),
+        details=_details(kind, facts, language, values["amount"]),
         entrance_code=str(short_code(mail.registration_url.rpartition("/")[2])) if has_code else "",
         button_label=_button_label(mail, values["amount"], language),
         button_url=url_in_language(_button_url(mail, batch), language),
         cancel_url=url_in_language(f"{mail.registration_url}/cancel", language),
-        event_url=url_in_language(mail.page, language),
-        organizer_url=url_in_language(_organizer_url(mail, batch), language) if known.organizer_name else "",
+        event_url=url_in_language(mail.event_url, language),
+        organizer_url=url_in_language(_organizer_url(mail, batch), language) if facts.organizer_name else "",
         calendar_url=_calendar_url(mail, batch, language),
-        cancel_question=_cancel_question(known, language) if has_registration and known.now < known.until else "",
-        cancel_label=_cancel_label(known, language),
-        organizer=header_text(known.organizer_name or FRAME.texts(language).gettext("Unconfirmed organizer")),
-        stop_url=url_in_language(mail.stop, language),
-        order_sentences=_order(known, language) if KINDS[kind].numbered else "",
+        cancel_question=_cancel_question(facts, language)
+        if has_registration and facts.now < facts.cancellable_until
+        else "",
+        cancel_label=_cancel_label(facts, language),
+        organizer=header_text(facts.organizer_name or FRAME.texts(language).gettext("Unconfirmed organizer")),
+        stop_url=url_in_language(mail.stop_url, language),
+        order_sentences=_order_sentences(facts, language) if KINDS[kind].numbered else "",
         proof_url=url_in_language(f"{batch.base_url}/verify", language)
-        + f"#/log/events/{known.id}/proofs/{known.log_number}",
-        log_head=_head(known, language),
+        + f"#/log/events/{facts.id}/proofs/{facts.log_number}",
+        log_head=_log_head_line(facts, language),
     )
     return MailMessage(
         recipient=mail.recipient,
         subject=sentences.subject % (values | {"title": title}),
-        text=_text(content) + stop_text(FRAME, language, mail.stop),
+        text=_text(content) + stop_text(FRAME, language, mail.stop_url),
         html=FRAME.render(
             "mail.html",
             language=language,
             content=content,
             first=_marked(sentences.first, values, title),
             logo=mail.logo_url,
-            accent=known.accent,
-            dark_accent=dark_accent(known.accent) if known.accent else None,
+            accent=facts.accent,
+            dark_accent=dark_accent(facts.accent) if facts.accent else None,
             code=CODE if has_code else "",
-            stop=content.stop_url,
+            stop_url=content.stop_url,
         ),
         message_id=mail.message_id,
         date=mail.caused_at,
         attachments=(
-            *_code(mail.registration_url, has_code),
-            *_calendar(mail, batch, mail.registration_url if has_code else mail.page),
+            *_code_attachments(mail.registration_url, has_code),
+            *_calendar_attachments(mail, batch, mail.registration_url if has_code else mail.event_url),
         ),
-        unsubscribe=mail.stop,
+        unsubscribe=mail.stop_url,
     )
 
 
@@ -191,46 +178,50 @@ def _without_links(mail: RegistrationMail, language: Language) -> RegistrationMa
     """
     _ = FRAME.texts(language).gettext
     replacement = _("(see the event's page)")
-    return replace(mail, caused=outbound(mail.caused, replacement), known=outbound(mail.known, replacement))
+    return replace(
+        mail,
+        arguments=without_web_addresses(mail.arguments, replacement),
+        facts=without_web_addresses(mail.facts, replacement),
+    )
 
 
-def _amount(kind: Kind, caused: MailArguments, known: MailFacts, language: Language) -> str:
+def _amount(kind: Kind, arguments: MailArguments, facts: MailFacts, language: Language) -> str:
     """What is to be paid, goes back, or was paid; empty: nothing."""
-    in_minor_units = {"payment_due": known.amount_due, "refund": caused.amount}.get(kind, known.amount_paid)
+    in_minor_units = {"payment_due": facts.amount_due, "refund": arguments.amount}.get(kind, facts.amount_paid)
     if not in_minor_units:
         return ""
-    currency = caused.currency or known.currency
+    currency = arguments.currency or facts.currency
     return language.money(in_minor_units, currency, digits(currency))
 
 
-def _until(kind: Kind, known: MailFacts, language: Language) -> str:
+def _deadline(kind: Kind, facts: MailFacts, language: Language) -> str:
     """When the time to pay or to confirm ends; empty: nothing is to be done."""
-    end = {"payment_due": known.held_until, "confirm": known.draw_at}.get(kind)
-    return language.moment(end, known.timezone or "UTC") if end else ""
+    end = {"payment_due": facts.held_until, "confirm": facts.draw_at}.get(kind)
+    return language.moment(end, facts.timezone or "UTC") if end else ""
 
 
-def _facts(kind: Kind, known: MailFacts, language: Language, amount: str) -> list[Fact]:
+def _details(kind: Kind, facts: MailFacts, language: Language, amount: str) -> list[Detail]:
     _ = FRAME.texts(language).gettext
-    zone = known.timezone or "UTC"
+    zone = facts.timezone or "UTC"
     has_registration = KINDS[kind].registration
-    facts: list[Fact] = []
+    details: list[Detail] = []
     # Sentences of mails that ask for something name the amount already.
     if has_registration and amount and not KINDS[kind].asks:
-        facts.append(Fact(_("Paid"), amount))
-    when = f"{language.date(known.datetime, zone)}, {language.times(known.datetime, known.ends_at, zone)}"
-    facts.append(Fact(_("Date"), when, is_void=kind == "event_cancelled"))
-    if venue := ", ".join(joined_lines(part) for part in (known.location_name, known.address) if part):
-        facts.append(Fact(_("Place"), venue, is_foreign=True))
-    if has_registration and known.amount_due and amount and known.refund_days is not None:
-        facts.append(Fact(_("Refunds"), _money_back(known, language)))
-    return facts
+        details.append(Detail(_("Paid"), amount))
+    when = f"{language.date(facts.datetime, zone)}, {language.times(facts.datetime, facts.ends_at, zone)}"
+    details.append(Detail(_("Date"), when, is_void=kind == "event_cancelled"))
+    if venue := ", ".join(joined_lines(part) for part in (facts.location_name, facts.address) if part):
+        details.append(Detail(_("Place"), venue, is_foreign=True))
+    if has_registration and facts.amount_due and amount and facts.refund_days is not None:
+        details.append(Detail(_("Refunds"), _money_back(facts, language)))
+    return details
 
 
-def _money_back(known: MailFacts, language: Language) -> str:
+def _money_back(facts: MailFacts, language: Language) -> str:
     """What goes back after a cancellation, and until when."""
     texts = FRAME.texts(language)
-    if known.refund_until <= known.now:
-        if not (days := known.refund_days):
+    if facts.refund_until <= facts.now:
+        if not (days := facts.refund_days):
             return texts.gettext("You get nothing back any more.")
         text = texts.ngettext(
             "You get nothing back: the organizer gives money back only until %(number)s day before the event.",
@@ -238,65 +229,65 @@ def _money_back(known: MailFacts, language: Language) -> str:
             days,
         )
         return text % {"number": language.number(days)}
-    until = language.moment(known.refund_until, known.timezone or "UTC")
+    until = language.moment(facts.refund_until, facts.timezone or "UTC")
     text = texts.gettext("If you cancel by %(until)s, you get all of it back. After that, you get nothing back.")
     return text % {"until": until}
 
 
-def _cancel_question(known: MailFacts, language: Language) -> str:
+def _cancel_question(facts: MailFacts, language: Language) -> str:
     """The sentence before the way to cancel. It names a deadline only to a person who has a seat."""
     _ = FRAME.texts(language).gettext
-    if known.status == "in_draw":
+    if facts.status == "in_draw":
         return _("You do not want to take part any more?")
-    if known.status != "registered":
+    if facts.status != "registered":
         return _("You do not want a seat any more?")
-    until = language.moment(known.until, known.timezone or "UTC")
+    until = language.moment(facts.cancellable_until, facts.timezone or "UTC")
     return _("Can't come? Please cancel by %(until)s.") % {"until": until}
 
 
-def _cancel_label(known: MailFacts, language: Language) -> str:
-    """What the page calls it that a person gives up."""
+def _cancel_label(facts: MailFacts, language: Language) -> str:
+    """The text of the link to the page on which the person cancels."""
     _ = FRAME.texts(language).gettext
-    if known.status == "in_draw":
+    if facts.status == "in_draw":
         return _("Withdraw from the draw")
-    return _("Leave the waiting list") if known.status == "waitlisted" else _("Cancel your registration")
+    return _("Leave the waiting list") if facts.status == "waitlisted" else _("Cancel your registration")
 
 
-def _order(known: MailFacts, language: Language) -> str:
+def _order_sentences(facts: MailFacts, language: Language) -> str:
     """The sentences about the number of a registration in the public order; empty if it has none."""
-    if known.log_number is None or known.arrivals is None:
+    if facts.log_number is None or facts.arrivals is None:
         return ""
     _, number = FRAME.texts(language).gettext, language.number
-    numbers = {"number": number(known.log_number), "total": number(known.arrivals)}
-    if known.drawn_place is None or known.draw_entries is None:
+    numbers = {"number": number(facts.log_number), "total": number(facts.arrivals)}
+    if facts.drawn_place is None or facts.draw_entries is None:
         sentences = [_("You registered as number %(number)s of %(total)s.") % numbers]
     else:
-        drawn = {"entries": number(known.draw_entries), "place": number(known.drawn_place)}
+        drawn = {"entries": number(facts.draw_entries), "place": number(facts.drawn_place)}
         sentence = _("Your entry was number %(number)s of %(entries)s. In the draw it came to rank %(place)s.")
         sentences = [sentence % (numbers | drawn)]
-    if known.moved:
-        sentences.append(_("The organizer has moved %(number)s of them.") % {"number": number(known.moved)})
-    if known.removed:
-        sentences.append(_("The organizer has removed %(number)s of them.") % {"number": number(known.removed)})
-    if not known.moved and not known.removed:
+    if facts.moved:
+        sentences.append(_("The organizer has moved %(number)s of them.") % {"number": number(facts.moved)})
+    if facts.removed:
+        sentences.append(_("The organizer has removed %(number)s of them.") % {"number": number(facts.removed)})
+    if not facts.moved and not facts.removed:
         sentences.append(_("The organizer has moved nobody."))
     return " ".join(sentences)
 
 
-def _head(known: MailFacts, language: Language) -> str:
+def _log_head_line(facts: MailFacts, language: Language) -> str:
     """The signed head of the log, such as "18,912 entries, 3f2a 9c1d"; empty if it lacks the registration.
 
     A person who has it can see whether the log was rewritten later.
     """
-    if not known.is_logged or known.head_size is None or known.head_root is None:
+    if not facts.is_logged or facts.head_size is None or facts.head_root is None:
         return ""
     sentence = FRAME.texts(language).ngettext(
         "Keep this line to prove the order later: %(number)s entry, %(root)s",
         "Keep this line to prove the order later: %(number)s entries, %(root)s",
-        known.head_size,
+        facts.head_size,
     )
-    root = f"{known.head_root[:4]} {known.head_root[4:]}"
-    return sentence % {"number": language.number(known.head_size), "root": root}
+    root = f"{facts.head_root[:4]} {facts.head_root[4:]}"
+    return sentence % {"number": language.number(facts.head_size), "root": root}
 
 
 def _button_label(mail: RegistrationMail, amount: str, language: Language) -> str:
@@ -310,17 +301,17 @@ def _button_label(mail: RegistrationMail, amount: str, language: Language) -> st
         return _("Confirm your entry")
     if kind == "payment_due":
         return _("Pay %(amount)s") % {"amount": amount}
-    return _("View your place") if mail.known.status == "waitlisted" else _("View your registration")
+    return _("View your place") if mail.facts.status == "waitlisted" else _("View your registration")
 
 
 def _button_url(mail: RegistrationMail, batch: MailBatch) -> str:
     if KINDS[mail.kind].registration:
         return mail.registration_url
-    return mail.page if _leads_to_form(mail) else _organizer_url(mail, batch)
+    return mail.event_url if _leads_to_form(mail) else _organizer_url(mail, batch)
 
 
 def _organizer_url(mail: RegistrationMail, batch: MailBatch) -> str:
-    return batch.base_url + organizer_path(mail.known.organizer_slug)
+    return batch.base_url + organizer_path(mail.facts.organizer_slug)
 
 
 def _leads_to_form(mail: RegistrationMail) -> bool:
@@ -328,17 +319,17 @@ def _leads_to_form(mail: RegistrationMail) -> bool:
 
     An organizer without a name has no page with other events.
     """
-    reason = mail.caused.reason
+    reason = mail.arguments.reason
     can_try_again = KINDS[mail.kind].next_step == "form" and reason != "by_organizer"
-    return can_try_again or reason == "payment_expired" or mail.known.organizer_name is None
+    return can_try_again or reason == "payment_expired" or mail.facts.organizer_name is None
 
 
-def _place(mail: RegistrationMail, language: Language) -> tuple[str, ...]:
+def _waitlist_sentences(mail: RegistrationMail, language: Language) -> tuple[str, ...]:
     """The sentence about the place on the waiting list; empty if the person has none."""
-    if mail.position is None:
+    if mail.waitlist_place is None:
         return ()
     sentence = FRAME.texts(language).gettext("At the moment you are number %(place)s in line.")
-    return (sentence % {"place": language.number(mail.position)},)
+    return (sentence % {"place": language.number(mail.waitlist_place)},)
 
 
 def _text(content: RegistrationMailContent) -> str:
@@ -351,7 +342,7 @@ def _text(content: RegistrationMailContent) -> str:
         content.further_sentences,
         action if content.asks else "",
         _("Your code for the entrance:") + f"\n{content.entrance_code}" if content.entrance_code else "",
-        "\n".join(f"{fact.label}: {fact.value}" for fact in content.facts),
+        "\n".join(f"{detail.label}: {detail.value}" for detail in content.details),
         "" if content.asks else action,
     ]
     if content.paragraph_lines:
@@ -380,7 +371,7 @@ def _marked(sentence: str, values: Mapping[str, str], title: str) -> Markup:
     return Markup.escape(sentence) % {**values, "title": Markup("<bdi>{}</bdi>").format(title)}
 
 
-def _code(address: str, has_code: bool) -> list[Attachment]:
+def _code_attachments(address: str, has_code: bool) -> list[Attachment]:
     """The address of the registration's page as a QR code, for the entrance."""
     if not has_code:
         return []
@@ -389,27 +380,27 @@ def _code(address: str, has_code: bool) -> list[Attachment]:
 
 def _has_seat(mail: RegistrationMail) -> bool:
     """Whether the person has a seat now, which belongs in a calendar."""
-    return KINDS[mail.kind].calendar == "PUBLISH" and mail.known.status == "registered"
+    return KINDS[mail.kind].calendar == "PUBLISH" and mail.facts.status == "registered"
 
 
 def _calendar_url(mail: RegistrationMail, batch: MailBatch, language: Language) -> str:
-    return url_in_language(f"{batch.base_url}/events/{mail.known.id}/calendar.ics", language) if _has_seat(mail) else ""
+    return url_in_language(f"{batch.base_url}/events/{mail.facts.id}/calendar.ics", language) if _has_seat(mail) else ""
 
 
-def _calendar(mail: RegistrationMail, batch: MailBatch, url: str) -> list[Attachment]:
-    caused, known = mail.caused, mail.known
+def _calendar_attachments(mail: RegistrationMail, batch: MailBatch, url: str) -> list[Attachment]:
+    arguments, facts = mail.arguments, mail.facts
     method = KINDS[mail.kind].calendar
     if not method or (method == "PUBLISH" and not _has_seat(mail)):
         return []
     from holdfast.events.events.calendar_file import calendar_file  # icalendar takes 3 MB
 
     content = calendar_file(
-        known,
+        facts,
         batch,
         url=url,
         stamp=mail.caused_at,
-        registration=f"{caused.event_id}-{caused.public_id}",
+        registration=f"{arguments.event_id}-{arguments.public_id}",
         method=method,
-        organizer=known.organizer_name,
+        organizer=facts.organizer_name,
     )
     return [Attachment(content, "text/calendar", "event.ics", method=method)]

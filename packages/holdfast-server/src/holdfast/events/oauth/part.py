@@ -1,5 +1,6 @@
 """What OAuth registers: the service as its own authorization server, or its part of another one."""
 
+from holdfast.events.context import Context
 from holdfast.events.oauth import external_consent
 from holdfast.events.oauth.external_consent import AnotherServer
 from holdfast.events.oauth.model import SCOPES
@@ -7,7 +8,6 @@ from holdfast.events.oauth_server import clients, consent, grants, tokens
 from holdfast.events.oauth_server import endpoints as token_endpoints
 from holdfast.events.oauth_server.clients import Clients
 from holdfast.events.oauth_server.model import Terms
-from holdfast.events.resources import Context
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches, in_transaction

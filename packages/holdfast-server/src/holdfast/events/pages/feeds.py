@@ -17,7 +17,7 @@ from holdfast.events.pages.organizer_page import checked_slug
 from holdfast.events.paths import event_path, id_of, organizer_path
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
-from holdfast.events.texts.outbound_texts import outbound
+from holdfast.events.texts.outbound_texts import without_web_addresses
 from holdfast.events.texts.rendered_text import one_line
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
@@ -47,7 +47,7 @@ class CalendarFile:
         id = id_of(request.fields["event_id"])
         content: EventContent = await self._read(caller, ReadEvent(event_id=id))
         texts, is_confirmed = SITE.texts(language_of(request)), content.organizer_name is not None
-        event = outbound(content.event, texts.gettext("(see the event's page)"), is_confirmed=is_confirmed)
+        event = without_web_addresses(content.event, texts.gettext("(see the event's page)"), is_confirmed=is_confirmed)
         url = self._settings.base_url + event_path(event.organizer_slug, event.id)
         method = "CANCEL" if event.cancelled_at else "PUBLISH"
         organizer = content.organizer_name or texts.gettext("Unconfirmed organizer")
@@ -121,7 +121,7 @@ class OrganizerFeeds:
         content: FeedContent = await self._read(caller, ReadFeed(slug=checked_slug(request)))
         if content.name is None:
             replacement = SITE.texts(language).gettext("(see the event's page)")
-            content.events = [outbound(event, replacement) for event in content.events]
+            content.events = [without_web_addresses(event, replacement) for event in content.events]
         return language, content
 
     def _url(self, content: FeedContent, event: FeedEvent) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
+from holdfast.events.context import Context
 from holdfast.events.pages import operations, own_data_pages
 from holdfast.events.pages.accent_styles import STYLESHEETS, answer_stylesheet
 from holdfast.events.pages.cover import cover_svg
@@ -13,7 +14,6 @@ from holdfast.events.pages.feeds import CalendarFile, OrganizerFeeds
 from holdfast.events.pages.organizer_page import LiveOrganizers, OrganizerCache, OrganizerPage
 from holdfast.events.pages.registration import form_pages, outcome_page, own_registration_pages
 from holdfast.events.queues.event_releases import ReleaseTokenReader
-from holdfast.events.resources import Context
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.http.answers import cached_refusals

@@ -14,8 +14,8 @@ from holdfast.events.payments.due import PaymentTable
 from holdfast.events.processor.processor import Checkout, Processor, ProcessorRefusal
 from holdfast.events.registrations import links
 from holdfast.events.resources import Reader, Steps, Tx
-from holdfast.events.seats import seats
-from holdfast.events.seats.seats import PaymentStatus, SessionPayment
+from holdfast.events.seats import held_seats
+from holdfast.events.seats.held_seats import PaymentStatus, SessionPayment
 from holdfast.kit.background.leases import LeasedRow, RowTable
 
 SPARE_MINUTES = 45
@@ -80,10 +80,10 @@ async def handle_row(steps: Steps, row: LeasedRow) -> dt.datetime | None:
         session = await processor.end_session(payment.session_id)
     if session.status == "paid":
         paid = SessionPayment(session.intent_id or "", session.amount, session.currency)
-        await steps.transact(lambda tx: seats.confirm_payment(tx, id, paid))
+        await steps.transact(lambda tx: held_seats.confirm_payment(tx, id, paid))
         return None
     if session.status == "ended":
-        await steps.transact(lambda tx: seats.give_up_held_seat(tx, id, "payment_expired"))
+        await steps.transact(lambda tx: held_seats.end_payment(tx, id, "payment_expired"))
         return None
     return _next_poll_at(steps, payment, payment.ends_at)
 
@@ -113,7 +113,7 @@ async def _open(steps: Steps, processor: Processor, payment: PaymentRow) -> dt.d
         )
         if payment.account_id is None or not payment.is_held or is_abandoned:
             reason = "payment_refused" if payment.account_id is None else "payment_expired"
-            await steps.transact(lambda tx: seats.give_up_held_seat(tx, payment.id, reason))
+            await steps.transact(lambda tx: held_seats.end_payment(tx, payment.id, reason))
             return None
         checkout = await _prepare_checkout(steps, payment, payment.account_id)
         if checkout is None:
@@ -126,10 +126,10 @@ async def _open(steps: Steps, processor: Processor, payment: PaymentRow) -> dt.d
             await _prepare_checkout(steps, payment, checkout.account_id)
             return payment.now
         error = str(refusal)
-        await steps.transact(lambda tx: seats.give_up_held_seat(tx, payment.id, "payment_refused", error))
+        await steps.transact(lambda tx: held_seats.end_payment(tx, payment.id, "payment_refused", error))
         return None
-    page = seats.CheckoutPage(session.id, session.url, checkout.ends_at)
-    ends_at = await steps.transact(lambda tx: seats.begin_payment(tx, payment.id, page))
+    page = held_seats.CheckoutPage(session.id, session.url, checkout.ends_at)
+    ends_at = await steps.transact(lambda tx: held_seats.begin_payment(tx, payment.id, page))
     has_ended = session.status != "open" or ends_at <= payment.now
     return payment.now if has_ended else _next_poll_at(steps, payment, ends_at)
 

@@ -16,7 +16,7 @@ from prometheus_client import Counter
 
 from holdfast.events.processor.processor import ProcessorUnreachable
 from holdfast.events.resources import Database, Steps
-from holdfast.events.seats.seats import PAYMENTS_CHANNEL
+from holdfast.events.seats.held_seats import PAYMENTS_CHANNEL
 from holdfast.kit.background.leases import LeasedRow, LeaseLost, RowTable
 from holdfast.kit.background.row_work import RetryBackoff, TableWork
 from holdfast.kit.contract.bounds import Bound

@@ -12,7 +12,7 @@ from holdfast.events.paths import EventId
 from holdfast.events.payments.refunds import RefundBlock, RefundStatus, StoredDisputeStatus
 from holdfast.events.processor.currencies import rules_of
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.seats.seats import PaymentStatus
+from holdfast.events.seats.held_seats import PaymentStatus
 from holdfast.events.users.model import PublicId
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, Id

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
+from holdfast.events.context import Context
 from holdfast.events.payments import checkout, partner_webhooks, payout_accounts, reconciliation, refunds
 from holdfast.events.payments.due import PaymentWork, payment_rows
-from holdfast.events.resources import Context, Database
+from holdfast.events.resources import Database
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
 from holdfast.kit.process.part import Endpoints, Part
 

@@ -21,7 +21,7 @@ from msgspec import Struct
 from holdfast.events.payments import payout_accounts, refunds
 from holdfast.events.problems import PAYMENTS_NOT_CONFIGURED, SIGNATURE_REFUSED
 from holdfast.events.resources import Database, Tx
-from holdfast.events.seats.seats import PAYMENTS_CHANNEL
+from holdfast.events.seats.held_seats import PAYMENTS_CHANNEL
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller, partner

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from holdfast.events.events.model import CreateEvent, EventRow
 from holdfast.events.payments import payout_accounts
-from holdfast.events.payments.payout_accounts import GetPayouts, Payouts
+from holdfast.events.payments.payout_model import GetPayouts, Payouts
 from holdfast.events.processor.currencies import is_payable
 from holdfast.events.resources import Reader
 from holdfast.kit.contract.caller import Caller

@@ -18,7 +18,7 @@ from holdfast.events.payments import refunds
 from holdfast.events.payments.partner_webhooks import mark_due
 from holdfast.events.processor.processor import ProcessorPayment
 from holdfast.events.resources import Reader, Steps, Tx
-from holdfast.events.seats.seats import PaymentStatus
+from holdfast.events.seats.held_seats import PaymentStatus
 from holdfast.kit.environment.metrics import start_at_zero
 
 DEFAULT_DAYS = 2

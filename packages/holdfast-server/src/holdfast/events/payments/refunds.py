@@ -1,7 +1,7 @@
 """Refunds and disputes: the processor gives money back, or the bank of a cardholder takes it back.
 
 Refunds are inserted where their reason arises: in `give_back` and `give_back_all` of `schema/triggers/`, in
-`events/seats/seats.py`, and in `events/payments/operations.py`.
+`events/seats/held_seats.py`, and in `events/payments/operations.py`.
 """
 
 import datetime as dt
@@ -15,7 +15,7 @@ from msgspec import Struct
 from holdfast.events.payments.due import PaymentTable
 from holdfast.events.processor.processor import Dispute, DisputeStatus, Processor, ProcessorRefusal, RefundRequest
 from holdfast.events.resources import Reader, Steps, Tx
-from holdfast.events.seats.seats import PAYMENTS_CHANNEL
+from holdfast.events.seats.held_seats import PAYMENTS_CHANNEL
 from holdfast.kit.background.leases import LeasedRow, RowTable
 
 log = structlog.get_logger()

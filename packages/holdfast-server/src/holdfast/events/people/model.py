@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from holdfast.accounts.signin.links import RequestedLink
 from holdfast.events.registrations.model import RegistrationStatus
-from holdfast.events.seats.seats import PaymentStatus
+from holdfast.events.seats.held_seats import PaymentStatus
 from holdfast.events.settings import Settings
 from holdfast.events.users.model import Role
 from holdfast.kit.contract.problems import FORBIDDEN, Problem

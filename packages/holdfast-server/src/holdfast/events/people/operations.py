@@ -34,7 +34,7 @@ from holdfast.events.people.model import (
 )
 from holdfast.events.registrations.people_in_answers import erase_answers
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.seats import seats
+from holdfast.events.seats import held_seats
 from holdfast.events.users.operations import find_free_public_id
 from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.mail import mail_lists, outbox
@@ -131,7 +131,7 @@ async def _erase_account(tx: Tx, account: AccountRow) -> list[AffectedRegistrati
         ],
     )
     await sql.delete_nonces(tx, account.id)
-    await seats.refill_seats(
+    await held_seats.refill_seats(
         tx,
         [registration.event_id for registration in registrations if registration.is_to_come and registration.has_seat],
     )

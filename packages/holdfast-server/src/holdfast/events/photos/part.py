@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from holdfast.events.context import Context
 from holdfast.events.photos import retention, routes, sizes
-from holdfast.events.resources import Context, Database
+from holdfast.events.resources import Database
 from holdfast.kit.background.row_work import RowWork
 from holdfast.kit.background.tasks import Schedule, TimedTask
 from holdfast.kit.process.part import Endpoints, Part

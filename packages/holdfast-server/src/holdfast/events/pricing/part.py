@@ -1,7 +1,7 @@
 """What pricing registers: prices that change by the clock, and the thinning of their histories."""
 
+from holdfast.events.context import Context
 from holdfast.events.pricing import operations
-from holdfast.events.resources import Context
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches, in_transaction
 from holdfast.kit.process.part import Part
 

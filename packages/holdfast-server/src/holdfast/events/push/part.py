@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
+from holdfast.events.context import Context
 from holdfast.events.push import routes
 from holdfast.events.push.sending import PushWork
 from holdfast.events.push.subscriptions import forget_old
-from holdfast.events.resources import Context, Database
+from holdfast.events.resources import Database
 from holdfast.kit.background.row_work import RowWork
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
 from holdfast.kit.process.part import Endpoints, Part

@@ -70,7 +70,7 @@ class ReleaseTokenReader:
         return await self._database.transact(RELEASE_SIGNING_KEYS.read_or_create), time.monotonic()
 
 
-async def store_released(
+async def store_and_use_releases(
     tx: Tx, requests: Sequence[IntakeRequest], *, waits: bool, can_commit_early: bool
 ) -> list[IntakeResult]:
     """Store registrations as `intake.store_pending` does, and use up the releases of those that are stored.

@@ -63,7 +63,7 @@ class JoinResult(NamedTuple):
 
     @property
     def is_earlier(self) -> bool:
-        """Whether the statement says that the visitor has a place, and not which."""
+        """Whether the visitor had a place before: then the statement does not give its ticket."""
         return self.code is None and self.ticket is None
 
 
@@ -110,14 +110,14 @@ _CHECK_ALL: LiteralString = f"""
                                         where queue_id = visitor.queue_id and last_ticket >= place
                                         order by last_ticket limit 1)
                                       + queues.token_ttl_minutes * interval '1 minute' > now()
-                            end, false) as is_in offset 0) as known
+                            end, false) as is_in offset 0) as presence
          cross join lateral (
             select visitor.ticket is not null and not is_in as comes_again,
                    case when queues.id is null then 'not_found'
                         when request.tenant_id <> queues.organizer_id then 'forbidden'
                         when is_in then null
                         else queues.closed
-                   end as code offset 0) as judged
+                   end as code offset 0) as verdict
           -- A visitor who comes again gets a new ticket in the row there is.
           left join lateral (select true as is_free from queue_visitors
                               where comes_again and code is null
@@ -167,7 +167,7 @@ def _join_statement(check: LiteralString, on_conflict: LiteralString) -> Literal
           from (select *, row_number() over (partition by queue_id order by index) as nth
                   from (select distinct on (queue_id, visitor_id) index, queue_id, visitor_id from checked
                          where code is null and not is_in
-                         order by queue_id, visitor_id, index) as first) as fresh
+                         order by queue_id, visitor_id, index) as first_call) as numbered_call
           join joined_queue on joined_queue.id = queue_id
          where places_left is null or nth <= places_left),
     -- Time without waiting visitors does not count: the first visitor is released one step from now.
@@ -210,7 +210,6 @@ JOIN = _join_statement(
 )
 """Gives places to visitors of any kind."""
 
-# The places of visitors who had one before.
 STORED_TICKETS: LiteralString = """
     select place.ticket, place.joined_at, place.nonce::text
       from json_to_recordset(%(visitors)s::json) as request (index integer, queue_id bigint, visitor_id text)
@@ -219,6 +218,7 @@ STORED_TICKETS: LiteralString = """
            as place on true
      order by request.index
 """
+"""The places of visitors who had one before."""
 
 
 async def join(
@@ -234,17 +234,20 @@ async def join(
         results = await _run(tx, LOCKED_QUEUES, JOIN, visitors, can_commit_early)
     else:
         results = await _run(tx, QUEUES_SKIP_LOCKED, JOIN_NEW, visitors, can_commit_early)
-        known = [index for index, result in enumerate(results) if result.code == "known"]
-        if known:
-            again = [replace(visitors[index], index=position) for position, index in enumerate(known)]
-            for index, result in zip(
-                known, await _run(tx, QUEUES_SKIP_LOCKED, JOIN, again, can_commit_early), strict=True
-            ):
+        known_indexes = [index for index, result in enumerate(results) if result.code == "known"]
+        if known_indexes:
+            retried_visitors = [
+                replace(visitors[index], index=retry_index) for retry_index, index in enumerate(known_indexes)
+            ]
+            retry_results = await _run(tx, QUEUES_SKIP_LOCKED, JOIN, retried_visitors, can_commit_early)
+            for index, result in zip(known_indexes, retry_results, strict=True):
                 results[index] = result
-    if before := [visitors[index] for index, result in enumerate(results) if result.is_earlier]:
+    if earlier_visitors := [visitors[index] for index, result in enumerate(results) if result.is_earlier]:
         find = tx.tuples_and_commit if can_commit_early else tx.tuples
-        stored = iter(await find(STORED_TICKETS, {"visitors": msgspec.json.encode(before).decode()}))
-        results = [JoinResult(*result[:-3], *next(stored)) if result.is_earlier else result for result in results]
+        stored_tickets = iter(await find(STORED_TICKETS, {"visitors": msgspec.json.encode(earlier_visitors).decode()}))
+        results = [
+            JoinResult(*result[:-3], *next(stored_tickets)) if result.is_earlier else result for result in results
+        ]
     JOINED.inc(sum(result.is_new for result in results))
     if any(result.is_first for result in results):
         await tx.notify(QUEUES_CHANNEL)

@@ -1,5 +1,6 @@
 """What queues register: their pages, their release, and the forgetting of visitors."""
 
+from holdfast.events.context import Context
 from holdfast.events.queues import (
     progress_page,
     release,
@@ -9,7 +10,6 @@ from holdfast.events.queues import (
     room_pages,
     visitor_retention,
 )
-from holdfast.events.resources import Context
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_transaction
 from holdfast.kit.process.part import Endpoints, Part
 from holdfast.kit.security.service_secret import SealedTable

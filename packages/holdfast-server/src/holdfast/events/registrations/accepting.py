@@ -122,10 +122,10 @@ async def _store(
 ) -> Sequence[Accepted | Problem | LockedRow]:
     if not requests:
         return []
-    results = await event_releases.store_released(tx, requests, waits=waits, can_commit_early=not waits)
+    results = await event_releases.store_and_use_releases(tx, requests, waits=waits, can_commit_early=not waits)
     rooms = await find_required_rooms(tx, requests, results)
     if any(result.stored for result in results):
-        await tx.notify(settlement.CHANNEL)
+        await tx.notify(settlement.PENDING_CHANNEL)
     base_url = tx.resources.settings.base_url if with_receipts else None
     return [
         _limit_refusal(request, requests, results, limits)

@@ -13,7 +13,7 @@ from holdfast.events.paths import EventId
 from holdfast.events.registrations import sql
 from holdfast.events.registrations.refusals import REFUSALS
 from holdfast.events.resources import Tx
-from holdfast.events.seats import seats
+from holdfast.events.seats import held_seats
 from holdfast.events.users.model import PublicId
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
@@ -84,7 +84,7 @@ async def remove(tx: Tx, caller: Caller, command: RemoveRegistrations) -> BulkRe
     result = _result(command, statuses, REMOVABLE)
     await _change(tx, command, REMOVAL, result)
     if any(statuses[user_id] in ("registered", "held") for user_id in result.done):
-        await seats.refill_seats(tx, [command.event_id])
+        await held_seats.refill_seats(tx, [command.event_id])
     return result
 
 
@@ -95,14 +95,14 @@ async def move(tx: Tx, caller: Caller, command: MoveRegistrations) -> BulkResult
     result = _result(command, statuses, ("registered",))
     await _change(tx, command, MOVE_TO_WAITING_LIST, result)
     if result.done:
-        await seats.refill_seats(tx, [command.event_id])
+        await held_seats.refill_seats(tx, [command.event_id])
     return result
 
 
 async def _lock(tx: Tx, caller: Caller, command: BulkCommand) -> dict[str, SkipReason]:
     """The status of each registration that there is, by public id. Locks the event of the caller."""
     # Locked first: an event that is handed over at the same time is no more the caller's.
-    await seats.lock_event_of(tx, command.event_id)
+    await held_seats.lock_event_of(tx, command.event_id)
     organizer_id = await sql.organizer_of(tx, command.event_id)
     if organizer_id is None or not caller.may_access(organizer_id):
         raise REFUSALS["not_found" if organizer_id is None else "forbidden"](command.event_id)

@@ -18,6 +18,9 @@ PERSON_NAME: LiteralString = f"coalesce(registrations.name, case when {IS_KNOWN}
 MAX_NAME_CHARACTERS = 100
 """The most characters of a name that is given with a registration."""
 
+UNDO_SECONDS = 30
+"""Seconds in which a person can undo that a registration is cancelled."""
+
 RegistrationStatus = Literal["pending", "in_draw", "held", "registered", "waitlisted", "rejected"]
 AcceptedStatus = Literal["registered", "waitlisted"]
 ReceivedAt = Annotated[

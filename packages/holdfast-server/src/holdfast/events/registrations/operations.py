@@ -17,7 +17,7 @@ from holdfast.events.registrations.model import (
 )
 from holdfast.events.registrations.refusals import no_event, not_your_event
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.seats import seats
+from holdfast.events.seats import held_seats
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem, refuses
 from holdfast.kit.postgres.pagination import Page, offset_page
@@ -65,13 +65,13 @@ async def update(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registr
     before = await _find_settled(tx, caller, command)
     status = before.status if command.status is UNSET else command.status
     moved = status != before.status
-    if moved and status == "registered" and not await seats.has_free_seat(tx, command.event_id):
+    if moved and status == "registered" and not await held_seats.has_free_seat(tx, command.event_id):
         message = f"Every seat of event {command.event_id} is taken."
         raise EVENT_FULL(message, errors={"status": [message]})
     amount_paid = before.amount_paid if command.amount_paid is UNSET else command.amount_paid
     await sql.update_registration(tx, command.event_id, command.user_id, status, amount_paid)
     if moved and status == "waitlisted":
-        await seats.refill_seats(tx, [command.event_id])
+        await held_seats.refill_seats(tx, [command.event_id])
     elif moved:
         await reprice(tx, [command.event_id], "registration")
     return await _find_settled(tx, caller, command)
@@ -83,19 +83,19 @@ async def delete(tx: Tx, caller: Caller, command: DeleteRegistration) -> None:
 
     Its seat goes to the first on the waiting list.
     """
-    await seats.lock_event_of(tx, command.event_id)
+    await held_seats.lock_event_of(tx, command.event_id)
     [match] = await sql.find_registrations(tx, [_lookup_key(caller, command)])
     answer = _registration_or_problem(caller, command, match)
     if isinstance(answer, Problem) and answer.type is not REGISTRATION_PENDING:
         raise answer
     await sql.delete_registration(tx, command.event_id, command.user_id, "organizer")
     if match and match.status in ("registered", "held"):
-        await seats.refill_seats(tx, [command.event_id])
+        await held_seats.refill_seats(tx, [command.event_id])
 
 
 async def _find_settled(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registration:
     """The settled registration. Locks its event, so that no other transaction settles or frees seats meanwhile."""
-    await seats.lock_event_of(tx, command.event_id)
+    await held_seats.lock_event_of(tx, command.event_id)
     [match] = await sql.find_registrations(tx, [_lookup_key(caller, command)])
     answer = _registration_or_problem(caller, command, match)
     if isinstance(answer, Problem):

@@ -19,9 +19,10 @@ from msgspec import Struct
 from holdfast.events.log.model import changed_by
 from holdfast.events.organizers.branding import LOGO
 from holdfast.events.registrations.links import OwnRegistrationCommand
-from holdfast.events.registrations.own_registration import UNDO_SECONDS, OwnRegistration, find_own_registrations
+from holdfast.events.registrations.model import UNDO_SECONDS
+from holdfast.events.registrations.own_registration import find_own_registrations
 from holdfast.events.resources import Database, Reader, Tx
-from holdfast.events.seats import seats
+from holdfast.events.seats import held_seats
 from holdfast.events.users.model import PUBLIC_ACCENT
 from holdfast.kit.background.loops import Loop, RowWaiters
 from holdfast.kit.contract.caller import Caller
@@ -50,21 +51,17 @@ class GetOwnCancellation(OwnRegistrationCommand):
     """Asks what became of a registration that was cancelled."""
 
 
-class CancellationResult(Struct, frozen=True):
-    """The registration before the command; `is_cancelled`: whether it is cancelled, or else it was too late."""
-
-    registration: OwnRegistration
-    is_cancelled: bool
-
-
 @refuses(NOT_FOUND)
-async def cancel(tx: Tx, caller: Caller, command: CancelOwnRegistration) -> CancellationResult:
-    """Cancel a registration after the time to undo it, unless it is too late. Asking twice changes nothing."""
+async def cancel(tx: Tx, caller: Caller, command: CancelOwnRegistration) -> bool:
+    """Cancel a registration after the time to undo it. Returns False if it is too late for that.
+
+    Asking twice changes nothing.
+    """
     [registration] = await find_own_registrations(tx, [command])
     if registration is None:
         raise NOT_FOUND("There is no such registration any more.")
     if not registration.can_be_cancelled:
-        return CancellationResult(registration, is_cancelled=registration.cancels_at is not None)
+        return registration.cancels_at is not None
     await tx.run(
         """
         update registrations set cancels_at = clock_timestamp() + %(undo)s * interval '1 second'
@@ -73,7 +70,7 @@ async def cancel(tx: Tx, caller: Caller, command: CancelOwnRegistration) -> Canc
         """,
         {**msgspec.structs.asdict(command), "undo": UNDO_SECONDS},
     )
-    return CancellationResult(registration, is_cancelled=True)
+    return True
 
 
 @refuses(NOT_FOUND)
@@ -235,7 +232,7 @@ async def _remove(tx: Tx, event_id: int) -> int:
     # over; `store_own_cancellations` looks who has a seat then.
     waiting = await list_first_waiting(tx, event_id, seat_count) if seat_count else []
     if seat_count:
-        await seats.refill_seats(tx, [event_id])
+        await held_seats.refill_seats(tx, [event_id])
     await store_own_cancellations(tx, event_id, cancelled, waiting)
     return len(cancelled)
 

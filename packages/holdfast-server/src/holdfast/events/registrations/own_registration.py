@@ -18,7 +18,7 @@ from holdfast.events.photos.model import PHOTO_SIZES
 from holdfast.events.registrations import sql
 from holdfast.events.registrations.address_correction import CAN_BE_CORRECTED
 from holdfast.events.registrations.links import Link, OwnRegistrationCommand
-from holdfast.events.registrations.model import RegistrationStatus, cancellation_deadline, refund_deadline
+from holdfast.events.registrations.model import UNDO_SECONDS, RegistrationStatus, cancellation_deadline, refund_deadline
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.seats.drawn import DRAWN_PLACE, IS_CONFIRMED
 from holdfast.events.seats.intake import ADVISORY_LOCK_ID
@@ -26,10 +26,6 @@ from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
 from holdfast.kit.running.operation import Batch
-
-UNDO_SECONDS = 30
-"""Seconds in which a person can undo that a registration is cancelled."""
-
 
 RefundOutlook = Literal["back", "waits", "lost"]
 """The status of refunds. `back`: they are made, or will be. `waits`: a dispute is not decided. `lost`: the bank of the
@@ -52,7 +48,7 @@ class OwnRegistration(Struct, frozen=True):
     waiting             the number of people who wait for a free seat, counted like `position`
     amount_due          the price of the seat; None: nothing is due
     held_until          the time until which the seat is held
-    cancels_at          when it is cancelled, unless the person undoes that; None: it is not
+    cancels_at          when it is cancelled, unless the person undoes that; None: it stays
     payment_url         the page on which it can be paid; None: it cannot be paid, or not yet
     amount_paid         the amount paid by card; else the amount that the organizer has noted
     is_closing          whether the time to pay is over, and the processor has not closed its page yet
@@ -143,7 +139,7 @@ class OwnRegistration(Struct, frozen=True):
         return self.draw_entries is not None and self.log_number is not None and self.log_number > self.draw_entries
 
     @property
-    def until(self) -> dt.datetime:
+    def cancellable_until(self) -> dt.datetime:
         """The deadline for cancelling it."""
         return cancellation_deadline(self.status, self.datetime, self.cancellation_hours, self.promoted_at)
 
@@ -155,7 +151,7 @@ class OwnRegistration(Struct, frozen=True):
 
     @property
     def can_be_cancelled(self) -> bool:
-        return self.status != "rejected" and self.cancelled_at is None and self.now < self.until
+        return self.status != "rejected" and self.cancelled_at is None and self.now < self.cancellable_until
 
     @property
     def has_next_person(self) -> bool:

@@ -1,8 +1,8 @@
 """What registrations register: the index for searches, cancellations, and the forgetting of people."""
 
+from holdfast.events.context import Context
 from holdfast.events.registrations import own_cancellations, retention, substring_search
 from holdfast.events.registrations.people_in_answers import IDEMPOTENCY
-from holdfast.events.resources import Context
 from holdfast.kit.background.tasks import Schedule, TaskHandler, TimedTask, in_batches
 from holdfast.kit.process.part import Part
 from holdfast.kit.security.service_secret import SealedTable

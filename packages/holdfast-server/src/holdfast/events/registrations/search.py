@@ -178,16 +178,16 @@ class RegistrationView(Struct, frozen=True):
         return _key_of(self.received_at, self.arrival)
 
 
-class RegistrationsPart(Struct, frozen=True):
-    """A part of the registrations. `more`: where the next part begins; None after the last."""
+class RegistrationSearchResult(Struct, frozen=True):
+    """A part of the registrations. `next_key`: the `after` of the next part; None after the last."""
 
     event: SearchedEvent
     registrations: list[RegistrationView]
-    more: str | None
+    next_key: str | None
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def search(tx: Tx, caller: Caller, command: SearchRegistrations) -> RegistrationsPart:
+async def search(tx: Tx, caller: Caller, command: SearchRegistrations) -> RegistrationSearchResult:
     """Read a part of the registrations of an event. A whole address finds its owner alone, if it is registered."""
     head = await tx.row(SearchedEvent, FIND_EVENT, {"id": command.event_id})
     if head is None or not caller.may_access(head.organizer_id):
@@ -200,8 +200,8 @@ async def search(tx: Tx, caller: Caller, command: SearchRegistrations) -> Regist
         rows = await _find(tx, caller, command, TEXT_CONDITION if text else "", text)
     part = rows[: command.limit]
     if len(rows) > command.limit:
-        return RegistrationsPart(head, part, part[-1].key)
-    return RegistrationsPart(head, part, None if text else await _last_read(tx, command))
+        return RegistrationSearchResult(head, part, part[-1].key)
+    return RegistrationSearchResult(head, part, None if text else await _last_read(tx, command))
 
 
 FIND_EVENT: LiteralString = """

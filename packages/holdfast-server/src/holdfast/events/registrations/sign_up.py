@@ -111,10 +111,10 @@ async def _store(tx: Tx, commands: Sequence[SignUp], *, waits: bool) -> list[Sig
         )
         for command in commands
     ]
-    results = await event_releases.store_released(tx, requests, waits=waits, can_commit_early=not waits)
+    results = await event_releases.store_and_use_releases(tx, requests, waits=waits, can_commit_early=not waits)
     rooms = await find_required_rooms(tx, requests, results)
     if any(result.stored for result in results):
-        await tx.notify(settlement.CHANNEL)
+        await tx.notify(settlement.PENDING_CHANNEL)
     earlier = [
         (command.event_id, result.public_id)
         for command, result in zip(commands, results, strict=True)

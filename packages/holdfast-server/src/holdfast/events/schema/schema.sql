@@ -350,7 +350,7 @@ CREATE FUNCTION free_refunds() RETURNS trigger
 begin
     update refunds set due_at = now()
       from payments where payments.id = payment_id and payments.intent_id = new.intent_id and refunds.state = 'wanted';
-    -- The name of the channel and a space: it must match PAYMENTS_CHANNEL in seats/seats.py.
+    -- The name of the channel and a space: it must match PAYMENTS_CHANNEL in seats/held_seats.py.
     perform pg_notify('holdfast', 'payments ');
     return null;
 end $$;
@@ -372,7 +372,7 @@ begin
     select id, amount - refunded - kept, 'seat_lost' from payments
      where event_id = old.event_id and user_id = old.user_id and arrival = old.arrival
        and state = 'paid' and refunded + kept < amount;
-    -- The name of the channel and a space: it must match PAYMENTS_CHANNEL in seats/seats.py.
+    -- The name of the channel and a space: it must match PAYMENTS_CHANNEL in seats/held_seats.py.
     perform pg_notify('holdfast', 'payments ');
     return null;
 end $$;
@@ -386,7 +386,7 @@ begin
     insert into refunds (payment_id, amount, reason)
     select id, amount - refunded - kept, 'event_cancelled' from payments
      where event_id = new.id and state = 'paid' and refunded + kept < amount;
-    -- The name of the channel and a space: it must match PAYMENTS_CHANNEL in seats/seats.py.
+    -- The name of the channel and a space: it must match PAYMENTS_CHANNEL in seats/held_seats.py.
     perform pg_notify('holdfast', 'payments ');
     return null;
 end $$;

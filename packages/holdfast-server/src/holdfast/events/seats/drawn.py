@@ -1,7 +1,7 @@
 """The draws of events: a person who registers before `draw_at` is an entry, and gets a place by the draw.
 
 A registration of an event that takes entries is settled as `in_draw`: it gets the next number of the log, which is its
-ticket, and the log has its arrival without an decision. So the list of a draw is the numbers 1 to n. A person who comes
+ticket, and the log has its arrival without a decision. So the list of a draw is the numbers 1 to n. A person who comes
 while the list waits for its draw gets a ticket too, and a place behind all who are drawn.
 
 An entry is confirmed if the person had shown before `draw_at` that the address is theirs (`users.proved_at`). Confirmed
@@ -24,8 +24,8 @@ from msgspec import Struct
 from holdfast.events.draws.model import DrawSubject
 from holdfast.events.pricing.operations import reprice
 from holdfast.events.resources import Database, Reader, Tx
+from holdfast.events.seats.held_seats import lock_event_of, open_payments
 from holdfast.events.seats.intake import CutTimeout, wait_for_cut
-from holdfast.events.seats.seats import open_payments
 from holdfast.events.seats.settlement import SettledBatch, count_settled
 
 DRAWN_PLACE: LiteralString = """
@@ -151,7 +151,7 @@ class OrderProgress(Struct):
 
 async def lock_order(tx: Tx, event_id: int) -> OrderProgress | None:
     """Lock an event. None: its order is not known, or all is processed."""
-    await tx.run("select from events where id = %(id)s for no key update", {"id": event_id})
+    await lock_event_of(tx, event_id)
     return await tx.row(
         OrderProgress,
         """
@@ -189,7 +189,7 @@ async def give_places(tx: Tx, event_id: int, progress: OrderProgress) -> dict[st
              where registration.status = 'in_draw' and registration.log_number = batch.ticket),
         event as materialized (
             select capacity - registered_count as seats,
-                   greatest(waitinglist_capacity - waitlisted_count, 0) as waitlist_positions,
+                   greatest(waitinglist_capacity - waitlisted_count, 0) as waitlist_places,
                    cancelled_at is not null as is_cancelled, draw_at, drawn_at, datetime
               from events where id = %(event_id)s),
         decision as materialized (
@@ -197,17 +197,17 @@ async def give_places(tx: Tx, event_id: int, progress: OrderProgress) -> dict[st
                    (case when is_cancelled then 'rejected'
                          when rank <= seats and amount_due is null then 'registered'
                          when rank <= seats then 'held'
-                         when rank <= seats + waitlist_positions then 'waitlisted'
+                         when rank <= seats + waitlist_places then 'waitlisted'
                          else 'rejected' end)::registration_status as status,
                    case when is_cancelled then 'event_cancelled'
-                        when rank > seats + waitlist_positions then 'event_full' end as reason
+                        when rank > seats + waitlist_places then 'event_full' end as reason
               from (select *, row_number() over (order by place) as rank from next_row) as ranked
              cross join event),
         settled as (
             update registrations
                set status = decision.status, reason = decision.reason, settled_at = now(),
                    held_until = case when decision.status = 'held'
-                                     then least(now() + %(claim)s * interval '1 hour', datetime) end,
+                                     then least(now() + %(claim_hours)s * interval '1 hour', datetime) end,
                    received_at = case when drawn_at is null then received_at
                                       when place <= %(drawn)s then draw_at + place * interval '1 microsecond'
                                       else greatest(received_at, draw_at + place * interval '1 microsecond') end
@@ -228,7 +228,7 @@ async def give_places(tx: Tx, event_id: int, progress: OrderProgress) -> dict[st
             "placed": progress.placed,
             "drawn": progress.drawn,
             "end": min(progress.placed + DRAW_BATCH_SIZE, progress.tickets),
-            "claim": tx.resources.settings.claim_hours,
+            "claim_hours": tx.resources.settings.claim_hours,
         },
     )
     return dict(rows)

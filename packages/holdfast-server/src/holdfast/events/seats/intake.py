@@ -1,6 +1,6 @@
 """Intake: one statement checks a batch of registrations, stamps them with their time of arrival, and stores them.
 
-An accepted registration is stored with the status `pending`. Settlement assigns the seats and the positions on the
+An accepted registration is stored with the status `pending`. Settlement assigns the seats and the places on the
 waiting list later, in the stamped order, up to a cut: a time up to which every accepted registration is committed. The
 file also has the statements that wait for what the intake locks, and that read when stored registrations arrived.
 """
@@ -95,12 +95,15 @@ UNDO_CANCELLATIONS: LiteralString = """
 """
 
 
-async def undo_cancellations(tx: Tx, people: Sequence[tuple[int, str | None]]) -> set[int]:
-    """Undo the cancellations of registrations by (event, public id of a person). Returns the indexes of those undone.
+async def undo_cancellations(tx: Tx, people: Sequence[tuple[int, str | None]]) -> list[bool]:
+    """Undo the cancellations of registrations by (event, public id of a person). Returns whether each was undone.
 
     The others are gone, or another transaction has locked them.
     """
-    return {index for (index,) in await tx.tuples(UNDO_CANCELLATIONS, _people_parameters(people))}
+    if not people:
+        return []
+    undone_indexes = {index for (index,) in await tx.tuples(UNDO_CANCELLATIONS, _people_parameters(people))}
+    return [index in undone_indexes for index in range(len(people))]
 
 
 def _people_parameters(people: Sequence[tuple[int, str | None]]) -> dict[str, str]:
@@ -200,12 +203,11 @@ async def store_pending(
     results = await _store(tx, requests, can_commit_early)
     await _add_stamps(tx, requests, results, can_commit_early)
     for _ in range(MAX_ATTEMPTS - 1):
-        again = [index for index, result in enumerate(results) if result.code in OVERTAKEN_CODES]
-        if not again:
+        overtaken = {index: requests[index] for index, result in enumerate(results) if result.code in OVERTAKEN_CODES}
+        if not overtaken:
             break
-        for index, result in zip(
-            again, await _store(tx, [requests[index] for index in again], can_commit_early), strict=True
-        ):
+        new_results = await _store(tx, [*overtaken.values()], can_commit_early)
+        for index, result in zip(overtaken, new_results, strict=True):
             results[index] = result
         await _add_stamps(tx, requests, results, can_commit_early)
     return results
@@ -218,23 +220,27 @@ async def _add_stamps(
 
     A person who registers again keeps a registration whose cancellation waits.
     """
-    earlier = [index for index, result in enumerate(results) if result.code is None and result.received_at is None]
-    if not earlier:
+    people = {
+        index: (requests[index].event_id, result.public_id)
+        for index, result in enumerate(results)
+        if result.code is None and result.received_at is None
+    }
+    if not people:
         return
     if not any(result.stored for result in results):
         # A caller is told that the registration is stored, which another transaction has done.
         await tx.wait_for_earlier_commits()
-    people = [(requests[index].event_id, results[index].public_id) for index in earlier]
-    stamps = await find_stamps(tx, people, can_commit_early)
-    cancelling = [position for position, stamp in enumerate(stamps) if stamp.is_cancelling]
-    still_there = (
-        await undo_cancellations(tx, [people[position] for position in cancelling]) if cancelling else set[int]()
-    )
-    gone = {position for number, position in enumerate(cancelling) if number not in still_there}
-    for position, (index, stamp) in enumerate(zip(earlier, stamps, strict=True)):
-        code = "removed" if stamp.received_at is None or position in gone else None
+    stamps = dict(zip(people, await find_stamps(tx, [*people.values()], can_commit_early), strict=True))
+    cancelling_indexes = [index for index, stamp in stamps.items() if stamp.is_cancelling]
+    are_undone = await undo_cancellations(tx, [people[index] for index in cancelling_indexes])
+    lost_indexes = {index for index, is_undone in zip(cancelling_indexes, are_undone, strict=True) if not is_undone}
+    for index, stamp in stamps.items():
+        is_removed = stamp.received_at is None or index in lost_indexes
         results[index] = results[index]._replace(
-            code=code, received_at=stamp.received_at, nonce=stamp.nonce, logged_as=stamp.logged_as
+            code="removed" if is_removed else None,
+            received_at=stamp.received_at,
+            nonce=stamp.nonce,
+            logged_as=stamp.logged_as,
         )
 
 

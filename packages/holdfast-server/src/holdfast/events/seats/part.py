@@ -1,6 +1,6 @@
 """What seats register: the settlement of registrations."""
 
-from holdfast.events.resources import Context
+from holdfast.events.context import Context
 from holdfast.events.seats import settlement
 from holdfast.kit.process.part import Part
 

@@ -1,4 +1,4 @@
-"""Settlement: accepted registrations get a seat, a position on the waiting list or a rejection, in order of arrival.
+"""Settlement: accepted registrations get a seat, a place on the waiting list or a rejection, in order of arrival.
 
 Any number of processes accept registrations at the same time, and any of them may settle. Three steps keep the order:
 
@@ -26,14 +26,16 @@ from prometheus_client import Counter
 
 from holdfast.events.pricing.operations import reprice
 from holdfast.events.resources import Database, Tx
+from holdfast.events.seats.held_seats import lock_event_of, open_payments
 from holdfast.events.seats.intake import CutTimeout, wait_for_cut
-from holdfast.events.seats.seats import lock_event_of, open_payments
 from holdfast.kit.background.loops import Loop, RowWaiters
 from holdfast.kit.postgres.notifications import POLL_SECONDS
 
 SETTLED_COUNT = Counter("holdfast_registrations_settled", "Registrations settled.", ["outcome"])
 
-CHANNEL = "registrations_pending"
+PENDING_CHANNEL = "registrations_pending"
+"""The channel that wakes up settlement when registrations are stored."""
+
 SETTLE_BATCH_SIZE = 1000
 
 PAUSE_SECONDS = 0.02
@@ -100,7 +102,7 @@ async def settle_pending(database: Database, row_waiters: RowWaiters) -> float:
     return RETRY_SECONDS if row_waiters.are_busy else POLL_SECONDS
 
 
-LOOP = Loop("settlement.run", settle_pending, (CHANNEL,))
+LOOP = Loop("settlement.run", settle_pending, (PENDING_CHANNEL,))
 
 
 async def settle(
@@ -109,7 +111,8 @@ async def settle(
     """Settle all pending registrations, and leave locked events to the waiters. Returns the number settled."""
     total = 0
     while cut := await read_cut(database):
-        before, skipped_ids = total, set(row_waiters.ids if row_waiters else ())
+        total_before = total
+        skipped_ids = set(row_waiters.ids if row_waiters else ())
         while True:
             batch_result = await database.transact(
                 partial(_settle_skip_locked, cut=cut, limit=batch_size, skipped_ids=list(skipped_ids))
@@ -122,7 +125,7 @@ async def settle(
             if row_waiters:
                 for event_id in batch_result.locked:
                     row_waiters.leave(event_id, partial(settle_when_unlocked, database, event_id))
-        if total == before:
+        if total == total_before:
             # The others are locked, another process has settled them, or the clock was set back.
             break
     return total
@@ -166,30 +169,32 @@ def count_settled(result: SettledBatch) -> int:
 async def _settle_skip_locked(tx: Tx, cut: str, limit: int, skipped_ids: Sequence[int]) -> SettledBatch:
     """Settle the oldest registrations of events that are not locked."""
     events = await lock_events(tx, cut, limit, skipped_ids)
-    settled = (
+    seat_batch = (
         await _settle_events(tx, events.first_come, cut, limit, events.repriced)
         if events.first_come
         else SettledBatch({}, [])
     )
-    entered = await give_tickets(tx, events.with_draw, cut, limit) if events.with_draw else SettledBatch({}, [])
-    return SettledBatch(settled.counts | entered.counts, [*settled.locked, *entered.locked, *events.locked])
+    entry_batch = await number_entries(tx, events.with_draw, cut, limit) if events.with_draw else SettledBatch({}, [])
+    return SettledBatch(
+        seat_batch.counts | entry_batch.counts, [*seat_batch.locked, *entry_batch.locked, *events.locked]
+    )
 
 
 async def _settle_locked_event(tx: Tx, event_id: int, cut: str) -> SettledBatch:
     """Settle the oldest registrations of an event that this transaction has locked."""
     if await tx.value("select takes_entries from events where id = %(id)s", {"id": event_id}):
-        return await give_tickets(tx, [event_id], cut, SETTLE_BATCH_SIZE)
+        return await number_entries(tx, [event_id], cut, SETTLE_BATCH_SIZE)
     # A fixed price stays as it is when it is computed again.
     return await _settle_events(tx, [event_id], cut, SETTLE_BATCH_SIZE, [event_id])
 
 
 async def _settle_events(tx: Tx, events: Sequence[int], cut: str, limit: int, repriced: Sequence[int]) -> SettledBatch:
-    settled = await assign_seats(tx, events, cut, limit)
-    if "held" in settled.counts:
+    batch_result = await assign_seats(tx, events, cut, limit)
+    if "held" in batch_result.counts:
         await open_payments(tx, events)
-    if repriced and {"registered", "held"} & settled.counts.keys():
+    if repriced and {"registered", "held"} & batch_result.counts.keys():
         await reprice(tx, repriced, "registration")
-    return settled
+    return batch_result
 
 
 async def read_cut(database: Database) -> str | None:
@@ -308,7 +313,7 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
         -- Many registrations are for few events. Each event is looked up once.
         event as materialized (
             select events.id, capacity - registered_count as seats,
-                   greatest(waitinglist_capacity - waitlisted_count, 0) as waitlist_positions,
+                   greatest(waitinglist_capacity - waitlisted_count, 0) as waitlist_places,
                    -- A draft has no registrations. Only an older version, during an upgrade, does not know of drafts.
                    cancelled_at is not null or not published as is_closed,
                    log.id as log_id, log.arrivals
@@ -321,10 +326,10 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
                    (case when is_closed then 'rejected'
                          when rank <= seats and amount_due is null then 'registered'
                          when rank <= seats then 'held'
-                         when rank <= seats + waitlist_positions then 'waitlisted'
+                         when rank <= seats + waitlist_places then 'waitlisted'
                          else 'rejected' end)::registration_status as status,
                    case when is_closed then 'event_cancelled'
-                        when rank > seats + waitlist_positions then 'event_full' end as reason
+                        when rank > seats + waitlist_places then 'event_full' end as reason
               from oldest
               join event on event.id = oldest.event_id
              where is_next
@@ -349,10 +354,11 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
     return _settled_batch(rows)
 
 
-async def give_tickets(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -> SettledBatch:
-    """Give tickets to the oldest pending registrations of locked events that take entries, in one statement.
+async def number_entries(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -> SettledBatch:
+    """Make the oldest pending registrations of locked events numbered entries of their draws, in one statement.
 
-    A ticket is the next number of the log of the event. Registrations behind a locked one of the same event wait.
+    The ticket of an entry is the next number of the log of its event. Registrations behind a locked one of the same
+    event wait.
     """
     rows = await tx.rows(
         _SettledRow,

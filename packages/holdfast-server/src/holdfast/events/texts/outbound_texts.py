@@ -41,8 +41,8 @@ REMEMBERED_TEXTS = cache_bound(
 )
 
 
-def outbound(content: S, replacement: str, *, is_confirmed: bool = False) -> S:
-    """What leaves our pages of an event, a mail or a registration: a copy whose `FIELDS` have no web addresses.
+def without_web_addresses(content: S, replacement: str, *, is_confirmed: bool = False) -> S:
+    """A copy of an event, or of the data of a mail, that may leave our pages: its `FIELDS` have no web addresses.
 
     is_confirmed    whether the organizer has proved its address: then the content is as it was written. Never for mails
     """

@@ -15,7 +15,7 @@ class LinkMail(Struct):
     """A mail with a link, before it is rendered.
 
     link            the URL, without a language
-    stop            the URL that stops all mails to the recipient, without a language
+    stop_url        the URL that stops all mails to the recipient, without a language
     is_requested    whether the recipient has requested it, so that it is sent even if mails are stopped
     """
 
@@ -26,7 +26,7 @@ class LinkMail(Struct):
     caused_at: dt.datetime
     language: str | None
     link: str
-    stop: str = ""
+    stop_url: str = ""
 
 
 def link_message(
@@ -35,11 +35,11 @@ def link_message(
     """The rendered mail: a first sentence, a list, the link with the text of its button, and the rest of the text."""
     language = language_with_code(mail.language)
     link = url_in_language(mail.link, language)
-    stop = "" if mail.is_requested else stop_text(frame, language, mail.stop)
+    stop_sentence = "" if mail.is_requested else stop_text(frame, language, mail.stop_url)
     return MailMessage(
         recipient=mail.recipient,
         subject=subject,
-        text="\n\n".join([first, *(f"* {item}" for item in items), f"{button}:\n{link}", f"{rest}\n{stop}"]),
+        text="\n\n".join([first, *(f"* {item}" for item in items), f"{button}:\n{link}", f"{rest}\n{stop_sentence}"]),
         html=frame.render(
             "link_mail.html",
             language=language,
@@ -49,18 +49,18 @@ def link_message(
             button=button,
             rest=rest,
             link=link,
-            stop="" if mail.is_requested else url_in_language(mail.stop, language),
+            stop_url="" if mail.is_requested else url_in_language(mail.stop_url, language),
         ),
         message_id=mail.message_id,
         date=mail.caused_at,
-        unsubscribe=mail.stop,
+        unsubscribe=mail.stop_url,
     )
 
 
-def stop_text(frame: Frame, language: Language, stop: str) -> str:
+def stop_text(frame: Frame, language: Language, stop_url: str) -> str:
     """The end of a mail, which explains how to stop all mails."""
     stopping = frame.texts(language).gettext("Stop all e-mails of %(site)s to this address:") % {"site": frame.title}
-    return f"\n{stopping}\n{url_in_language(stop, language)}\n"
+    return f"\n{stopping}\n{url_in_language(stop_url, language)}\n"
 
 
 def url_in_language(url: str, language: Language) -> str:

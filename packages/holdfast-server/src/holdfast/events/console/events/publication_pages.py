@@ -9,7 +9,7 @@ from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import CancelEvent, EventRow, GetEvent, UpdateEvent
 from holdfast.events.events.overview import COUNT_PEOPLE, READ_EVENT, EventDetails, PeopleCounts
 from holdfast.events.paths import id_of
-from holdfast.events.payments.payout_accounts import Payouts
+from holdfast.events.payments.payout_model import Payouts
 from holdfast.events.payments.publication_terms import READ_TERMS, Obstacle, PublicationTerms, ReadPublicationTerms
 from holdfast.events.problems import EVENT_HAS_REGISTRATIONS
 from holdfast.events.processor.currencies import digits, rules_of

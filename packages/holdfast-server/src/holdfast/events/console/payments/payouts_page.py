@@ -6,12 +6,12 @@ from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import SIGN_IN, address_with_return
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.payments import payout_accounts
-from holdfast.events.payments.payout_accounts import (
-    PAYOUTS,
-    RETURN,
+from holdfast.events.payments.payout_accounts import PAYOUTS, RETURN
+from holdfast.events.payments.payout_model import (
     ConfirmPayoutAccount,
     GetPayouts,
     OpenOnboarding,
+    Payouts,
     RefreshPayouts,
     SetRefundRule,
 )
@@ -105,7 +105,7 @@ class PayoutsPage:
         typed: Mapping[str, str] | None = None,
         refusal: FormRefusal = NOT_REFUSED,
     ) -> Reply:
-        payout_status: payout_accounts.Payouts = await self._get_payouts(organizer(session), GetPayouts())
+        payout_status: Payouts = await self._get_payouts(organizer(session), GetPayouts())
         query = read_query(request.query)
         return self._console.page(
             session,

@@ -10,7 +10,7 @@ from holdfast.events.paths import id_of
 from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL
 from holdfast.events.registrations import accepting
 from holdfast.events.registrations.model import MAX_NAME_CHARACTERS, Accepted, AddPerson
-from holdfast.events.registrations.search import RegistrationsPart, SearchRegistrations
+from holdfast.events.registrations.search import RegistrationSearchResult, SearchRegistrations
 from holdfast.events.registrations.sign_up import clean_name
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request
@@ -67,7 +67,7 @@ class AddRegistrationPage:
         status: int = 200,
     ) -> Reply:
         """The page with the form. `wrong` names what has an error: `email`, `name` or `event`."""
-        part: RegistrationsPart = await self._search(
+        result: RegistrationSearchResult = await self._search(
             organizer(session), SearchRegistrations(event_id=event_id, limit=1)
         )
         return self._console.page(
@@ -75,7 +75,7 @@ class AddRegistrationPage:
             request,
             "people/add_registration.html",
             status,
-            event=part.event,
+            event=result.event,
             path=list_path(event_id),
             adding=adding_path(event_id),
             values=values,

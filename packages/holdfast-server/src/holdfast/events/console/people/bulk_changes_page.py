@@ -25,7 +25,7 @@ from holdfast.events.registrations.bulk_changes import (
     MoveRegistrations,
     RemoveRegistrations,
 )
-from holdfast.events.registrations.search import RegistrationsPart, SearchRegistrations
+from holdfast.events.registrations.search import RegistrationSearchResult, SearchRegistrations
 from holdfast.events.site import SITE
 from holdfast.kit.contract.problems import BAD_REQUEST
 from holdfast.kit.http.handler import Reply, Request, read_query
@@ -67,17 +67,19 @@ class BulkChangesPage:
         user_ids = [name for name in dict.fromkeys(names) if _PUBLIC_ID.fullmatch(name)][:REGISTRATIONS_PER_PAGE]
         if not user_ids:
             return self._console.redirect(request, f"{list_path(event_id)}?done=none_chosen")
-        part = await self._find(session, event_id, user_ids)
+        search_result = await self._find(session, event_id, user_ids)
         if not is_confirmed:
-            return self._page(session, request, part, "people/bulk_changes.html", action=action)
+            return self._page(session, request, search_result, "people/bulk_changes.html", action=action)
         result = await self._run(session, request, action, event_id, user_ids)
         if not result.skipped:
             return self._console.redirect(
                 request, f"{list_path(event_id)}?done={ACTIONS[action]}&count={len(result.done)}"
             )
-        return self._page(session, request, part, "people/bulk_changes_result.html", action=action, result=result)
+        return self._page(
+            session, request, search_result, "people/bulk_changes_result.html", action=action, result=result
+        )
 
-    async def _find(self, session: Session, event_id: int, user_ids: list[str]) -> RegistrationsPart:
+    async def _find(self, session: Session, event_id: int, user_ids: list[str]) -> RegistrationSearchResult:
         return await self._search(
             organizer(session), SearchRegistrations(event_id=event_id, user_ids=user_ids, limit=REGISTRATIONS_PER_PAGE)
         )
@@ -93,12 +95,14 @@ class BulkChangesPage:
             return await self._move(caller, MoveRegistrations(event_id=event_id, user_ids=user_ids))
         return await self._remove(caller, RemoveRegistrations(event_id=event_id, user_ids=user_ids))
 
-    def _page(self, session: Session, request: Request, part: RegistrationsPart, template: str, **values: Any) -> Reply:
+    def _page(
+        self, session: Session, request: Request, search_result: RegistrationSearchResult, template: str, **values: Any
+    ) -> Reply:
         shared = {
-            "event": part.event,
-            "registrations": part.registrations,
-            "path": list_path(part.event.id),
-            "several": bulk_changes_path(part.event.id),
+            "event": search_result.event,
+            "registrations": search_result.registrations,
+            "path": list_path(search_result.event.id),
+            "several": bulk_changes_path(search_result.event.id),
         }
         return self._console.page(session, request, template, **shared, **values)
 

@@ -16,7 +16,7 @@ from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations.bulk_changes import BulkResult
 from holdfast.events.registrations.details_mail import RESEND_MAIL, ResendMail, ResendStatus
 from holdfast.events.registrations.model import DeleteRegistration, UpdateRegistration
-from holdfast.events.registrations.search import RegistrationsPart, SearchRegistrations
+from holdfast.events.registrations.search import RegistrationSearchResult, SearchRegistrations
 from holdfast.events.registrations.timeline import READ_TIMELINE, ReadTimeline, TimelineEntry
 from holdfast.events.site import SITE
 from holdfast.kit.contract.command import check
@@ -102,10 +102,10 @@ class RegistrationPage:
         except Problem as problem:
             # An invalid public id names no registration.
             raise NOT_FOUND() if problem.type is VALIDATION_FAILED else problem from problem
-        part: RegistrationsPart = await self._search(organizer(session), command)
-        if not part.registrations:
+        result: RegistrationSearchResult = await self._search(organizer(session), command)
+        if not result.registrations:
             raise NOT_FOUND("There is no such registration any more.", hint="See the list of registrations.")
-        [registration] = part.registrations
+        [registration] = result.registrations
         is_confirmed_first = registration.status in STATUSES_TO_CONFIRM.get(change, ())
         timeline = await self._timeline(organizer(session), check(ReadTimeline, ids))
         return self._console.page(
@@ -113,12 +113,12 @@ class RegistrationPage:
             request,
             "people/registration_change.html" if is_confirmed_first else "people/registration.html",
             status,
-            event=part.event,
+            event=result.event,
             registration=registration,
             timeline=timeline,
             failure_reason=_failure_reason,
             change=change,
-            path=list_path(part.event.id),
+            path=list_path(result.event.id),
             digits=digits,
             refused=refused,
             notice=read_query(request.query).get("done", ""),

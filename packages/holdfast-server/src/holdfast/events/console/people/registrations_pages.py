@@ -21,7 +21,7 @@ from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations import search
 from holdfast.events.registrations.search import (
     MAX_PAGE_SIZE,
-    RegistrationsPart,
+    RegistrationSearchResult,
     RegistrationView,
     SearchedEvent,
     SearchRegistrations,
@@ -131,11 +131,11 @@ class RegistrationsPage:
         is_sorted = sort is not None and sort.key != "received"
         page = msgspec.structs.replace(command, limit=REGISTRATIONS_PER_PAGE)
         to_sort = msgspec.structs.replace(command, limit=MAX_SORTED, after=None)
-        part: RegistrationsPart = await self._search(organizer(session), to_sort if is_sorted else page)
-        is_too_many = is_sorted and part.more is not None
+        result: RegistrationSearchResult = await self._search(organizer(session), to_sort if is_sorted else page)
+        is_too_many = is_sorted and result.next_key is not None
         if is_too_many:
-            part = await self._search(organizer(session), page)
-        rows, more = part.registrations, part.more and {"after": part.more}
+            result = await self._search(organizer(session), page)
+        rows, more = result.registrations, result.next_key and {"after": result.next_key}
         if sort and is_sorted and not is_too_many:
             offset = read_offset(query.get("offset", ""))
             rows = sort_rows(rows, sort)
@@ -151,13 +151,13 @@ class RegistrationsPage:
             session,
             request,
             "people/registrations.html",
-            event=part.event,
+            event=result.event,
             registrations=rows,
             filters=command,
             digits=digits,
-            path=list_path(part.event.id),
-            adding=adding_path(part.event.id),
-            several=bulk_changes_path(part.event.id),
+            path=list_path(result.event.id),
+            adding=adding_path(result.event.id),
+            several=bulk_changes_path(result.event.id),
             filter_query=urlencode(filters),
             here=urlencode({**filters, **sorted_by}),
             more=urlencode({**filters, **sorted_by, **more}) if more else None,
@@ -200,26 +200,26 @@ class RegistrationsFile:
         """The file. Raises the same problems as the list, before the first byte is sent."""
         search = search_command(request, read_query(request.query))
         command = msgspec.structs.replace(search, newest_first=False, limit=MAX_PAGE_SIZE)
-        first: RegistrationsPart = await self._search(organizer(session), command)
+        first_result: RegistrationSearchResult = await self._search(organizer(session), command)
         return Download(
             200,
             media_type=b"text/csv; charset=utf-8",
             filename=f"registrations-{command.event_id}.csv",
-            parts=self._parts(organizer(session), command, first, language_of(request)),
+            parts=self._parts(organizer(session), command, first_result, language_of(request)),
         )
 
     async def _parts(
-        self, caller: Caller, command: SearchRegistrations, part: RegistrationsPart, language: Language
+        self, caller: Caller, command: SearchRegistrations, result: RegistrationSearchResult, language: Language
     ) -> AsyncIterator[bytes]:
         """The parts of the file. A person who registers during the download may be in it."""
         format = language.csv_format
         yield f"{BYTE_ORDER_MARK}{as_csv([_columns(language)], format)}".encode()
         while True:
-            rows = (_row(part.event, registration, language) for registration in part.registrations)
+            rows = (_row(result.event, registration, language) for registration in result.registrations)
             yield as_csv(rows, format).encode()
-            if part.more is None:
+            if result.next_key is None:
                 return
-            part = await self._search(caller, msgspec.structs.replace(command, after=part.more))
+            result = await self._search(caller, msgspec.structs.replace(command, after=result.next_key))
 
 
 def _columns(language: Language) -> Sequence[str]:

@@ -33,7 +33,7 @@ from holdfast.events.registrations.links import SIGNATURE_DIGITS
 from holdfast.events.resources import Database
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
-from holdfast.events.texts.outbound_texts import OMISSION, outbound, outbound_text
+from holdfast.events.texts.outbound_texts import OMISSION, outbound_text, without_web_addresses
 from holdfast.events.texts.rendered_text import one_line, without_links
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
@@ -272,7 +272,7 @@ class EventPage:
         images            the addresses of the photos
         """
         base_url, is_confirmed = self._settings.base_url, organizer_name is not None
-        outside = outbound(event, OMISSION, is_confirmed=is_confirmed)
+        outside = without_web_addresses(event, OMISSION, is_confirmed=is_confirmed)
         summary = outbound_text(summary, is_confirmed=is_confirmed)
         title = one_line(outside.title)
         pictures = (images or [base_url + cover_path(event.id, title)]) if is_confirmed else []

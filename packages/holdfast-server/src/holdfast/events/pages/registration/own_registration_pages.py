@@ -21,8 +21,8 @@ from holdfast.events.push.routes import PUSH_WORKER_PATH
 from holdfast.events.registrations import links, own_cancellations, own_receipt, own_registration, removed_payment
 from holdfast.events.registrations.entrance_code import qr_code, short_code
 from holdfast.events.registrations.links import OWN_PAGE, Link, require_link
+from holdfast.events.registrations.model import UNDO_SECONDS
 from holdfast.events.registrations.own_cancellations import (
-    CancellationResult,
     CancelOwnRegistration,
     GetOwnCancellation,
     OwnCancellation,
@@ -30,7 +30,6 @@ from holdfast.events.registrations.own_cancellations import (
 )
 from holdfast.events.registrations.own_receipt import GetOwnReceipt
 from holdfast.events.registrations.own_registration import (
-    UNDO_SECONDS,
     ConfirmOwnRegistration,
     GetOwnRegistration,
     OwnRegistration,
@@ -180,10 +179,10 @@ class OwnRegistrationPages:
             return await self._ask_to_cancel(caller, link, language, 422)
         await admit(self._cancelling, self._limits, caller)
         try:
-            result: CancellationResult = await self._cancel(caller, CancelOwnRegistration(**link._asdict()))
+            is_cancelled: bool = await self._cancel(caller, CancelOwnRegistration(**link._asdict()))
         except Problem as problem:
             return await self._gone_page(caller, link, problem, language)
-        if not result.is_cancelled:
+        if not is_cancelled:
             return await self._registration_page(caller, link, language, 422, is_late=True)
         return redirect(language.at(self._path(link)))
 

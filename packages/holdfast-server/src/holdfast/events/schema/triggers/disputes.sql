@@ -13,7 +13,7 @@ create or replace function free_refunds() returns trigger language plpgsql as $$
 begin
     update refunds set due_at = now()
       from payments where payments.id = payment_id and payments.intent_id = new.intent_id and refunds.state = 'wanted';
-    -- The name of the channel and a space: it must match PAYMENTS_CHANNEL in seats/seats.py.
+    -- The name of the channel and a space: it must match PAYMENTS_CHANNEL in seats/held_seats.py.
     perform pg_notify('holdfast', 'payments ');
     return null;
 end $$;

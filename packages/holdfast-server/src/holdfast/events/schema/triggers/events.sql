@@ -112,7 +112,7 @@ begin
     insert into refunds (payment_id, amount, reason)
     select id, amount - refunded - kept, 'event_cancelled' from payments
      where event_id = new.id and state = 'paid' and refunded + kept < amount;
-    -- The name of the channel and a space: it must match PAYMENTS_CHANNEL in seats/seats.py.
+    -- The name of the channel and a space: it must match PAYMENTS_CHANNEL in seats/held_seats.py.
     perform pg_notify('holdfast', 'payments ');
     return null;
 end $$;

@@ -186,7 +186,7 @@ begin
     select id, amount - refunded - kept, 'seat_lost' from payments
      where event_id = old.event_id and user_id = old.user_id and arrival = old.arrival
        and state = 'paid' and refunded + kept < amount;
-    -- The name of the channel and a space: it must match PAYMENTS_CHANNEL in seats/seats.py.
+    -- The name of the channel and a space: it must match PAYMENTS_CHANNEL in seats/held_seats.py.
     perform pg_notify('holdfast', 'payments ');
     return null;
 end $$;

@@ -43,11 +43,11 @@ async def open_payments(tx: Tx, event_ids: Sequence[int]) -> None:
               join events on events.id = event_id
               left join payout_accounts on payout_accounts.organizer_id = events.organizer_id and is_confirmed
              where event_id = any(%(event_ids)s) and status = 'held'
-               and not exists (select from payments as known
-                                where known.event_id = registrations.event_id
-                                  and known.user_id = registrations.user_id
-                                  and known.arrival = registrations.arrival
-                                  and known.state in ('opening', 'open'))
+               and not exists (select from payments as current_payment
+                                where current_payment.event_id = registrations.event_id
+                                  and current_payment.user_id = registrations.user_id
+                                  and current_payment.arrival = registrations.arrival
+                                  and current_payment.state in ('opening', 'open'))
              order by received_at, registrations.arrival
          returning 1)
         select
@@ -81,11 +81,11 @@ async def promote(tx: Tx, event_ids: Sequence[int]) -> None:
     The caller has locked the events. A person who has to pay gets a held seat. A person whom the organizer has moved to
     the waiting list gets none.
     """
-    if await _seat_first_waiting(tx, event_ids):
+    if await _promote_first_waiting(tx, event_ids):
         await open_payments(tx, event_ids)
 
 
-async def _seat_first_waiting(tx: Tx, event_ids: Sequence[int]) -> bool:
+async def _promote_first_waiting(tx: Tx, event_ids: Sequence[int]) -> bool:
     """Give the free seats of active events to the first on their waiting lists. Returns whether one has to be paid."""
     return await tx.value(
         f"""
@@ -96,7 +96,7 @@ async def _seat_first_waiting(tx: Tx, event_ids: Sequence[int]) -> bool:
                 select event_id, user_id,
                        case when amount_due is null then 'registered' else 'held' end::registration_status as status,
                        case when amount_due is not null
-                            then least(now() + %(claim)s * interval '1 hour', events.datetime) end as held_until
+                            then least(now() + %(claim_hours)s * interval '1 hour', events.datetime) end as held_until
                   from registrations
                  where event_id = events.id and status = 'waitlisted' and reason is null
                  order by received_at, arrival limit capacity - registered_count) as waiting
@@ -108,7 +108,7 @@ async def _seat_first_waiting(tx: Tx, event_ids: Sequence[int]) -> bool:
          returning registrations.status)
         select exists (select from promoted where status = 'held')
         """,
-        {"event_ids": list(event_ids), "claim": tx.resources.settings.claim_hours},
+        {"event_ids": list(event_ids), "claim_hours": tx.resources.settings.claim_hours},
     )
 
 
@@ -144,7 +144,7 @@ async def begin_payment(tx: Tx, payment_id: int, page: CheckoutPage) -> dt.datet
 
     Returns the time until which the seat may be paid. Beginning twice changes nothing.
     """
-    await _lock(tx, payment_id)
+    await _lock_payment(tx, payment_id)
     return await tx.value(
         """
         with held_seat as (
@@ -175,8 +175,8 @@ async def confirm_payment(tx: Tx, payment_id: int, paid: SessionPayment) -> None
     A late payment takes a free seat if the waiting list is empty. A payment of another amount or currency than
     requested gets no seat: the amount that was paid is refunded. Confirming twice changes nothing.
     """
-    event_id = await _lock(tx, payment_id)
-    [(is_news, has_seat)] = await tx.tuples(
+    event_id = await _lock_payment(tx, payment_id)
+    [(is_new, has_seat)] = await tx.tuples(
         f"""
         with payment as (
             update payments
@@ -186,7 +186,7 @@ async def confirm_payment(tx: Tx, payment_id: int, paid: SessionPayment) -> None
         seated as (
             update registrations
                set status = 'registered', amount_paid = payment.amount, held_until = null, reason = null,
-                   cancels_at = null  -- who pays for a seat keeps it
+                   cancels_at = null  -- a person who pays for a seat keeps it
               from payment
               join events on events.id = payment.event_id
              cross join {changed_by("person")}
@@ -215,30 +215,34 @@ async def confirm_payment(tx: Tx, payment_id: int, paid: SessionPayment) -> None
     )
     if has_seat:
         await reprice(tx, [event_id], "registration")
-    elif is_news:
-        await _give_away(tx, payment_id, event_id, "payment_refused")
+    elif is_new:
+        await _release_held_seat(tx, payment_id, event_id, "payment_refused")
 
 
-async def give_up_held_seat(tx: Tx, payment_id: int, ending: ReleaseReason, error: str | None = None) -> None:
-    """Give the held seat to the next person: its payment can no longer be made. To give it up twice changes nothing."""
-    event_id = await _lock(tx, payment_id)
-    ended = await tx.value(
+async def end_payment(tx: Tx, payment_id: int, reason: ReleaseReason, error: str | None = None) -> None:
+    """Store that a payment can no longer be made, and release the seat that is held for it.
+
+    Ending twice changes nothing.
+    """
+    event_id = await _lock_payment(tx, payment_id)
+    is_ended = await tx.value(
         """
         update payments set state = %(state)s::payment_state, due_at = null, error = %(error)s, checkout = null
          where id = %(id)s and state in ('opening', 'open') returning true
         """,
-        {"id": payment_id, "state": "ended" if ending == "payment_expired" else "refused", "error": error},
+        {"id": payment_id, "state": "ended" if reason == "payment_expired" else "refused", "error": error},
     )
-    if ended:
-        await _give_away(tx, payment_id, event_id, ending)
+    if is_ended:
+        await _release_held_seat(tx, payment_id, event_id, reason)
 
 
-async def _give_away(tx: Tx, payment_id: int, event_id: int, ending: ReleaseReason) -> None:
-    freed = await tx.value(
+async def _release_held_seat(tx: Tx, payment_id: int, event_id: int, reason: ReleaseReason) -> None:
+    """Release the seat that is held for a payment: the next person on the waiting list gets it."""
+    is_released = await tx.value(
         f"""
         update registrations
            set status = 'rejected', held_until = null,
-               reason = case when cancelled_at is null then %(ending)s else 'event_cancelled' end
+               reason = case when cancelled_at is null then %(reason)s else 'event_cancelled' end
           from payments
           join events on events.id = payments.event_id
          cross join {changed_by("service")}
@@ -246,15 +250,15 @@ async def _give_away(tx: Tx, payment_id: int, event_id: int, ending: ReleaseReas
            and registrations.user_id = payments.user_id and registrations.arrival = payments.arrival
         returning true
         """,
-        {"id": payment_id, "ending": ending},
+        {"id": payment_id, "reason": reason},
     )
-    if freed:
+    if is_released:
         await refill_seats(tx, [event_id])
 
 
-async def _lock(tx: Tx, payment_id: int) -> int:
+async def _lock_payment(tx: Tx, payment_id: int) -> int:
     """Lock the event of a payment, as all code that moves seats does, and then the payment. Returns the event's id."""
     event_id: int = await tx.value("select event_id from payments where id = %(id)s", {"id": payment_id})
-    await tx.run("select from events where id = %(id)s for no key update", {"id": event_id})
+    await lock_event_of(tx, event_id)
     await tx.run("select from payments where id = %(id)s for no key update", {"id": payment_id})
     return event_id
