@@ -11,7 +11,7 @@ from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.stock.ledger_rules import MAX_POOL_QUANTITY, ChangeCause, Posting, Stock
 from holdfast.inventory.stock.model import (
     RECORDED_SALE,
-    Affected,
+    AffectedVariant,
     ExpectedVersion,
     Filled,
     PoolId,
@@ -81,7 +81,7 @@ class Simulation(Struct):
         list[int], Meta(description="Its pools that are paused or archived: storefronts sell nothing of them.")
     ]
     pools: Annotated[list[PoolStock], Meta(description="As they would be after it.")]
-    affected: Annotated[list[Affected] | None, Meta(description="null where more than 500 variants may be.")]
+    affected: Annotated[list[AffectedVariant] | None, Meta(description="null where more than 500 variants may be.")]
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, HOLD_ENDED, NOT_ENOUGH_STOCK, VALIDATION_FAILED, DAILY_LIMIT_REACHED)
