@@ -122,7 +122,7 @@ class Receipt(Shape):
     signed: str
 
 
-class Accepted(Shape):
+class Acceptance(Shape):
     message: str
     status: Literal["accepted"]
     next: Next
@@ -212,7 +212,7 @@ class Organizer(Shape):
     public_path: str
 
 
-class Registered(Shape):
+class RegisteredOrganizer(Shape):
     authentication: Authentication
     api_key: ApiKey
     organizer: Organizer

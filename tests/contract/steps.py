@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from holdfast.events.queues import release
-from tests.contract.shapes import Accepted, Registration, failing_fields, one
+from tests.contract.shapes import Acceptance, Registration, failing_fields, one
 from tests.helpers.events_service import Client, Service, event_fields
 
 FOUR = ("ann", "bob", "cal", "dee")
@@ -41,7 +41,7 @@ async def join(client: Client, queue: dict[str, Any], visitor: str) -> str:
     """Let a visitor join; where to poll."""
     answer = await client.post(f"/api/queues/{queue['id']}/join", {"visitor_id": visitor})
     assert answer.status_code == 202, answer.text
-    return msgspec.convert(answer.json(), Accepted).next.url
+    return msgspec.convert(answer.json(), Acceptance).next.url
 
 
 async def minute(service: Service) -> None:

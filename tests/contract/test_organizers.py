@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
-from tests.contract.shapes import Registered, User, failing_fields, objects_on_page, one, refusal
+from tests.contract.shapes import RegisteredOrganizer, User, failing_fields, objects_on_page, one, refusal
 from tests.helpers.cases import in_turn
 from tests.helpers.events_service import Client, Service, running_events
 
@@ -36,7 +36,7 @@ async def register_from(service: Service, address: str, name: str) -> httpx2.Res
 
 @requirement("organizer.register.public", "organizer.register.organizer")
 async def test_an_organizer_registers_without_a_key(service: Service) -> None:
-    registered = one(await register(service), Registered, status=201)
+    registered = one(await register(service), RegisteredOrganizer, status=201)
 
     organizer = registered.organizer
     assert (organizer.name, organizer.email, organizer.slug) == ("Ada Events", "ada@example.com", "ada-events")
@@ -48,7 +48,7 @@ async def test_an_organizer_registers_without_a_key(service: Service) -> None:
 
 @requirement("organizer.register.organizer")
 async def test_a_new_organizer_has_a_public_page_under_its_slug(service: Service) -> None:
-    organizer = one(await register(service, slug="life-drawing"), Registered, status=201).organizer
+    organizer = one(await register(service, slug="life-drawing"), RegisteredOrganizer, status=201).organizer
 
     assert organizer.public_path == "/organizers/life-drawing"
     assert organizer.public_url == "http://events.test/organizers/life-drawing"
@@ -56,7 +56,7 @@ async def test_a_new_organizer_has_a_public_page_under_its_slug(service: Service
 
 @requirement("organizer.register.key-once")
 async def test_the_first_key_works_at_once(service: Service) -> None:
-    key = one(await register(service), Registered, status=201).api_key.key
+    key = one(await register(service), RegisteredOrganizer, status=201).api_key.key
 
     assert (
         objects_on_page(await service.http.get("/api/organizers", headers={"X-API-Key": key}), User)[0].slug
@@ -76,7 +76,7 @@ async def test_the_full_key_is_in_no_later_answer(service: Service, path: str) -
 
 @requirement("organizer.register.public")
 async def test_a_second_registration_of_an_organizer_does_not_show_the_key(service: Service) -> None:
-    first = one(await register(service), Registered, status=201)
+    first = one(await register(service), RegisteredOrganizer, status=201)
 
     again = await register(service)
 
@@ -104,7 +104,7 @@ async def test_fields_that_are_no_strings_are_all_named(service: Service, value:
 @requirement("organizer.register.name")
 @pytest.mark.parametrize("name", ["Anna", "a" * 100, "Ännä", "字" * 100])
 async def test_a_name_of_4_to_100_characters_is_taken(service: Service, name: str) -> None:
-    assert one(await register(service, name=name), Registered, status=201).organizer.name == name
+    assert one(await register(service, name=name), RegisteredOrganizer, status=201).organizer.name == name
 
 
 @requirement("organizer.register.name")
@@ -130,7 +130,7 @@ async def test_an_email_address_registers_once(service: Service, email: str) -> 
 @requirement("organizer.register.slug")
 @pytest.mark.parametrize("slug", ["abc", "a" * 100, "2026", "life-drawing-2"])
 async def test_a_slug_of_3_to_100_plain_characters_is_taken(service: Service, slug: str) -> None:
-    assert one(await register(service, slug=slug), Registered, status=201).organizer.slug == slug
+    assert one(await register(service, slug=slug), RegisteredOrganizer, status=201).organizer.slug == slug
 
 
 @requirement("organizer.register.slug")
@@ -178,7 +178,9 @@ async def test_a_slug_registers_once(service: Service) -> None:
 async def test_a_refused_organizer_leaves_its_address_free(service: Service) -> None:
     await register(service, slug="admin")
 
-    assert one(await register(service, slug="free"), Registered, status=201).organizer.email == "ada@example.com"
+    assert (
+        one(await register(service, slug="free"), RegisteredOrganizer, status=201).organizer.email == "ada@example.com"
+    )
 
 
 @requirement("organizer.register.password")
@@ -188,7 +190,7 @@ async def test_a_password_of_12_to_72_characters_is_taken_and_never_shown(servic
 
     response = await register(service, password=password[:length])
 
-    one(response, Registered, status=201)
+    one(response, RegisteredOrganizer, status=201)
     assert password[:length] not in response.text
 
 
@@ -214,10 +216,10 @@ async def test_an_address_over_the_limit_of_new_organizers_is_answered_with_retr
 @requirement("organizer.register.throttle")
 async def test_the_limit_of_new_organizers_counts_for_one_address(settings: Settings) -> None:
     async with running_events(settings.model_copy(update={"organizers_per_hour": 1})) as service:
-        one(await register_from(service, "10.0.0.7", "first"), Registered, status=201)
+        one(await register_from(service, "10.0.0.7", "first"), RegisteredOrganizer, status=201)
         assert refusal(await register_from(service, "10.0.0.7", "second")) == (429, "rate_limited")
 
-        one(await register_from(service, "10.0.0.8", "third"), Registered, status=201)
+        one(await register_from(service, "10.0.0.8", "third"), RegisteredOrganizer, status=201)
 
 
 @requirement("organizer.register.throttle")

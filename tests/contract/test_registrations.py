@@ -10,7 +10,7 @@ import pytest
 from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
 from tests.contract.shapes import (
-    Accepted,
+    Acceptance,
     ApiKey,
     Event,
     Registration,
@@ -36,7 +36,7 @@ async def test_a_registration_is_accepted_with_an_address_to_poll(service: Servi
     response = await post(ada, event_id=event["id"], email="ann@example.com")
 
     assert response.status_code == 202
-    accepted = msgspec.convert(response.json(), Accepted)
+    accepted = msgspec.convert(response.json(), Acceptance)
     assert re.fullmatch(rf"/api/registrations/{event['id']}/\w{{8}}", accepted.next.url)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import psycopg
 
-from tests.helpers.processes import AcceptedRegistration, Process, organizer_at
+from tests.helpers.processes import AnsweredRegistration, Process, organizer_at
 
 
 async def register_organizer_with_event(process: Process, **fields: Any) -> tuple[str, int]:
@@ -31,10 +31,10 @@ def assert_places_went_in_order(outcomes: list[tuple[str, int]], capacity: int, 
 
 
 def assert_answered_before_sent_means_earlier(
-    accepted: list[AcceptedRegistration], answers: dict[str, dict[str, Any]]
+    accepted: list[AnsweredRegistration], answers: dict[str, dict[str, Any]]
 ) -> None:
     """A registration answered before another one was sent is earlier in the order, and has no worse a place."""
-    first: dict[str, AcceptedRegistration] = {}
+    first: dict[str, AnsweredRegistration] = {}
     for request in sorted(accepted, key=lambda request: request.answered):
         first.setdefault(request.poll, request)
     rank = {"registered": 0, "waitlisted": 1, "registration_rejected": 2}

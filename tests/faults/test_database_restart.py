@@ -12,7 +12,7 @@ from holdfast.events.service import EVENTS
 from holdfast.kit.security.http_client import HttpClient
 from tests.helpers.data_directories import can_connect, data_directory, postmaster, start_users, wait_until
 from tests.helpers.events_service import event_fields, eventually
-from tests.helpers.processes import AcceptedRegistration, outcomes, running_processes
+from tests.helpers.processes import AnsweredRegistration, outcomes, running_processes
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ async def test_no_answered_registration_is_lost_when_postgresql_crashes(
             key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
             http.headers["X-API-Key"] = key
             event = (await http.post("/api/events", json={"event": event_fields(capacity=10_000)})).json()["data"]
-            accepted: list[AcceptedRegistration] = []
+            accepted: list[AnsweredRegistration] = []
             crashed = asyncio.Event()
             numbers = iter(range(10_000))
 
@@ -52,7 +52,7 @@ async def test_no_answered_registration_is_lost_when_postgresql_crashes(
                     response = await http.post("/api/registrations", json={"registration": person})
                     assert response.status_code in {202, 503}, response.text
                     if response.status_code == 202:
-                        accepted.append(AcceptedRegistration(0, 0, response.json()["next"]["url"]))
+                        accepted.append(AnsweredRegistration(0, 0, response.json()["next"]["url"]))
                         after += crashed.is_set()
                     if after >= 20:
                         return

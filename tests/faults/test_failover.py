@@ -25,7 +25,7 @@ from tests.faults.stored_order import (
 from tests.helpers.data_directories import wait_until
 from tests.helpers.events_service import event_fields, eventually, running_events
 from tests.helpers.inventory_service import unlimited
-from tests.helpers.processes import AcceptedRegistration, Process, outcomes, running_processes
+from tests.helpers.processes import AnsweredRegistration, Process, outcomes, running_processes
 from tests.helpers.serving import PLAIN
 from tests.inventory.ledger_agent import POOL_COUNT, LedgerAgent
 
@@ -57,7 +57,7 @@ class PersistentCrowd:
         self._key = key
         self._event_id = event_id
         self._number = count()
-        self.accepted: list[AcceptedRegistration] = []
+        self.accepted: list[AnsweredRegistration] = []
         self.ended = False
 
     async def come(self, connections: int = 32) -> None:
@@ -72,7 +72,7 @@ class PersistentCrowd:
                 while not self.ended:
                     answer = await http.post(f"{self._process.url}/api/registrations", json={"registration": person})
                     if answer.status_code == 202:
-                        self.accepted.append(AcceptedRegistration(sent, loop.time(), answer.json()["next"]["url"]))
+                        self.accepted.append(AnsweredRegistration(sent, loop.time(), answer.json()["next"]["url"]))
                         break
                     assert answer.status_code == 503, answer.text
                     await asyncio.sleep(RETRY_SECONDS)

@@ -15,7 +15,7 @@ from tests.faults.stored_order import (
     registrations_in_order,
 )
 from tests.helpers.events_service import event_fields
-from tests.helpers.processes import AcceptedRegistration, Process, outcomes, register_all, running_processes
+from tests.helpers.processes import AnsweredRegistration, Process, outcomes, register_all, running_processes
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 PART = 10 if SOAK else 3
@@ -62,7 +62,7 @@ async def test_every_202_has_an_outcome_though_a_process_is_killed_ten_times(
         people = [{"event_id": event_id, "email": f"new{number}@example.com"} for number in range(ASKERS * 4 // 5)]
         people += chance.choices(people, k=ASKERS // 5)
         chance.shuffle(people)
-        accepted: list[AcceptedRegistration] = []
+        accepted: list[AnsweredRegistration] = []
         # Small waves while there are places, so that the kills fall where they could do harm.
         for size in [20 * PART] * 8 + [170 * PART] * 2:
             wave, people = people[:size], people[size:]

@@ -32,7 +32,7 @@ from tests.faults.stored_order import (
 from tests.helpers.events_service import eventually, queue_fields
 from tests.helpers.inventory_service import unlimited
 from tests.helpers.processes import (
-    AcceptedRegistration,
+    AnsweredRegistration,
     Process,
     establish_organizers,
     outcomes,
@@ -68,7 +68,7 @@ class MixedCrowd:
     """
 
     def __init__(self, processes: list[Process], key: str, event_id: int, queue: str) -> None:
-        self.accepted: list[list[AcceptedRegistration]] = [[] for _ in processes]
+        self.accepted: list[list[AnsweredRegistration]] = [[] for _ in processes]
         self.joined: list[str] = []
         self.mails_expected = 0
         self.ended = False
@@ -92,7 +92,7 @@ class MixedCrowd:
                 sent = time.time()
                 answer = await insist(http, "/api/registrations", {"registration": person})
                 assert answer.status_code == 202, answer.text
-                self.accepted[process].append(AcceptedRegistration(sent, time.time(), answer.json()["next"]["url"]))
+                self.accepted[process].append(AnsweredRegistration(sent, time.time(), answer.json()["next"]["url"]))
                 self.mails_expected += notify
                 await asyncio.sleep(PAUSE)
 
@@ -185,7 +185,7 @@ async def is_truthy(condition: object) -> bool:
     return bool(condition)
 
 
-async def was_answered(accepted: list[AcceptedRegistration], since: float) -> bool:
+async def was_answered(accepted: list[AnsweredRegistration], since: float) -> bool:
     """Whether a client was answered who asked after that moment."""
     return any(request.sent > since for request in accepted)
 

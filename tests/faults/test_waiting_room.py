@@ -43,7 +43,7 @@ LATE = 1
 
 
 @dataclass
-class Joined:
+class AnsweredJoin:
     """A visitor who was answered with 202: when it was sent and answered."""
 
     sent: float
@@ -66,7 +66,7 @@ class VisitorRecords:
 
     key: str
     path: str
-    joined: dict[str, Joined] = field(default_factory=dict[str, Joined])
+    joined: dict[str, AnsweredJoin] = field(default_factory=dict[str, AnsweredJoin])
     arrived: list[str] = field(default_factory=list[str])
     statuses: dict[str, list[VisitorStatus]] = field(default_factory=dict[str, list[VisitorStatus]])
     let_in: set[str] = field(default_factory=set[str])
@@ -98,7 +98,7 @@ async def join_all(
                     sent, (_, answer) = time.time(), await ask(processes, http, "POST", f"{crowd.path}/join", json=body)
                     assert answer.status_code == 202, answer.text
                     if visitor not in crowd.joined:
-                        crowd.joined[visitor] = Joined(sent, time.time())
+                        crowd.joined[visitor] = AnsweredJoin(sent, time.time())
                         crowd.arrived.append(visitor)
 
     await asyncio.gather(*(one() for _ in range(connections)))

@@ -164,7 +164,7 @@ async def organizer_at(url: str, **fields: Any) -> AsyncGenerator[Client]:
         yield Client(http, made["api_key"]["key"], made["organizer"]["id"], made["organizer"]["slug"])
 
 
-class AcceptedRegistration(NamedTuple):
+class AnsweredRegistration(NamedTuple):
     """One registration that was answered with 202: when it was sent and answered, and where to poll."""
 
     sent: float
@@ -174,13 +174,13 @@ class AcceptedRegistration(NamedTuple):
 
 async def register_all(
     processes: list[Process], key: str, people: Iterator[dict[str, Any]], *, connections: int = 64
-) -> list[AcceptedRegistration]:
+) -> list[AnsweredRegistration]:
     """Register everyone from this many connections spread over the processes; those that were answered with 202.
 
     When a connection breaks, the same person asks another process. Nothing but 202 and the refusal of a full event is
     an answer.
     """
-    accepted: list[AcceptedRegistration] = []
+    accepted: list[AnsweredRegistration] = []
     loop = asyncio.get_running_loop()
 
     async def one(number: int) -> None:
@@ -195,7 +195,7 @@ async def register_all(
                     except httpx2.TransportError:
                         number += 1
                 if response.status_code == 202:
-                    accepted.append(AcceptedRegistration(sent, loop.time(), response.json()["next"]["url"]))
+                    accepted.append(AnsweredRegistration(sent, loop.time(), response.json()["next"]["url"]))
                 else:
                     assert response.json()["code"] == "event_full", response.text
 

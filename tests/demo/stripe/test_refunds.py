@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast_demo.stripe.books import Unbalanced
+from holdfast_demo.stripe.books import UnbalancedBooks
 from holdfast_demo.stripe.processor import StripeDouble
 from tests.demo.stripe.processor import ACCOUNT_V2, ProcessorScene
 
@@ -185,7 +185,7 @@ def test_partial_refunds_of_any_size_sum_to_the_whole_payment(amount: int, perce
 
 
 async def test_a_movement_that_does_not_sum_to_zero_is_not_entered(scene: ProcessorScene) -> None:
-    with pytest.raises(Unbalanced, match="does not sum to zero"):
+    with pytest.raises(UnbalancedBooks, match="does not sum to zero"):
         scene.processor.books.enter("charge", "ch_1", 0, "eur", {"platform": 5, "cardholders": -4})
 
     assert scene.processor.books.entries() == []

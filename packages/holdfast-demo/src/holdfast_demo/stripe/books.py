@@ -30,7 +30,7 @@ create index if not exists entries_of_an_account on entries (account, currency);
 """
 
 
-class Unbalanced(Exception):
+class UnbalancedBooks(Exception):
     """The books contradict themselves."""
 
 
@@ -67,9 +67,9 @@ class Books:
             self.enter(kind, source, at, currency, {from_account: -amount, to_account: amount})
 
     def enter(self, kind: str, source: str, at: int, currency: str, amounts: Mapping[str, int]) -> None:
-        """Enter a movement. Raises `Unbalanced` if it does not sum to zero."""
+        """Enter a movement. Raises `UnbalancedBooks` if it does not sum to zero."""
         if sum(amounts.values()):
-            raise Unbalanced(f"The movement {kind} of {source} does not sum to zero: {amounts}")
+            raise UnbalancedBooks(f"The movement {kind} of {source} does not sum to zero: {amounts}")
         (number,) = self._db.execute("select coalesce(max(movement), 0) + 1 from entries").fetchone()
         self._db.executemany(
             "insert into entries (movement, kind, source, at, account, currency, amount) values (?, ?, ?, ?, ?, ?, ?)",
@@ -100,10 +100,10 @@ class Books:
         return dict(rows.fetchall())
 
     def check(self) -> None:
-        """Raises `Unbalanced` if a movement or a currency does not sum to zero."""
+        """Raises `UnbalancedBooks` if a movement or a currency does not sum to zero."""
         sums: defaultdict[tuple[int, str], int] = defaultdict(int)
         for entry in self.entries():
             sums[entry.movement, entry.currency] += entry.amount
         wrong = {movement: total for movement, total in sums.items() if total}
         if wrong:
-            raise Unbalanced(f"These movements do not sum to zero: {wrong}")
+            raise UnbalancedBooks(f"These movements do not sum to zero: {wrong}")

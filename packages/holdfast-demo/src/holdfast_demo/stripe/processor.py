@@ -18,7 +18,7 @@ from holdfast_demo.shared.serving import run_in_background
 from holdfast_demo.shared.store import Clock
 from holdfast_demo.shared.testing import Faults
 from holdfast_demo.stripe import accounts, api, disputes, pages, payments, refunds, sessions
-from holdfast_demo.stripe.books import Books, Unbalanced
+from holdfast_demo.stripe.books import Books, UnbalancedBooks
 from holdfast_demo.stripe.errors import Fault
 from holdfast_demo.stripe.handler import ApiHandler
 from holdfast_demo.stripe.params import check_params
@@ -102,7 +102,7 @@ class StripeDouble:
         return self.books.balance(account)
 
     def check(self) -> None:
-        """Raises `Unbalanced` if the books contradict themselves or the objects of the API."""
+        """Raises `UnbalancedBooks` if the books contradict themselves or the objects of the API."""
         self.books.check()
         for kind, movement in (
             (payments.CHARGE, "charge"),
@@ -115,7 +115,7 @@ class StripeDouble:
         ):
             amounts = {thing["id"]: thing["amount"] for thing in self._store.every(kind) if thing["amount"]}
             if amounts != self.books.moved(movement):
-                raise Unbalanced(f"The objects of the kind {kind} are not those that the books have.")
+                raise UnbalancedBooks(f"The objects of the kind {kind} are not those that the books have.")
 
     def things(self, kind: str) -> list[StripeObject]:
         """All objects of a kind, oldest first: `checkout.session`, `charge`, `refund`, `transfer`, `event` …"""

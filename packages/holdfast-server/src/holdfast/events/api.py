@@ -12,10 +12,10 @@ from holdfast.events.organizers import operations as organizers
 from holdfast.events.payments import payout_accounts
 from holdfast.events.pricing import operations as pricing
 from holdfast.events.queues import operations as queues
-from holdfast.events.queues.model import Joined
+from holdfast.events.queues.model import AcceptedVisitor
 from holdfast.events.registrations import accepting
 from holdfast.events.registrations import operations as registrations
-from holdfast.events.registrations.model import Accepted
+from holdfast.events.registrations.model import AcceptedRegistration
 from holdfast.events.users import operations as users
 from holdfast.events.webhooks import operations as webhooks
 from holdfast.events.webhooks.operations import ENDPOINTS
@@ -60,7 +60,7 @@ OPERATIONS = (
     Operation("presign_upload",       "POST   /api/uploads/presign", steps(event_photos.presign), ADDS, scope="write_events", status=201, limit="uploads", group="photos"),
 
     Operation("list_registrations",   "GET    /api/registrations", read(registrations.list_registrations), READS, scope="read_events"),
-    Operation("create_registration",  "POST   /api/registrations", batched(accepting.accept, signing(Accepted)), SETS, scope="write_events", body_member="registration", status=202, bare=True, limit="registrations"),
+    Operation("create_registration",  "POST   /api/registrations", batched(accepting.accept, signing(AcceptedRegistration)), SETS, scope="write_events", body_member="registration", status=202, bare=True, limit="registrations"),
     Operation("get_registration",     "GET    /api/registrations/{event_id}/{user_id}", read_batched(registrations.get), READS, scope="read_events", follows_up=True),
     Operation("update_registration",  "PATCH  /api/registrations/{event_id}/{user_id}", single(registrations.update), OVERWRITES, scope="write_events", body_member="registration"),
     Operation("delete_registration",  "DELETE /api/registrations/{event_id}/{user_id}", single(registrations.delete), OVERWRITES, scope="write_events", status=204),
@@ -72,7 +72,7 @@ OPERATIONS = (
     Operation("get_queue",            "GET    /api/queues/{queue_id}", read(queues.get), READS, scope="read_events"),
     Operation("update_queue",         "PATCH  /api/queues/{queue_id}", single(queues.update), OVERWRITES, scope="write_events", body_member="queue_event", live=("queue_length",)),
     Operation("delete_queue",         "DELETE /api/queues/{queue_id}", single(queues.delete), OVERWRITES, scope="write_events", status=204),
-    Operation("join_queue",           "POST   /api/queues/{queue_id}/join", batched(queues.join, signing(Joined)), scope="write_events", status=202, bare=True, limit="queue joins"),
+    Operation("join_queue",           "POST   /api/queues/{queue_id}/join", batched(queues.join, signing(AcceptedVisitor)), scope="write_events", status=202, bare=True, limit="queue joins"),
     # A GET that writes: the first one after a visitor's release issues the token.
     Operation("get_queue_status",     "GET    /api/queues/{queue_id}/status/{visitor_id}", batched(queues.status), scope="read_events", bare=True, follows_up=True),
     Operation("verify_queue_token",   "POST   /api/queues/verify_token", single(queues.verify), scope="write_events", bare=True, follows_up=True),

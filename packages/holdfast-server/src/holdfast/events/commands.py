@@ -35,7 +35,7 @@ def add_organizer(
     The key is printed once, alone on the last line. The owner of the address signs in with a link that is mailed there;
     mails about the organizer's events wait until then.
     """
-    from holdfast.events.organizers.model import Registered, RegisterOrganizer
+    from holdfast.events.organizers.model import RegisteredOrganizer, RegisterOrganizer
     from holdfast.events.organizers.operations import register
     from holdfast.events.service import EVENTS
     from holdfast.kit.contract.caller import ADMIN
@@ -44,7 +44,7 @@ def add_organizer(
 
     command = check(RegisterOrganizer, {"name": name, "email": email, "slug": slug or _slug_of(name)})
 
-    async def add(tx: "Tx") -> "Registered":
+    async def add(tx: "Tx") -> "RegisteredOrganizer":
         return await register(tx, ADMIN, command)
 
     registered = EVENTS.transact_ready(add)

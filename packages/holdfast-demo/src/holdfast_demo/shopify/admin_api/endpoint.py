@@ -55,7 +55,7 @@ class GraphQLRequest(NamedTuple):
     operation: str | None
 
 
-class _Malformed(Exception):
+class _MalformedRequest(Exception):
     """The request is malformed; the message says why."""
 
 
@@ -81,7 +81,7 @@ class Admin:
         try:
             raw = await _read(request)
             graphql_request = _read_request(request, raw)
-        except _Malformed as error:
+        except _MalformedRequest as error:
             return JSONResponse({"errors": {"query": str(error)}}, 400, headers)
         fault = self._faults.take(lambda fault: fault.hits(domain, graphql_request.query))
         if fault and fault.kind == "down":
@@ -204,24 +204,24 @@ async def _read(request: Request) -> bytes:
     async for part in request.stream():
         body += part
         if len(body) > MAX_BODY_BYTES:
-            raise _Malformed("The request is too large.")
+            raise _MalformedRequest("The request is too large.")
     return body
 
 
 def _read_request(request: Request, raw: bytes) -> GraphQLRequest:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        raise _Malformed("Required parameter missing or invalid: the content type has to be application/json.")
+        raise _MalformedRequest("Required parameter missing or invalid: the content type has to be application/json.")
     try:
         read: Any = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise _Malformed("The body of the request is no JSON.") from error
+        raise _MalformedRequest("The body of the request is no JSON.") from error
     if not isinstance(read, dict) or not isinstance(read.get("query"), str):  # pyright: ignore[reportUnknownMemberType]
-        raise _Malformed("Required parameter missing or invalid")
+        raise _MalformedRequest("Required parameter missing or invalid")
     body = cast(Body, read)
     variables: Any = body.get("variables") or {}
     if not isinstance(variables, dict):
-        raise _Malformed("Variables have to be an object.")
+        raise _MalformedRequest("Variables have to be an object.")
     return GraphQLRequest(body["query"], cast(Body, variables), body.get("operationName"))
 
 

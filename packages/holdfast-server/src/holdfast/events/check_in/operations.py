@@ -78,13 +78,13 @@ class CodeReading(Struct, frozen=True):
 def read_code(secret: Secret, event_id: int, text: str) -> CodeReading:
     """The registration that a text names at the entrance of an event."""
     # The address may have a language in its query, or no host.
-    signed = text.strip().rpartition(f"{links.REGISTRATIONS_PATH}/")[2].partition("?")[0].partition("#")[0]
-    if link := links.read(secret, OWN_PAGE, signed):
+    link_text = text.strip().rpartition(f"{links.REGISTRATIONS_PATH}/")[2].partition("?")[0].partition("#")[0]
+    if link := links.read(secret, OWN_PAGE, link_text):
         if link.event_id != event_id:
             return CodeReading(0, "other_event")
         return CodeReading(link.arrival, "removed", link=link)
-    typed = parse_short_code(text)
-    return CodeReading(typed.arrival if typed else 0, "unknown", typed=typed)
+    typed_code = parse_short_code(text)
+    return CodeReading(typed_code.arrival if typed_code else 0, "unknown", typed=typed_code)
 
 
 def short_codes(secret: Secret, event_id: int, public_id: str, arrival: int) -> list[ShortCode]:
@@ -188,10 +188,10 @@ async def store_scans(tx: Tx, caller: Caller, command: StoreScans) -> list[Verdi
     ]
     if new_scans:
         await sql.insert_scans(tx, event.id, command.device, new_scans)
-    stored = await sql.find_scans(tx, caller, event.id, [scan.id for scan in command.scans])
+    stored_scans = await sql.find_scans(tx, caller, event.id, [scan.id for scan in command.scans])
     return [
-        _verdict_of_stored(id, *stored[id])
-        if id in stored
+        _verdict_of_stored(id, *stored_scans[id])
+        if id in stored_scans
         else _verdict_of_others(event, id, reading, registration_of_scan.get(id))
         for id, reading in readings.items()
     ]

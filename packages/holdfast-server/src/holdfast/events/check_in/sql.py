@@ -242,7 +242,7 @@ async def list_changes(
         """,
         {"seen_by": caller.tenant_id, "event_id": event_id, "after": after, "limit": limit},
     )
-    return [(changed, ScanChange(*columns)) for changed, *columns in rows]
+    return [(change_number, ScanChange(*columns)) for change_number, *columns in rows]
 
 
 async def version_of_list(reader: Reader, event_id: int) -> str:

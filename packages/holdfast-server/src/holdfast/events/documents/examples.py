@@ -11,8 +11,8 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.events.organizers.operations import API_KEY_HEADER, NOTE
-from holdfast.events.queues.model import Joined, QueueNextStep
-from holdfast.events.registrations.model import Accepted, RegistrationNextStep
+from holdfast.events.queues.model import AcceptedVisitor, QueueNextStep
+from holdfast.events.registrations.model import AcceptedRegistration, RegistrationNextStep
 
 BASE = "https://events.example.com"
 SITE_URL = "https://shop.example.com/sale"
@@ -151,7 +151,7 @@ OBJECTS: Mapping[str, Mapping[str, Any]] = {
     "ApiKey": _API_KEY,
     "Authentication": _AUTHENTICATION,
     "Organizer": _ORGANIZER,
-    "Registered": {
+    "RegisteredOrganizer": {
         "authentication": _AUTHENTICATION,
         "api_key": {**_API_KEY, "id": 11, "name": "First key", "key": _WHOLE_KEY},
         "organizer": _ORGANIZER,
@@ -232,7 +232,9 @@ OBJECTS: Mapping[str, Mapping[str, Any]] = {
         "email": "ben@example.com",
         "name": "Ben",
     },
-    "Accepted": _with_receipt(Accepted(RegistrationNextStep("/api/registrations/7/sht2pjgt")), "events/7"),
+    "AcceptedRegistration": _with_receipt(
+        AcceptedRegistration(RegistrationNextStep("/api/registrations/7/sht2pjgt")), "events/7"
+    ),
     "Receipt": _RECEIPT,
     "Onboarding": {
         "stripe_account_id": "acct_1Nv0FGQ9RKHgCVdK",
@@ -258,10 +260,10 @@ OBJECTS: Mapping[str, Mapping[str, Any]] = {
         "embed_url": f"{BASE}/queues/3/embed",
         "waiting_room_url": f"{BASE}/queues/3",
     },
-    "Joined": _with_receipt(Joined(QueueNextStep("/api/queues/3/status/visitor-1")), "queues/3"),
+    "AcceptedVisitor": _with_receipt(AcceptedVisitor(QueueNextStep("/api/queues/3/status/visitor-1")), "queues/3"),
     "Status": {"status": "waiting", "position": 411, "estimated_wait_seconds": 411},
     "TokenData": _TOKEN_DATA,
-    "Verified": {"data": _TOKEN_DATA, "valid": True},
+    "TokenVerification": {"data": _TOKEN_DATA, "valid": True},
     "WebhookEndpoint": {
         "id": 4,
         "url": "https://shop.example.com/webhooks",

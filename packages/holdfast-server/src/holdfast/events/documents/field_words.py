@@ -22,14 +22,14 @@ FIELD_WORDS: Mapping[str, str] = {
     "Idempotency-Key": "A text of your choice, best a random UUID. If the same request comes again within 24 hours "
     "with "
     "the same key, it is done only once and gets the same answer.",
-    "Accepted.status": "Always `accepted`: the registration is stored, and its result is not known yet.",
+    "AcceptedRegistration.status": "Always `accepted`: the registration is stored, and its result is not known yet.",
+    "AcceptedVisitor.status": "Always `accepted`: the visitor has a place.",
     "ApiKey.key": "The whole key when it is created. Later only its first 8 characters, and then stars.",
     "Agent.hosted_registration_ready": "False while nobody can register: registration is closed, or the price cannot "
     "be paid.",
     "Error.error": "What went wrong, in a sentence.",
     "Error.errors": "With the status 422: what is wrong with each field.",
     "Error.retry_after": "How many seconds to wait before the next try.",
-    "Joined.status": "Always `accepted`: the visitor has a place.",
     "Onboarding.onboarding_complete": "Whether the events of the organizer can be paid for.",
     "Onboarding.onboarding_url": "A page of the console. The organizer opens it in a browser and signs in. It then "
     "leads to the "
@@ -92,9 +92,9 @@ FIELD_WORDS: Mapping[str, str] = {
     "Queue.max_queue_size": "How many visitors may wait at most; null: no limit.",
     "Queue.release_rate": "How many visitors are let in each minute.",
     "Receipt.index": "The place of the promise among those that were signed together, counted from 0.",
-    "Registered.api_key": "The first key of the organizer. The whole key is shown only here.",
-    "Registered.authentication": "How a program sends the key.",
-    "Registered.organizer": "The organizer that was registered, with an id and a page.",
+    "RegisteredOrganizer.api_key": "The first key of the organizer. The whole key is shown only here.",
+    "RegisteredOrganizer.authentication": "How a program sends the key.",
+    "RegisteredOrganizer.organizer": "The organizer that was registered, with an id and a page.",
     "Registration.id": "The id of the registration: `<event_id>-<user_id>`.",
     "Registration.received_at": "The time of arrival in UTC, exact to the microsecond. The order of these times "
     "decides.",
@@ -105,8 +105,8 @@ FIELD_WORDS: Mapping[str, str] = {
     "Status.status": "`waiting`: the visitor has a place. `not_in_queue`: the visitor has none, or was let in.",
     "Status.token_expires_at": "The time until which the token is valid.",
     "TokenData.visitor_id": "The visitor, by the name that your program gave when the visitor joined.",
+    "TokenVerification.data": "What the token says, and how often it was verified.",
     "UserPage.data": "The users on this page of the list.",
-    "Verified.data": "What the token says, and how often it was verified.",
     "WebhookAttempt.attempt": "The number of the attempt: 1 for the first.",
     "WebhookAttempt.error": "Why the attempt failed; null: the message was delivered.",
     "WebhookAttempt.status": "The HTTP status with which your program answered; null: there was no answer.",

@@ -65,12 +65,12 @@ async def fetch_signature(outbound: OutboundClient, address: str, round: int) ->
     """
     answer = await outbound.get(f"{address}/{beacon.CHAIN}/public/{round}", owner=OWNER, limit=MAX_BYTES)
     try:
-        published = msgspec.json.decode(answer.content, type=PublicRound)
-        signature = bytes.fromhex(published.signature)
+        public_round = msgspec.json.decode(answer.content, type=PublicRound)
+        signature = bytes.fromhex(public_round.signature)
     except (msgspec.DecodeError, ValueError) as error:
         raise beacon.InvalidRound("The answer is not a round as the beacon writes it.") from error
-    if published.round != round:
-        raise beacon.InvalidRound(f"The answer is round {published.round}, and round {round} was asked for.")
+    if public_round.round != round:
+        raise beacon.InvalidRound(f"The answer is round {public_round.round}, and round {round} was asked for.")
     beacon.verify(beacon.CHAIN, round, signature)
     return signature
 
@@ -130,23 +130,23 @@ async def freeze(
     is_stored = subject.wait is None or await subject.wait(database)
 
     async def work(tx: Tx) -> Literal["done", "waits"]:
-        closed = await sql.lock_closed(tx, subject, id, now)
-        if closed is None:
+        closed_list = await sql.lock_closed(tx, subject, id, now)
+        if closed_list is None:
             return "done"
-        if closed.now > freeze_until(closed.round):
-            await sql.make_void(tx, subject, id, closed.now)
+        if closed_list.now > freeze_until(closed_list.round):
+            await sql.make_void(tx, subject, id, closed_list.now)
             log.error("a draw is void: its list was not frozen in time", drawn=f"{subject.noun} {id}")
             await _notify_of_draw(tx, subject, id)
             return "done"
-        if not (is_stored and closed.is_complete):
+        if not (is_stored and closed_list.is_complete):
             return "waits"
-        if subject.confirm and not closed.is_confirmed:
-            await subject.confirm(tx, id, closed.now)
-        head = await sql.find_signed_head(tx, subject, id, closed.entries)
+        if subject.confirm and not closed_list.is_confirmed:
+            await subject.confirm(tx, id, closed_list.now)
+        head = await sql.find_signed_head(tx, subject, id, closed_list.entries)
         if head is None:
             return "waits"
-        details = freeze_details(closed.entries, head.size, head.root, closed.round)
-        await sql.insert_freeze(tx, subject, id, head, closed, msgspec.json.encode(details).decode())
+        details = freeze_details(closed_list.entries, head.size, head.root, closed_list.round)
+        await sql.insert_freeze(tx, subject, id, head, closed_list, msgspec.json.encode(details).decode())
         await _notify_of_draw(tx, subject, id)
         return "done"
 
@@ -155,8 +155,8 @@ async def freeze(
 
 async def keep_proofs(database: Database, subject: DrawSubject) -> None:
     """Keep the proofs of when witnesses cosigned the freezes of lists whose round has not come yet."""
-    for frozen in await database.read(partial(sql.list_frozen_logs, subject=subject)):
-        await freeze_proofs.store_proof(database, frozen)
+    for frozen_log in await database.read(partial(sql.list_frozen_logs, subject=subject)):
+        await freeze_proofs.store_proof(database, frozen_log)
 
 
 async def draw_due(
@@ -178,35 +178,35 @@ async def draw(
     Raises `InvalidRound` and `DrawRefusal`.
     """
     name = f"{subject.noun} {id}"
-    frozen = await sql.find_frozen(tx, subject, id, now)
-    if frozen is None:
+    frozen_list = await sql.find_frozen(tx, subject, id, now)
+    if frozen_list is None:
         raise DrawRefusal(f"{name.capitalize()} has no frozen list.")
-    if frozen.is_drawn:
+    if frozen_list.is_drawn:
         raise DrawRefusal(f"{name.capitalize()} was drawn already. A list is drawn once.")
-    if frozen.is_void:
+    if frozen_list.is_void:
         raise DrawRefusal(f"The draw of {name} is void.")
-    if frozen.round != round:
-        raise DrawRefusal(f"The draw of {name} is by round {frozen.round}, and not by round {round}.")
+    if frozen_list.round != round:
+        raise DrawRefusal(f"The draw of {name} is by round {frozen_list.round}, and not by round {round}.")
     beacon.verify(beacon.CHAIN, round, signature)
     due_at = beacon.time_of(round)
-    if frozen.now < due_at:
+    if frozen_list.now < due_at:
         raise DrawRefusal(
             f"Round {round} is due at {due_at:%Y-%m-%d %H:%M:%S} UTC. By the clock of the database, that is not yet."
         )
     if not await sql.lock_freeze(tx, subject, id):
         return "busy"
     await _notify_of_draw(tx, subject, id)
-    is_published = await _is_published(tx, frozen)
+    is_published = await _is_published(tx, frozen_list)
     if not is_published:
         # A transaction that seals may have read its time before the round, and not have committed yet.
         await wait_for_sealing(tx)
-        is_published = await _is_published(tx, frozen)
+        is_published = await _is_published(tx, frozen_list)
     if not is_published:
-        await sql.make_void(tx, subject, id, frozen.now)
+        await sql.make_void(tx, subject, id, frozen_list.now)
         log.error("a draw is void: its freeze was not in the sealed log in time", drawn=name)
         return "void"
-    seed = seed_of(Freeze(frozen.origin, frozen.entries, frozen.root, beacon.CHAIN, round), signature)
-    await sql.insert_draw(tx, subject, id, frozen, signature, seed)
+    seed = seed_of(Freeze(frozen_list.origin, frozen_list.entries, frozen_list.root, beacon.CHAIN, round), signature)
+    await sql.insert_draw(tx, subject, id, frozen_list, signature, seed)
     if not await sql.end_draw(tx, subject, id, now):
         raise DrawRefusal(f"{name.capitalize()} is gone.")
     return "drawn"
@@ -218,13 +218,13 @@ async def _notify_of_draw(tx: Tx, subject: DrawSubject, id: int) -> None:
         await tx.notify(subject.channel, str(id))
 
 
-async def _is_published(tx: Tx, frozen: FrozenList) -> bool:
+async def _is_published(tx: Tx, frozen_list: FrozenList) -> bool:
     """Whether the freeze was in the sealed log before the time of its round, by the log itself."""
     is_frozen = False
-    async for entry in sql.entries_since(tx, frozen):
+    async for entry in sql.entries_since(tx, frozen_list):
         is_frozen |= entry["kind"] == "freeze"
         if is_frozen and entry["kind"] == "seal":
-            return dt.datetime.fromisoformat(entry["at"]) < beacon.time_of(frozen.round)
+            return dt.datetime.fromisoformat(entry["at"]) < beacon.time_of(frozen_list.round)
     return False
 
 

@@ -123,7 +123,7 @@ async def find_signed_head(tx: Tx, subject: DrawSubject, id: int, entries: int) 
 
 
 async def insert_freeze(
-    tx: Tx, subject: DrawSubject, id: int, head: SignedLogHead, closed: ClosedList, details: str
+    tx: Tx, subject: DrawSubject, id: int, head: SignedLogHead, closed_list: ClosedList, details: str
 ) -> None:
     """Store a freeze, and tell the log."""
     await tx.run(
@@ -137,7 +137,7 @@ async def insert_freeze(
               from logs where {subject.key} = %(id)s and closed_at is null)
         update {subject.table} set draw_entries = %(entries)s where id = %(id)s
         """,
-        {"id": id, **msgspec.structs.asdict(head), **msgspec.structs.asdict(closed), "details": details},
+        {"id": id, **msgspec.structs.asdict(head), **msgspec.structs.asdict(closed_list), "details": details},
     )
 
 
@@ -195,16 +195,16 @@ async def lock_freeze(tx: Tx, subject: DrawSubject, id: int) -> bool:
     )
 
 
-async def entries_since(tx: Tx, frozen: FrozenList) -> AsyncGenerator[Mapping[str, Any]]:
+async def entries_since(tx: Tx, frozen_list: FrozenList) -> AsyncGenerator[Mapping[str, Any]]:
     """The sealed entries of the log of a frozen list that came after the head that the freeze names."""
-    number, skip = divmod(frozen.size, TILE_WIDTH)
+    number, skip = divmod(frozen_list.size, TILE_WIDTH)
     while True:
         content = await tx.value(
             """
             select entries from log_entries join log_heads using (log_id)
              where origin = %(origin)s and log_entries.number = %(number)s
             """,
-            {"origin": frozen.origin, "number": number},
+            {"origin": frozen_list.origin, "number": number},
         )
         if content is None:
             return
@@ -213,7 +213,9 @@ async def entries_since(tx: Tx, frozen: FrozenList) -> AsyncGenerator[Mapping[st
         number, skip = number + 1, 0
 
 
-async def insert_draw(tx: Tx, subject: DrawSubject, id: int, frozen: FrozenList, signature: bytes, seed: bytes) -> None:
+async def insert_draw(
+    tx: Tx, subject: DrawSubject, id: int, frozen_list: FrozenList, signature: bytes, seed: bytes
+) -> None:
     """Store a draw with its order, which must be that of `holdfast_verify/formats/drawn_order.py`: confirmed tickets
     first.
     """
@@ -232,7 +234,7 @@ async def insert_draw(tx: Tx, subject: DrawSubject, id: int, frozen: FrozenList,
                    %(now)s)
         {subject.order}
         """,
-        {"id": id, **msgspec.structs.asdict(frozen), "signature": signature, "seed": seed},
+        {"id": id, **msgspec.structs.asdict(frozen_list), "signature": signature, "seed": seed},
     )
 
 

@@ -44,13 +44,13 @@ class WitnessedHead(NamedTuple):
     cosigned_at: dict[str, dt.datetime]
 
 
-async def store_proof(database: Database, frozen: FrozenLog) -> None:
+async def store_proof(database: Database, frozen_log: FrozenLog) -> None:
     """Keep the proof of a freeze, unless one with as many cosignatures from before the round is kept already."""
     if not database.resources.settings.log_witness_keys:
         return
 
     async def read(reader: Reader) -> WitnessedHead | None:
-        return await _find_head(reader, frozen)
+        return await _find_head(reader, frozen_log)
 
     head = await database.read(read)
     if head is not None:
@@ -71,21 +71,21 @@ async def read_freeze_proof(reader: Reader, address: LogAddress) -> str:
     return proof
 
 
-async def _find_head(reader: Reader, frozen: FrozenLog) -> WitnessedHead | None:
+async def _find_head(reader: Reader, frozen_log: FrozenLog) -> WitnessedHead | None:
     """The last head of a log that the head log has, if it has the freeze and is better witnessed than what is kept."""
-    stored = await sql.find_stored_freeze(reader, frozen.origin)
-    if stored is None:
+    stored_freeze = await sql.find_stored_freeze(reader, frozen_log.origin)
+    if stored_freeze is None:
         return None
-    listing = await head_log.find_listed_head(reader, stored.log_id)
+    listing = await head_log.find_listed_head(reader, stored_freeze.log_id)
     if listing is None:
         return None
-    cosigned_at = _cosignatures(reader, listing.checkpoint, frozen.round_at)
-    if len(cosigned_at) <= stored.cosignature_count:
+    cosigned_at = _cosignatures(reader, listing.checkpoint, frozen_log.round_at)
+    if len(cosigned_at) <= stored_freeze.cosignature_count:
         return None
     proof = await head_log.prove(reader, listing)
     size = parse_checkpoint((proof.extra or b"").decode()).size
-    index = await _index_of_freeze(reader, stored.log_id, frozen.size)
-    return None if index is None or size <= index else WitnessedHead(stored.log_id, size, proof, cosigned_at)
+    index = await _index_of_freeze(reader, stored_freeze.log_id, frozen_log.size)
+    return None if index is None or size <= index else WitnessedHead(stored_freeze.log_id, size, proof, cosigned_at)
 
 
 def _cosignatures(reader: Reader, note: str, before: dt.datetime) -> dict[str, dt.datetime]:

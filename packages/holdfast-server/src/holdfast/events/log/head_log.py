@@ -279,9 +279,9 @@ async def open_publishing(database: Database) -> AsyncGenerator[LoopStep]:
 
     Without witnesses there is nothing to wait for: sealing publishes them itself.
     """
-    configured = database.resources.settings.log_witness_keys
-    async with http_client() if configured else nullcontext() as client:
-        witnesses = [WitnessClient(client, url, verifier) for verifier, url in configured] if client else []
+    witness_keys = database.resources.settings.log_witness_keys
+    async with http_client() if witness_keys else nullcontext() as client:
+        witnesses = [WitnessClient(client, url, verifier) for verifier, url in witness_keys] if client else []
 
         async def publish_new(database: Database, _: RowWaiters) -> float:
             if witnesses:
@@ -307,9 +307,9 @@ async def publish(database: Database, witnesses: Sequence[WitnessClient] = ()) -
         lines = await asyncio.gather(
             *(witness.cosign(note, partial(_prove_consistency, database, head)) for witness in witnesses)
         )
-        cosigned = note + "".join(lines)
-        if is_new or cosigned != note:
-            await database.transact(partial(store_checkpoint, head=head, checkpoint=cosigned))
+        cosigned_note = note + "".join(lines)
+        if is_new or cosigned_note != note:
+            await database.transact(partial(store_checkpoint, head=head, checkpoint=cosigned_note))
 
 
 async def _read_durable(tx: Tx) -> tuple[list[HeadLog], Ed25519PrivateKey]:

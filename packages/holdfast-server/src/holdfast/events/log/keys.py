@@ -41,9 +41,9 @@ async def list_public_keys(reader: Reader) -> list[PublicKey]:
 async def open_keys(reader: Reader) -> Sequence[Ed25519PrivateKey]:
     """The keys that this service can open; the first one signs. There may be none."""
     keys: list[Ed25519PrivateKey] = []
-    for id, sealed in await reader.tuples("select id, sealed from log_keys order by id desc"):
+    for id, sealed_key in await reader.tuples("select id, sealed from log_keys order by id desc"):
         try:
-            keys.append(_unseal_key(reader.resources.secret, sealed))
+            keys.append(_unseal_key(reader.resources.secret, sealed_key))
         except UnsealError:
             log.warning("a key of the public logs was sealed under another secret key", id=id)
     return keys
@@ -91,6 +91,6 @@ async def _make_key(tx: Tx) -> Ed25519PrivateKey:
 
 
 @lru_cache(maxsize=16)
-def _unseal_key(secret: Secret, sealed: bytes) -> Ed25519PrivateKey:
+def _unseal_key(secret: Secret, sealed_key: bytes) -> Ed25519PrivateKey:
     """A stored key; cached, since it is read with every head. Raises `UnsealError`."""
-    return Ed25519PrivateKey.from_private_bytes(decode_base64(secret.unseal(sealed)))
+    return Ed25519PrivateKey.from_private_bytes(decode_base64(secret.unseal(sealed_key)))

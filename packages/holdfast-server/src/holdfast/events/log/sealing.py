@@ -179,29 +179,29 @@ async def _seal_next(tx: Tx, after: int, max_entries: int) -> SealedRound | None
     turn = _YieldCounter()
     for row in rows:
         batch = batches[row.log_id]
-        for added, first_number in batch.entries_of(row):
-            batch.add(added, first_number)
-            if turn.is_over(len(added)):
+        for new_entries, first_number in batch.entries_of(row):
+            batch.add(new_entries, first_number)
+            if turn.is_over(len(new_entries)):
                 await asyncio.sleep(0)
-    appended: dict[int, AppendedTree] = {}
+    trees: dict[int, AppendedTree] = {}
     for log_id, batch in batches.items():
         if not batch.is_head_log:
             batch.add_seal()
-        appended[log_id] = append(batch.head.size, batch.head.tiles, batch.leaves)
+        trees[log_id] = append(batch.head.size, batch.head.tiles, batch.leaves)
         if turn.is_over(len(batch.leaves) + TILE_WIDTH):
             await asyncio.sleep(0)
-    await _store(tx, batches, appended, rows)
+    await _store(tx, batches, trees, rows)
     entry_count = sum(len(batch.leaves) for batch in batches.values())
     is_full = len(rows) == MAX_ROWS or sum(row.entry_count for row in rows) >= max_entries
     return SealedRound(
         max(batches, default=after),
         entry_count,
         heads=[
-            UnsignedHead(log_id, batch.origin, appended[log_id].size, appended[log_id].root)
+            UnsignedHead(log_id, batch.origin, trees[log_id].size, trees[log_id].root)
             for log_id, batch in batches.items()
             if not batch.is_head_log
         ],
-        head_logs=[batch.sealed_head_log(appended[log_id]) for log_id, batch in batches.items() if batch.is_head_log],
+        head_logs=[batch.sealed_head_log(trees[log_id]) for log_id, batch in batches.items() if batch.is_head_log],
         is_last=not is_full and len(batches) < MAX_LOGS,
         is_full=is_full,
     )
@@ -222,7 +222,7 @@ class _YieldCounter:
 
 
 async def _store(
-    tx: Tx, batches: Mapping[int, "LogBatch"], appended: Mapping[int, AppendedTree], rows: Sequence[PendingRow]
+    tx: Tx, batches: Mapping[int, "LogBatch"], trees: Mapping[int, AppendedTree], rows: Sequence[PendingRow]
 ) -> None:
     await sql.store_sealed(
         tx,
@@ -231,9 +231,9 @@ async def _store(
             for log_id, batch in batches.items()
             for number, part in batch.bundles.items()
         ],
-        tiles=[(log_id, *tile) for log_id, tree in appended.items() for tile in tree.tiles.items()],
+        tiles=[(log_id, *tile) for log_id, tree in trees.items() for tile in tree.tiles.items()],
         heads=[
-            (log_id, batch.origin, appended[log_id].size, appended[log_id].root, batch.last_arrival_number)
+            (log_id, batch.origin, trees[log_id].size, trees[log_id].root, batch.last_arrival_number)
             for log_id, batch in batches.items()
         ],
         rows=rows,
@@ -266,12 +266,12 @@ class LogBatch:
         self._subject = head.name.subject
         self._cut: Any = None
 
-    def add(self, added: Sequence[bytes], first_number: int | None = None) -> None:
+    def add(self, new_entries: Sequence[bytes], first_number: int | None = None) -> None:
         """Add entries; if they are arrivals, with the number of the first."""
         count = 0
-        while count < len(added):
+        while count < len(new_entries):
             bundle_number, width = divmod(self.head.size + len(self.leaves), TILE_WIDTH)
-            part = added[count : count + TILE_WIDTH - width]
+            part = new_entries[count : count + TILE_WIDTH - width]
             if bundle_number not in self.bundles:
                 self.bundles[bundle_number] = BundlePart(self.last_arrival_number, [])
             self.bundles[bundle_number].entries.extend(part)
@@ -303,8 +303,8 @@ class LogBatch:
         """The head log after this batch."""
         head, indexes = self.head, None
         if head.signed_size == head.size:
-            added = (entry for part in self.bundles.values() for entry in part.entries)
-            indexes = head_log.indexes_of(added, head.size)
+            new_entries = (entry for part in self.bundles.values() for entry in part.entries)
+            indexes = head_log.indexes_of(new_entries, head.size)
         return SealedHeadLog(
             HeadLog(head.log_id, self.origin, tree.size, tree.root, head.signed_size, checkpoint=None), indexes
         )

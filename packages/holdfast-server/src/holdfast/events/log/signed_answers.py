@@ -32,11 +32,13 @@ def signing(kind: Callable[..., AnswerWithReceipt]) -> Completion:
     """A function that signs the receipts of the answers of one kind, a Struct."""
 
     async def complete(database: Database, answers: Sequence[Any], *, have_keys: bool) -> Sequence[Any]:
-        completed = [_with_receipt(kind, answer) if isinstance(answer, Raw) else answer for answer in answers]
-        receipts = [receipt for answer in completed if (receipt := getattr(answer, "receipt", UNSET)) is not UNSET]
+        completed_answers = [_with_receipt(kind, answer) if isinstance(answer, Raw) else answer for answer in answers]
+        receipts = [
+            receipt for answer in completed_answers if (receipt := getattr(answer, "receipt", UNSET)) is not UNSET
+        ]
         if receipts:
             await sign(database, [[receipt] for receipt in receipts] if have_keys else [receipts])
-        return completed
+        return completed_answers
 
     return complete
 
@@ -50,10 +52,10 @@ async def sign(database: Database, batches: Sequence[Sequence[Receipt]]) -> None
             await asyncio.sleep(0)
 
 
-def _with_receipt(kind: Any, stored: Raw) -> Any:
+def _with_receipt(kind: Any, stored_answer: Raw) -> Any:
     """A stored answer. It stays as it is if it has no receipt to sign."""
-    answer: AnswerWithReceipt = msgspec.json.decode(stored, type=kind)
-    return stored if answer.receipt is UNSET else answer
+    answer: AnswerWithReceipt = msgspec.json.decode(stored_answer, type=kind)
+    return stored_answer if answer.receipt is UNSET else answer
 
 
 async def receipt_file(database: Database, file: ReceiptFile, name: str) -> Reply:

@@ -99,18 +99,18 @@ class AnotherServer:
     profile: str
     audience: str
 
-    async def begin(self, trusted: str) -> str:
+    async def begin(self, trusted_token: str) -> str:
         """Exchange a trusted-auth token for the token of a session there."""
-        arguments = {"profile_id": self.profile, "token": trusted, "session_duration_minutes": SESSION_MINUTES}
+        arguments = {"profile_id": self.profile, "token": trusted_token, "session_duration_minutes": SESSION_MINUTES}
         return (await self._ask("sessions/attest", arguments, _AttestedSession)).session_token
 
     async def preview(self, session: str, request: Mapping[str, Any]) -> ConsentPreview:
         """The client and the scopes of a request. Raises `invalid_request` if the server rejects the request."""
         return await self._ask("idp/oauth/authorize/start", {**request, "session_token": session}, ConsentPreview)
 
-    async def decide(self, session: str, request: Mapping[str, Any], scopes: Sequence[str], *, allowed: bool) -> str:
+    async def decide(self, session: str, request: Mapping[str, Any], scopes: Sequence[str], *, is_allowed: bool) -> str:
         """Report the decision. Returns the address to which the browser is to be sent."""
-        decision = {**request, "scopes": [*scopes], "consent_granted": allowed, "session_token": session}
+        decision = {**request, "scopes": [*scopes], "consent_granted": is_allowed, "session_token": session}
         return (await self._ask("idp/oauth/authorize", decision, _Decision)).redirect_uri
 
     async def _ask(self, path: str, arguments: Mapping[str, Any], into: type[T]) -> T:
@@ -132,8 +132,10 @@ class AnotherServer:
             raise SERVICE_UNAVAILABLE("The authorization server cannot be asked right now.", retry_after=5) from error
 
     async def _client(self) -> httpx2.AsyncClient:
-        trusted = await asyncio.to_thread(trusted_certificates)
-        return HttpClient(auth=(self.id, self.secret), timeout=TIMEOUT_SECONDS, verify=trusted, follow_redirects=False)
+        certificates = await asyncio.to_thread(trusted_certificates)
+        return HttpClient(
+            auth=(self.id, self.secret), timeout=TIMEOUT_SECONDS, verify=certificates, follow_redirects=False
+        )
 
 
 JWKS = "/oauth/trusted-auth/jwks.json"
@@ -234,10 +236,10 @@ class ExternalConsentPage:
         self, session: Session, request: Request, parameters: Mapping[str, Any], decision: str | None
     ) -> Reply:
         """Show the form; or, with a decision, send it to the other server and redirect the person."""
-        trusted = await self._database.transact(
+        trusted_token = await self._database.transact(
             lambda tx: token(tx, session, self._terms.issuer, self._server.audience)
         )
-        session_token = await self._server.begin(trusted)
+        session_token = await self._server.begin(trusted_token)
         preview = await self._server.preview(
             session_token, {name: parameters[name] for name in PREVIEW_PARAMETERS if name in parameters}
         )
@@ -258,7 +260,7 @@ class ExternalConsentPage:
                 action=consent.action(request),
             )
         scopes = [result.scope for result in grantable]
-        address = await self._server.decide(session_token, parameters, scopes, allowed=decision == "allow")
+        address = await self._server.decide(session_token, parameters, scopes, is_allowed=decision == "allow")
         if _destination(address) != _destination(redirect_uri):
             raise INVALID_REDIRECT_URI("The authorization server would send you elsewhere than the app asked.")
         return redirect(address)
@@ -287,8 +289,8 @@ def parameters_to_forward(query: Mapping[str, str]) -> dict[str, Any]:
         raise INVALID_REQUEST("response_type must be code.")
     if query.get("code_challenge_method") != "S256" or not CHALLENGE.fullmatch(query.get("code_challenge", "")):
         raise INVALID_REQUEST("There is no code challenge, or not one of the method S256.")
-    known = ("client_id", "redirect_uri", "response_type", "prompt", "state", "nonce", "code_challenge")
-    request: dict[str, Any] = {name: query[name] for name in known if name in query}
+    known_names = ("client_id", "redirect_uri", "response_type", "prompt", "state", "nonce", "code_challenge")
+    request: dict[str, Any] = {name: query[name] for name in known_names if name in query}
     request["scopes"] = query.get("scope", "").split()
     if "resource" in query:
         request["resources"] = [query["resource"]]

@@ -75,8 +75,8 @@ async def _client() -> httpx2.AsyncClient:
     """An HTTP client for one reading."""
     # Compressed answers are not accepted: they could be far larger than the counted bytes.
     headers = {"accept": "application/json", "accept-encoding": "identity"}
-    trusted = await asyncio.to_thread(trusted_certificates)
-    return HttpClient(headers=headers, timeout=READ_TIMEOUT_SECONDS, verify=trusted, follow_redirects=False)
+    certificates = await asyncio.to_thread(trusted_certificates)
+    return HttpClient(headers=headers, timeout=READ_TIMEOUT_SECONDS, verify=certificates, follow_redirects=False)
 
 
 async def _find_jwks_uri(http: httpx2.AsyncClient, issuer: str) -> str:
@@ -230,11 +230,11 @@ def _verified_email(claims: _TokenClaims) -> str | None:
     if claims.email_verified is not True:
         return None
     try:
-        claimed = msgspec.convert(claims.email, Email)
+        email = msgspec.convert(claims.email, Email)
     except msgspec.ValidationError:
         return None
     # The Kelvin sign becomes an ASCII `k` in lower case. Such an address must not match one that was written with `k`.
-    return usable_address(claimed) if claimed.rpartition("@")[0].isascii() else None
+    return usable_address(email) if email.rpartition("@")[0].isascii() else None
 
 
 KEYS_TTL_SECONDS = 300.0
@@ -284,10 +284,10 @@ class _Keys:
 
         Raises `InvalidToken` if the signature is certainly wrong.
         """
-        named = [key for key in self.keys if token.kid is None or key.kid == token.kid]
-        if any(token.is_signed_with(key) for key in named):
+        candidate_keys = [key for key in self.keys if token.kid is None or key.kid == token.kid]
+        if any(token.is_signed_with(key) for key in candidate_keys):
             return True
-        if named and token.kid is not None:
+        if candidate_keys and token.kid is not None:
             raise InvalidToken("The signature of the access token is wrong.")
         return False
 
@@ -315,16 +315,16 @@ class Issuer:
         keys = self._keys
         if keys and keys.age > KEYS_TTL_SECONDS:
             self._start_reading()
-        if keys and (known := keys.verified.get(fingerprint)):
-            return require_unexpired(known, self._clock())
+        if keys and (cached_claims := keys.verified.get(fingerprint)):
+            return require_unexpired(cached_claims, self._clock())
         parts = read_token(token)
         claims = check_claims(parts, self.name, self.audience, self._clock())
-        held, keys = keys, keys or await self._newest_keys()
+        held_keys, keys = keys, keys or await self._newest_keys()
         if keys is None:
             message = "The authorization server cannot be asked for the access token's key right now."
             raise SERVICE_UNAVAILABLE(message, retry_after=max(1, math.ceil(MIN_READ_INTERVAL_SECONDS)))
         if not keys.signed(parts):
-            newer = await self._newest_keys() if held else None
+            newer = await self._newest_keys() if held_keys else None
             # Keys are not tried twice: forged tokens must not cost twice the work.
             if newer is None or newer.reading == keys.reading or not newer.signed(parts):
                 raise InvalidToken("The access token's key is not known.")

@@ -42,9 +42,9 @@ async def link_by_email(tx: Tx, issuer: str, subject: str, email: str) -> int:
     if account and account.is_organizer and account.is_proved:
         await _link_new_subject(tx, issuer, subject, account.id, email)
     hash = fingerprint(issuer, subject)
-    linked = await find_linked(tx, hash)
-    if linked and linked.is_organizer:
-        return linked.id
+    linked_account = await find_linked(tx, hash)
+    if linked_account and linked_account.is_organizer:
+        return linked_account.id
     if await is_known(tx, hash):
         raise FORBIDDEN(
             f"The access token is of {subject!r}, who acts for no organizer any more.",
@@ -89,10 +89,10 @@ async def link(tx: Tx, issuer: str, command: LinkSubject) -> LinkableAccount:
     organizer = await _organizer(tx, command.slug)
     await _store_link(tx, issuer, command.subject, organizer.id, move=command.move)
     hash = fingerprint(issuer, command.subject)
-    linked = await find_linked(tx, hash)
-    assert linked
-    if linked.id != organizer.id:
-        raise invalid({"subject": [f"is linked to {linked.slug}; --move takes it from there"]})
+    linked_account = await find_linked(tx, hash)
+    assert linked_account
+    if linked_account.id != organizer.id:
+        raise invalid({"subject": [f"is linked to {linked_account.slug}; --move takes it from there"]})
     await tx.revoke(api_keys.CHANNEL, hash.hex())
     return organizer
 
@@ -103,12 +103,12 @@ async def unlink(tx: Tx, issuer: str, command: UnlinkSubject) -> LinkableAccount
     Raises `not_found` if the subject is not linked.
     """
     hash = fingerprint(issuer, command.subject)
-    linked = await find_linked(tx, hash)
-    if linked is None:
+    linked_account = await find_linked(tx, hash)
+    if linked_account is None:
         raise NOT_FOUND(f"{command.subject} of {issuer} is not linked.")
     await _end_link(tx, hash)
     await tx.revoke(api_keys.CHANNEL, hash.hex())
-    return linked
+    return linked_account
 
 
 async def move_subjects(tx: Tx, old: int, new: int) -> None:
@@ -178,7 +178,7 @@ async def _link_new_subject(tx: Tx, issuer: str, subject: str, user_id: int, ema
 
     Returns whether it was linked now.
     """
-    linked = await tx.value(
+    is_linked = await tx.value(
         """
         insert into oauth_subjects (hash, issuer, subject, user_id, email)
         select %(hash)s, %(issuer)s, %(subject)s, %(user_id)s, %(email)s
@@ -194,7 +194,7 @@ async def _link_new_subject(tx: Tx, issuer: str, subject: str, user_id: int, ema
             "email": email,
         },
     )
-    return bool(linked)
+    return bool(is_linked)
 
 
 async def _store_link(tx: Tx, issuer: str, subject: str, user_id: int, *, move: bool) -> None:

@@ -39,11 +39,11 @@ def endpoints(context: Context) -> Endpoints:
         return Endpoints([*external_consent.routes(database, terms(settings), server, signed_in, limits), *keys])
     if not settings.has_own_server:
         return Endpoints([*consent.missing_server_routes(signed_in, settings.oauth_issuer), *keys])
-    known = Clients(database, database.resources.documents, limits)
+    client_finder = Clients(database, database.resources.documents, limits)
     return Endpoints(
         [
-            *consent.routes(database, terms(settings), known, signed_in, limits),
-            *token_endpoints.routes(context.runner, terms(settings), known, limits),
+            *consent.routes(database, terms(settings), client_finder, signed_in, limits),
+            *token_endpoints.routes(context.runner, terms(settings), client_finder, limits),
             *keys,
         ]
     )

@@ -95,11 +95,13 @@ def require_resource(terms: Terms, query: Mapping[str, str]) -> None:
 
 def scopes(terms: Terms, query: Mapping[str, str]) -> Sequence[str]:
     """The requested scopes that exist. Raises `invalid_scope` if there is none."""
-    requested = query.get("scope", "").split()
-    known = [scope for scope in terms.scopes if scope in requested] if requested else [*terms.default_scopes]
-    if not known:
+    requested_scopes = query.get("scope", "").split()
+    existing_scopes = (
+        [scope for scope in terms.scopes if scope in requested_scopes] if requested_scopes else [*terms.default_scopes]
+    )
+    if not existing_scopes:
         raise INVALID_SCOPE()
-    return known
+    return existing_scopes
 
 
 def answer_address(terms: Terms, request: AuthorizationRequest, code: str) -> str:

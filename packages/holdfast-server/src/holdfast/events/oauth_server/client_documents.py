@@ -41,22 +41,22 @@ async def fetch(outbound: OutboundClient, address: str, account_id: int) -> tupl
     account_id    the account that the client asks
     """
     try:
-        fetched = await outbound.get(
+        answer = await outbound.get(
             address,
             owner=("accounts", *path_of(request_source()), account_id),
             limit=MAX_DOCUMENT_BYTES,
             accept="application/json",
             redirects=0,
         )
-    except FetchRefusal as refused:
-        raise INVALID_CLIENT(f"The client's metadata document {refused}.") from refused
-    if not _is_json(fetched.content_type):
+    except FetchRefusal as refusal:
+        raise INVALID_CLIENT(f"The client's metadata document {refusal}.") from refusal
+    if not _is_json(answer.content_type):
         raise INVALID_CLIENT("The client's metadata document is not declared as JSON.")
     try:
-        document = msgspec.json.decode(fetched.content, type=dict[str, Any])
+        document = msgspec.json.decode(answer.content, type=dict[str, Any])
     except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
         raise INVALID_CLIENT("The client's metadata document is not a JSON object.") from error
-    return client_in_document(document, address), cache_seconds(fetched.headers)
+    return client_in_document(document, address), cache_seconds(answer.headers)
 
 
 def client_in_document(document: Mapping[str, Any], address: str) -> Client:
@@ -83,9 +83,9 @@ def _auth_methods(document: Mapping[str, Any], keys: _ClientKeys) -> Sequence[Au
 
     A document names the method that the client prefers, and may list others that it can use.
     """
-    listed: Any = document.get("token_endpoint_auth_methods_supported", [])
+    other_methods: Any = document.get("token_endpoint_auth_methods_supported", [])
     names: list[Any] = [document.get("token_endpoint_auth_method", "none")]
-    names += listed if isinstance(listed, list) else [listed]
+    names += other_methods if isinstance(other_methods, list) else [other_methods]
     methods: list[AuthMethod] = []
     if "none" in names:
         methods.append("none")

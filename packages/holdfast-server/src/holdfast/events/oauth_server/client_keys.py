@@ -77,11 +77,11 @@ class ClientKeys:
             return _has_signed(list(usable_keys(client.jwks))[:MAX_KEYS], assertion)
         if client.jwks_uri is None:
             return False
-        cached, now = self._cached.get(client.jwks_uri), time.monotonic()
-        if cached and now < cached.fresh_until and _has_signed(cached.keys, assertion):
+        cached_keys, now = self._cached.get(client.jwks_uri), time.monotonic()
+        if cached_keys and now < cached_keys.fresh_until and _has_signed(cached_keys.keys, assertion):
             return True
-        if cached and now < cached.read_at + MIN_CACHE_SECONDS:
-            return _has_signed(cached.keys, assertion)
+        if cached_keys and now < cached_keys.read_at + MIN_CACHE_SECONDS:
+            return _has_signed(cached_keys.keys, assertion)
         return _has_signed((await self._newest(client.jwks_uri, account_id)).keys, assertion)
 
     async def _newest(self, address: str, account_id: int) -> _CachedKeys:
@@ -104,26 +104,26 @@ class ClientKeys:
 
     async def _read(self, address: str, account_id: int) -> _CachedKeys:
         try:
-            fetched = await self._outbound.get(
+            answer = await self._outbound.get(
                 address,
                 owner=("accounts", account_id),
                 limit=MAX_KEY_SET_BYTES,
                 accept="application/jwk-set+json, application/json",
                 redirects=0,
             )
-        except FetchRefusal as refused:
-            message = f"The address of the client's keys {refused}."
-            raise SERVICE_UNAVAILABLE(message, retry_after=MIN_CACHE_SECONDS) from refused
+        except FetchRefusal as refusal:
+            message = f"The address of the client's keys {refusal}."
+            raise SERVICE_UNAVAILABLE(message, retry_after=MIN_CACHE_SECONDS) from refusal
         try:
-            described = msgspec.json.decode(fetched.content, type=KeySet).keys
+            keys = msgspec.json.decode(answer.content, type=KeySet).keys
         except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
             raise INVALID_CLIENT("The address of the client's keys has no key set (RFC 7517).") from error
         now = time.monotonic()
-        newest = _CachedKeys([*usable_keys(described)][:MAX_KEYS], now, now + cache_seconds(fetched.headers))
+        newest = _CachedKeys([*usable_keys(keys)][:MAX_KEYS], now, now + cache_seconds(answer.headers))
         self._cached[address] = newest
         return newest
 
 
 def _has_signed(keys: Sequence[PublicKey], assertion: ClientAssertion) -> bool:
-    named = [key for key in keys if assertion.key_id is None or key.kid == assertion.key_id]
-    return any(has_signed(key, assertion.parts) for key in named)
+    candidate_keys = [key for key in keys if assertion.key_id is None or key.kid == assertion.key_id]
+    return any(has_signed(key, assertion.parts) for key in candidate_keys)

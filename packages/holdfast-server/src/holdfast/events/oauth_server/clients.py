@@ -34,15 +34,15 @@ class Clients:
     async def find(self, id: str, account_id: int) -> Client:
         """The client with an id, for the account that it asks. Raises `invalid_client` and `rate_limited`."""
         if 0 < len(id) <= MAX_ID_CHARS and "\0" not in id:
-            stored = await self._database.read(lambda reader: find(reader, id))
-            if stored:
-                return stored
+            stored_client = await self._database.read(lambda reader: find(reader, id))
+            if stored_client:
+                return stored_client
         if not is_address(id):
             raise INVALID_CLIENT()
         await self._limits.hit(DOCUMENTS, f"account {account_id}")
-        read, seconds = await fetch(self._outbound, id, account_id)
-        await self._database.transact(lambda tx: store_client(tx, read, seconds))
-        return read
+        client, seconds = await fetch(self._outbound, id, account_id)
+        await self._database.transact(lambda tx: store_client(tx, client, seconds))
+        return client
 
     async def authenticate(self, client_id: str, secret: str, assertion: ClientAssertion | None) -> None:
         """Raises `invalid_client` unless a client has proved that a code or a token is its own.
@@ -54,10 +54,10 @@ class Clients:
         """
         if assertion is None and client_id.startswith(PREFIX):
             return  # it registered itself, and has no keys
-        held = await self._database.read(lambda reader: find_holder(reader, secret))
-        if held is None or held[0].id != client_id:
+        holder = await self._database.read(lambda reader: find_holder(reader, secret))
+        if holder is None or holder[0].id != client_id:
             return
-        client, account_id = held
+        client, account_id = holder
         if assertion is None:
             if "none" not in client.auth_methods:
                 raise INVALID_CLIENT(
@@ -74,8 +74,8 @@ class Clients:
         if not is_address(client.id):
             return False
         latest = await self.find(client.id, account_id)
-        changed = (latest.jwks, latest.jwks_uri) != (client.jwks, client.jwks_uri)
-        return changed and await self._keys.have_signed(latest, assertion, account_id)
+        has_new_keys = (latest.jwks, latest.jwks_uri) != (client.jwks, client.jwks_uri)
+        return has_new_keys and await self._keys.have_signed(latest, assertion, account_id)
 
 
 def register(metadata: Mapping[str, Any]) -> Client:
@@ -122,7 +122,7 @@ async def find_holder(reader: Reader[Any], secret: str) -> tuple[Client, int] | 
     return (Client(*rows[0][:-1]), rows[0][-1]) if rows else None
 
 
-async def store_client(tx: Tx[Any], read: Client, seconds: int) -> None:
+async def store_client(tx: Tx[Any], client: Client, seconds: int) -> None:
     """Store the client of a metadata document for a number of seconds."""
     await tx.run(
         """
@@ -134,12 +134,12 @@ async def store_client(tx: Tx[Any], read: Client, seconds: int) -> None:
                jwks = excluded.jwks, jwks_uri = excluded.jwks_uri, fetched_until = excluded.fetched_until
         """,
         {
-            "id": read.id,
-            "name": read.name,
-            "redirect_uris": list(read.redirect_uris),
-            "auth_methods": list(read.auth_methods),
-            "jwks": None if read.jwks is None else msgspec.json.encode(read.jwks).decode(),
-            "jwks_uri": read.jwks_uri,
+            "id": client.id,
+            "name": client.name,
+            "redirect_uris": list(client.redirect_uris),
+            "auth_methods": list(client.auth_methods),
+            "jwks": None if client.jwks is None else msgspec.json.encode(client.jwks).decode(),
+            "jwks_uri": client.jwks_uri,
             "seconds": seconds,
         },
     )

@@ -135,7 +135,7 @@ class ConsentPage:
         await self._limits.hit(CONSENTS, f"account {session.account_id}")
         tenant_id = session.account.tenant_id
         assert tenant_id is not None
-        allowed = Consent(
+        consent = Consent(
             session.id,
             session.account_id,
             tenant_id,
@@ -145,7 +145,7 @@ class ConsentPage:
             authorization.challenge,
         )
         try:
-            code = await self._database.transact(lambda tx: grants.allow(tx, allowed))
+            code = await self._database.transact(lambda tx: grants.allow(tx, consent))
         except Problem as problem:
             if problem.type is not INVALID_CLIENT:
                 raise

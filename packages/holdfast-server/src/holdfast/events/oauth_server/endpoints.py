@@ -66,9 +66,9 @@ PREFLIGHT: tuple[Header, ...] = (
 Answer = Callable[[Caller, Request], Awaitable[Reply]]
 
 
-def routes(runner: Runner, terms: Terms, known: Clients, limits: Limits) -> list[Route]:
+def routes(runner: Runner, terms: Terms, client_finder: Clients, limits: Limits) -> list[Route]:
     """The routes of the endpoints."""
-    endpoints = Endpoints(runner, terms, known, limits)
+    endpoints = Endpoints(runner, terms, client_finder, limits)
 
     def post(path: str, name: str, limit: str, answer: Answer) -> Route:
         access = Access(name, None, limit)
@@ -107,10 +107,10 @@ EXCHANGES = bound_without_strangers(
 class Endpoints:
     """Answers the requests that clients make without a person."""
 
-    def __init__(self, runner: Runner, terms: Terms, known: Clients, limits: Limits) -> None:
+    def __init__(self, runner: Runner, terms: Terms, client_finder: Clients, limits: Limits) -> None:
         self._runner = runner
         self._terms = terms
-        self._clients = known
+        self._clients = client_finder
         self._audiences = (f"{terms.issuer}{TOKEN}", terms.issuer, f"{terms.issuer}{OLD_TOKEN}")
         self._limits = limits
         self._locks = Slots(EXCHANGES, 1, timeout=SLOT_TIMEOUT_SECONDS)
@@ -149,17 +149,17 @@ class Endpoints:
                     raise INVALID_GRANT("The code_verifier cannot belong to a code.")
                 redirect_uri = form.get("redirect_uri")
                 await self._clients.authenticate(client_id, code, assertion)
-                issued = await self._once(
+                issued_tokens = await self._once(
                     caller, code, lambda tx: tokens.redeem(tx, code, client_id, verifier, redirect_uri)
                 )
             case "refresh_token":
                 token = _required(form, "refresh_token")
                 scopes = form["scope"].split() if "scope" in form else None
                 await self._clients.authenticate(client_id, token, assertion)
-                issued = await self._once(caller, token, lambda tx: tokens.refresh(tx, token, client_id, scopes))
+                issued_tokens = await self._once(caller, token, lambda tx: tokens.refresh(tx, token, client_id, scopes))
             case other:
                 raise UNSUPPORTED_GRANT_TYPE(f"This grant type is not supported: {other[:100]}.")
-        return Reply(200, encode(_token_response(issued)))
+        return Reply(200, encode(_token_response(issued_tokens)))
 
     async def revoke(self, caller: Caller, request: Request) -> Reply:
         """End a token (RFC 7009). The answer is the same if the token is not known, or has ended before."""
@@ -181,10 +181,10 @@ class Endpoints:
         Work with the same secret locks the same rows, so only one such call at a time takes a connection.
         """
         async with self._locks.slot_of((secret,)):
-            done = await self._runner.transact(caller, work)
-        if isinstance(done, Problem):
-            raise done
-        return done
+            result = await self._runner.transact(caller, work)
+        if isinstance(result, Problem):
+            raise result
+        return result
 
 
 async def _form(request: Request) -> Mapping[str, str]:

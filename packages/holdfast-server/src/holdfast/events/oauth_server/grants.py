@@ -32,16 +32,16 @@ DELETE_BATCH_SIZE = 5_000
 """Rows that one statement deletes."""
 
 
-async def allow(tx: Tx[Any], allowed: Consent) -> str | None:
+async def allow(tx: Tx[Any], consent: Consent) -> str | None:
     """Store a consent. Returns the code for the client, of which only the hash is stored.
 
     Returns None if the session has ended. Raises `invalid_client` if the client was deleted meanwhile.
     """
     # A transaction that ends all sessions, and then all grants, also ends the grant that is being made here.
-    if not await sessions.lock_if_exists(tx, allowed.session_id):
+    if not await sessions.lock_if_exists(tx, consent.session_id):
         return None
     code = f"{CODE}{secrets.token_urlsafe(32)}"
-    granted = await tx.value(
+    grant_id = await tx.value(
         """
         with client as (
             update oauth_clients set used_at = now() where id = %(client_id)s returning id),
@@ -54,17 +54,17 @@ async def allow(tx: Tx[Any], allowed: Consent) -> str | None:
         returning grant_id
         """,
         {
-            "account_id": allowed.account_id,
-            "tenant_id": allowed.tenant_id,
-            "client_id": allowed.client_id,
-            "scopes": list(allowed.scopes),
+            "account_id": consent.account_id,
+            "tenant_id": consent.tenant_id,
+            "client_id": consent.client_id,
+            "scopes": list(consent.scopes),
             "seconds": CODE_SECONDS,
             "hash": digest(code),
-            "redirect_uri": allowed.redirect_uri,
-            "challenge": allowed.challenge,
+            "redirect_uri": consent.redirect_uri,
+            "challenge": consent.challenge,
         },
     )
-    if granted is None:
+    if grant_id is None:
         raise INVALID_CLIENT()
     return code
 
@@ -78,15 +78,15 @@ async def end(tx: Tx[Any], grants: Sequence[int], reason: Reason) -> None:
         """,
         {"grants": list(grants), "reason": reason},
     )
-    ended = await tx.tuples(
+    ended_tokens = await tx.tuples(
         "delete from oauth_access_tokens where grant_id = any(%(grants)s) returning hash", {"grants": list(grants)}
     )
-    await announce(tx, [hash for (hash,) in ended])
+    await announce(tx, [hash for (hash,) in ended_tokens])
 
 
-async def announce(tx: Tx[Any], ended: Sequence[bytes]) -> None:
+async def announce(tx: Tx[Any], hashes: Sequence[bytes]) -> None:
     """Tell every process that access tokens with these hashes have ended."""
-    for payload in [hash.hex() for hash in ended] if len(ended) <= MAX_ANNOUNCED_TOKENS else [""]:
+    for payload in [hash.hex() for hash in hashes] if len(hashes) <= MAX_ANNOUNCED_TOKENS else [""]:
         await tx.revoke(api_keys.CHANNEL, payload)
 
 

@@ -131,14 +131,14 @@ def client_of_metadata(id: str, metadata: Mapping[str, Any], refusal: ProblemTyp
                 f"This cannot be a redirect address: {str(address)[:200]}",
                 hint="Use https, http on the loopback interface, or a scheme such as com.example.app:/done.",
             )
-    for name, needed in (("grant_types", "authorization_code"), ("response_types", "code")):
-        declared: Any = metadata.get(name)
-        if declared is not None and not (isinstance(declared, list) and needed in declared):
-            raise refusal(f"{name} must be a list that has {needed}.")
-    called = metadata.get("client_name")
-    if called is not None and not isinstance(called, str):
+    for name, required_item in (("grant_types", "authorization_code"), ("response_types", "code")):
+        declared_items: Any = metadata.get(name)
+        if declared_items is not None and not (isinstance(declared_items, list) and required_item in declared_items):
+            raise refusal(f"{name} must be a list that has {required_item}.")
+    client_name = metadata.get("client_name")
+    if client_name is not None and not isinstance(client_name, str):
         raise refusal("client_name must be a text.")
-    return Client(id, header_text(called or "")[:MAX_NAME_CHARS].strip() or None, addresses)
+    return Client(id, header_text(client_name or "")[:MAX_NAME_CHARS].strip() or None, addresses)
 
 
 class Consent(Struct, frozen=True):

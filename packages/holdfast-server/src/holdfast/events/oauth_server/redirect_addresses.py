@@ -68,26 +68,26 @@ def is_acceptable(address: str) -> bool:
     return _is_of_app(parts.scheme)
 
 
-def registered_address(registered: Sequence[str], redirect_uri: str | None) -> str | None:
+def registered_address(registered_addresses: Sequence[str], redirect_uri: str | None) -> str | None:
     """The redirect address of a request, if the client has it. The only address of a client may be left out.
 
     Returns None for an address that was registered when the rules were weaker, and is not acceptable any more.
     """
-    if redirect_uri is None and len(registered) == 1:
-        redirect_uri = registered[0]
+    if redirect_uri is None and len(registered_addresses) == 1:
+        redirect_uri = registered_addresses[0]
     if redirect_uri is None or not is_acceptable(redirect_uri):
         return None
-    return redirect_uri if any(_is_same(address, redirect_uri) for address in registered) else None
+    return redirect_uri if any(_is_same(address, redirect_uri) for address in registered_addresses) else None
 
 
-def _is_same(registered: str, redirect_uri: str) -> bool:
-    if registered == redirect_uri:
+def _is_same(registered_uri: str, redirect_uri: str) -> bool:
+    if registered_uri == redirect_uri:
         return True
-    if not (_LOOPBACK.match(redirect_uri) and _LOOPBACK.match(registered)):
+    if not (_LOOPBACK.match(redirect_uri) and _LOOPBACK.match(registered_uri)):
         return False
-    expected, named = (_LOOPBACK.sub(r"http://\1", address) for address in (registered, redirect_uri))
-    return named == expected or bool(
-        "?" not in expected and _SEGMENT.fullmatch(named.removeprefix(expected.removesuffix("/")))
+    expected_uri, requested_uri = (_LOOPBACK.sub(r"http://\1", uri) for uri in (registered_uri, redirect_uri))
+    return requested_uri == expected_uri or bool(
+        "?" not in expected_uri and _SEGMENT.fullmatch(requested_uri.removeprefix(expected_uri.removesuffix("/")))
     )
 
 

@@ -111,12 +111,14 @@ async def redeem(
     return await _issue(tx, grant.grant_id, grant.scopes)
 
 
-async def refresh(tx: Tx[Any], token: str, client_id: str, requested: Sequence[str] | None) -> OAuthTokens | Problem:
+async def refresh(
+    tx: Tx[Any], token: str, client_id: str, requested_scopes: Sequence[str] | None
+) -> OAuthTokens | Problem:
     """Exchange a refresh token for the next tokens.
 
     A problem is returned, not raised, so that ending the grant is committed.
 
-    requested    the scopes for the access token; None: all that were granted
+    requested_scopes    the scopes for the access token; None: all that were granted
     """
     grant = await tx.row(
         _RefreshTokenRow,
@@ -144,8 +146,8 @@ async def refresh(tx: Tx[Any], token: str, client_id: str, requested: Sequence[s
     if wrong:
         await grants.end(tx, [grant.grant_id], "refresh_token_misused")
         return INVALID_GRANT(f"{wrong} What was allowed has ended.")
-    scopes = [scope for scope in grant.scopes if requested is None or scope in requested]
-    if not scopes or not {*(requested or ())} <= {*grant.scopes}:
+    scopes = [scope for scope in grant.scopes if requested_scopes is None or scope in requested_scopes]
+    if not scopes or not {*(requested_scopes or ())} <= {*grant.scopes}:
         return INVALID_SCOPE(f"Only these scopes were granted: {' '.join(grant.scopes)}.")
     if is_repeat and grant.sealed_successor is not None:
         return _exchanged_tokens(token, grant.sealed_successor, grant.age)
@@ -180,14 +182,14 @@ async def revoke(tx: Tx[Any], token: str, client_id: str) -> Problem | None:
     return None
 
 
-async def _issue(tx: Tx[Any], grant_id: int, scopes: Sequence[str], used: str | None = None) -> OAuthTokens:
+async def _issue(tx: Tx[Any], grant_id: int, scopes: Sequence[str], used_token: str | None = None) -> OAuthTokens:
     """Issue tokens of a grant, which the transaction has locked.
 
-    used    the refresh token that they are issued for; None: it was a code
+    used_token    the refresh token that they are issued for; None: it was a code
     """
     access, refresh = f"{ACCESS}{secrets.token_urlsafe(32)}", f"{REFRESH}{secrets.token_urlsafe(32)}"
-    issued = OAuthTokens(access, refresh, scopes)
-    if used is not None:
+    issued_tokens = OAuthTokens(access, refresh, scopes)
+    if used_token is not None:
         # What came of earlier refresh tokens is not answered again: its own refresh token is used now.
         await tx.run(
             """
@@ -196,7 +198,11 @@ async def _issue(tx: Tx[Any], grant_id: int, scopes: Sequence[str], used: str | 
                    sealed_successor = case when hash = %(hash)s then %(sealed)s::bytea end
              where grant_id = %(id)s and (hash = %(hash)s or sealed_successor is not null)
             """,
-            {"id": grant_id, "hash": digest(used), "sealed": _seal_of(used).encrypt(msgspec.json.encode(issued))},
+            {
+                "id": grant_id,
+                "hash": digest(used_token),
+                "sealed": _seal_of(used_token).encrypt(msgspec.json.encode(issued_tokens)),
+            },
         )
     await tx.run(
         """
@@ -217,7 +223,7 @@ async def _issue(tx: Tx[Any], grant_id: int, scopes: Sequence[str], used: str | 
             "refresh": digest(refresh),
         },
     )
-    return issued
+    return issued_tokens
 
 
 def _seal_of(token: str) -> Fernet:
@@ -225,10 +231,10 @@ def _seal_of(token: str) -> Fernet:
     return Fernet(base64.urlsafe_b64encode(hashlib.sha256(f"successor of {token}".encode()).digest()))
 
 
-def _exchanged_tokens(token: str, sealed: bytes, age: float) -> OAuthTokens:
+def _exchanged_tokens(token: str, sealed_tokens: bytes, age: float) -> OAuthTokens:
     """The tokens that a refresh token was exchanged for, `age` seconds ago."""
-    issued = msgspec.json.decode(_seal_of(token).decrypt(sealed), type=OAuthTokens)
-    return replace(issued, seconds=issued.seconds - int(age))
+    issued_tokens = msgspec.json.decode(_seal_of(token).decrypt(sealed_tokens), type=OAuthTokens)
+    return replace(issued_tokens, seconds=issued_tokens.seconds - int(age))
 
 
 class CallerToken(Struct):

@@ -72,7 +72,7 @@ class Authentication(Struct):
     note: str
 
 
-class Registered(Struct):
+class RegisteredOrganizer(Struct):
     """A new organizer and its first key."""
 
     authentication: Authentication

@@ -4,7 +4,7 @@ from holdfast.accounts.addresses import canonical
 from holdfast.accounts.signin import links, operations
 from holdfast.events.keys.operations import insert_key
 from holdfast.events.organizers import sql
-from holdfast.events.organizers.model import Authentication, Organizer, Registered, RegisterOrganizer
+from holdfast.events.organizers.model import Authentication, Organizer, RegisteredOrganizer, RegisterOrganizer
 from holdfast.events.paths import organizer_path
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import User
@@ -53,7 +53,7 @@ def networks_of(secret: Secret, caller: Caller) -> list[str]:
 
 
 @refuses(VALIDATION_FAILED)
-async def register(tx: Tx, caller: Caller, command: RegisterOrganizer) -> Registered:
+async def register(tx: Tx, caller: Caller, command: RegisterOrganizer) -> RegisteredOrganizer:
     """Register an organizer and get its first API key. Needs no credentials.
 
     The key is shown once, in this answer. Without a password the account signs in by magic link.
@@ -73,7 +73,7 @@ async def register(tx: Tx, caller: Caller, command: RegisterOrganizer) -> Regist
         raise SERVICE_UNAVAILABLE("The organizer could not be stored just now.", retry_after=1)
     key = await insert_key(tx, id, "First key")
     path = organizer_path(command.slug)
-    return Registered(
+    return RegisteredOrganizer(
         Authentication(API_KEY_HEADER, NOTE.format(sign_in=f"{tx.resources.settings.base_url}/sign-in")),
         key,
         Organizer(id, command.name, email, "organizer", command.slug, tx.resources.settings.base_url + path, path),

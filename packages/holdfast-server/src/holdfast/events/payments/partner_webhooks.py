@@ -90,7 +90,7 @@ class _Data(Struct):
     object: _Object = msgspec.field(default_factory=_Object)
 
 
-class _Related(Struct):
+class _RelatedObject(Struct):
     id: str = ""
     type: str = ""
 
@@ -101,7 +101,7 @@ class _Message(Struct):
     id: str
     type: str
     data: _Data = msgspec.field(default_factory=_Data)
-    related_object: _Related | None = None
+    related_object: _RelatedObject | None = None
 
 
 PAYMENT_ID = re.compile(r"[1-9][0-9]{0,17}")

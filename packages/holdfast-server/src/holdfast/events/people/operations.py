@@ -95,12 +95,12 @@ async def erase(tx: Tx, selector: AccountSelector, end_organizer: Callable[[Tx, 
     """
     holders, address = await _find_holders(tx, selector)
     await links.forget(tx, address)
-    locked = None
-    while locked != holders:  # also accounts that came in between
-        locked = holders
-        if locked.account:
-            await sql.lock_events(tx, locked.account.id)
-        for holder in locked:
+    locked_holders = None
+    while locked_holders != holders:  # also accounts that came in between
+        locked_holders = holders
+        if locked_holders.account:
+            await sql.lock_events(tx, locked_holders.account.id)
+        for holder in locked_holders:
             await sql.lock(tx, AccountSelector(id=holder.id))
         holders, _ = await _find_holders(tx, selector)
     if holders.organizer:
@@ -140,13 +140,13 @@ async def _erase_account(tx: Tx, account: AccountRow) -> list[AffectedRegistrati
 
 
 def _erasure(holders: AddressHolders, registrations: list[AffectedRegistration], mails: int) -> Erasure:
-    settled = [registration for registration in registrations if registration.status != "rejected"]
-    cancelled = [registration for registration in settled if registration.is_to_come]
+    settled_registrations = [registration for registration in registrations if registration.status != "rejected"]
+    cancelled_registrations = [registration for registration in settled_registrations if registration.is_to_come]
     account, organizer = holders.account, holders.organizer
     return Erasure(
         account.id if account else None,
-        cancelled,
-        len(settled) - len(cancelled),
+        cancelled_registrations,
+        len(settled_registrations) - len(cancelled_registrations),
         mails,
         organizer.slug if organizer else None,
     )

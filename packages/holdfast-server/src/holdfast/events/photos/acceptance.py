@@ -39,8 +39,8 @@ async def find_uploads(steps: Steps, caller: Caller, keys: Sequence[str]) -> lis
     """The keys that are uploads of the caller that are not photos yet, in their order."""
     if not keys:
         return []
-    awaited = await steps.read(lambda reader: sql.find_awaited(reader, keys, caller.tenant_id))
-    return [key for key in keys if key in awaited]
+    awaited_keys = await steps.read(lambda reader: sql.find_awaited(reader, keys, caller.tenant_id))
+    return [key for key in keys if key in awaited_keys]
 
 
 async def accept(steps: Steps, caller: Caller, uploads: Sequence[str], field: str = "image_keys") -> None:
@@ -52,15 +52,15 @@ async def accept(steps: Steps, caller: Caller, uploads: Sequence[str], field: st
     if not uploads:
         return
     owner = await share_of(steps, caller)
-    refused: list[str] = []
+    refusals: list[str] = []
     for key in uploads:
         try:
             async with _uploads.slot_of((key,)):
                 await _accept_upload(steps, owner, key)
         except UnfitFile as reason:
-            refused.append(message("%(key)s %(reason)s", key=key, reason=message_of(reason)))
-    if refused:
-        raise invalid({field: refused})
+            refusals.append(message("%(key)s %(reason)s", key=key, reason=message_of(reason)))
+    if refusals:
+        raise invalid({field: refusals})
 
 
 async def _accept_upload(steps: Steps, owner: Owner, key: str) -> None:
@@ -108,24 +108,24 @@ async def download(steps: Steps, caller: Caller, organizer_id: int, url: str) ->
     owner = await share_of(steps, caller)
     sandbox.require_time(owner)
     try:
-        fetched = await steps.resources.outbound.get(
+        answer = await steps.resources.outbound.get(
             url, owner=owner, limit=MAX_PHOTO_BYTES, accept=", ".join(EXTENSIONS)
         )
-        key = await store(steps, owner, organizer_id, fetched.content, _declared_type(fetched.content_type))
+        key = await store(steps, owner, organizer_id, answer.content, _declared_type(answer.content_type))
     except (FetchRefusal, UnfitFile) as reason:
         raise invalid({"url": [message_of(reason)]}) from reason
     await steps.transact(lambda tx: sizes.accept(tx, [key]))
     return key
 
 
-async def store(steps: Steps, owner: Owner, organizer_id: int, content: bytes, declared: str = "") -> str:
+async def store(steps: Steps, owner: Owner, organizer_id: int, content: bytes, declared_type: str = "") -> str:
     """Store a file as a photo of an organizer that is not accepted yet. Returns the key of the photo.
 
     owner    the organizer or address whose turn it is to have a file decoded
 
     Raises `UnfitFile`, `rate_limited`, `quota_exceeded` and `too_many_uploads`.
     """
-    photo = await sandbox.check(content, owner, declared)
+    photo = await sandbox.check(content, owner, declared_type)
     key = new_key(organizer_id, photo.content_type)
     row = PhotoRow(key, organizer_id, photo.content_type, len(content))
     await steps.transact(lambda tx: insert_awaited_photo(tx, row, upload=False))
@@ -168,9 +168,9 @@ async def unknown_key_errors(tx: Tx, caller: Caller, organizer_id: int, keys: Se
 
 
 def _key_errors(caller: Caller, organizer_id: int, keys: Sequence[str], owners: Mapping[str, int | None]) -> list[str]:
-    allowed = {organizer_id, None} if caller.is_admin else {organizer_id}
+    allowed_owners = {organizer_id, None} if caller.is_admin else {organizer_id}
     return [
         message("no uploaded photo has the key %(key)s", key=key)
         for key in keys
-        if key not in owners or owners[key] not in allowed
+        if key not in owners or owners[key] not in allowed_owners
     ]

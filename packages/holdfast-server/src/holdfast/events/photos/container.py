@@ -186,10 +186,10 @@ def _webp(file: FileReader) -> Iterator[bytes]:
             case _:
                 pass
     upright = chunks.pop(b"EXIF", b"")
-    if extended := chunks.get(b"VP8X"):
-        chunks[b"VP8X"] = bytes((extended[0] & ~0b1100 | (0b1000 if upright else 0),)) + extended[1:]
+    if extended_header := chunks.get(b"VP8X"):
+        chunks[b"VP8X"] = bytes((extended_header[0] & ~0b1100 | (0b1000 if upright else 0),)) + extended_header[1:]
     body = b"".join(_chunk(*chunk) for chunk in chunks.items()) + frames
-    body += _chunk(b"EXIF", upright) if upright and extended else b""
+    body += _chunk(b"EXIF", upright) if upright and extended_header else b""
     yield b"RIFF" + (len(body) + 4).to_bytes(4, "little") + b"WEBP" + body
 
 

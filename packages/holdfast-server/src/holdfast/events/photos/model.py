@@ -72,9 +72,9 @@ PHOTO_SIZES: LiteralString = """
 """SQL for the sizes of the first photo of an event, as `read_sizes` reads them; null: it has none."""
 
 
-def read_sizes(stored: Any) -> PhotoSizes | None:
+def read_sizes(stored_sizes: Any) -> PhotoSizes | None:
     """What `PHOTO_SIZES` has given."""
-    return None if stored is None else msgspec.convert(stored, PhotoSizes)
+    return None if stored_sizes is None else msgspec.convert(stored_sizes, PhotoSizes)
 
 
 class ImageAttributes(NamedTuple):

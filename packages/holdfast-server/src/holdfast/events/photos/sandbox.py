@@ -137,16 +137,16 @@ async def decoder_turn(owner: Owner) -> AsyncGenerator[None]:
         yield
 
 
-async def check(content: bytes, owner: Owner, declared: str = "") -> CheckedPhoto:
+async def check(content: bytes, owner: Owner, declared_type: str = "") -> CheckedPhoto:
     """Check a file of an owner in its turn. Returns the photo in it. If a type is declared, the file must have it.
 
     Raises `UnfitFile`, `service_unavailable`, `rate_limited` and `client_gone`.
     """
     async with decoder_turn(owner):
-        return await decode(content, owner, declared)
+        return await decode(content, owner, declared_type)
 
 
-async def decode(content: bytes, owner: Owner, declared: str = "") -> CheckedPhoto:
+async def decode(content: bytes, owner: Owner, declared_type: str = "") -> CheckedPhoto:
     """Check a file whose turn it is. The decoder ends when its caller goes.
 
     Raises `UnfitFile`, `service_unavailable` on a machine that is too busy, and `client_gone`.
@@ -164,9 +164,9 @@ async def decode(content: bytes, owner: Owner, declared: str = "") -> CheckedPho
         budget.spend(owner[-1], seconds)
     content_type, _, picture = _output_of(result, content).partition(b"\n")
     photo = CheckedPhoto(content_type.decode(), picture)
-    if declared not in ("", photo.content_type):
+    if declared_type not in ("", photo.content_type):
         raise UnfitFile(
-            message("is %(detected)s, not %(declared)s", detected=photo.content_type, declared=declared[:100])
+            message("is %(detected)s, not %(declared)s", detected=photo.content_type, declared=declared_type[:100])
         )
     return photo
 

@@ -53,20 +53,20 @@ def scale(content: bytes) -> ScaledPhoto:
 def _decode_and_scale(content: bytes) -> ScaledPhoto:
     from PIL import ExifTags, Image, ImageOps
 
-    opened: Any = Image.open(io.BytesIO(content))  # the types of Pillow are complete only with numpy
-    with opened as image:
+    image_file: Any = Image.open(io.BytesIO(content))  # the types of Pillow are complete only with numpy
+    with image_file as image:
         sideways = image.getexif().get(ExifTags.Base.Orientation) in SIDEWAYS_ORIENTATIONS
         width, height = image.size[::-1] if sideways else image.size
 
-        def shape(scaled: int) -> tuple[int, int]:
-            return scaled, max(1, min(MAX_HEIGHT, round(height * scaled / width)))
+        def shape(scaled_width: int) -> tuple[int, int]:
+            return scaled_width, max(1, min(MAX_HEIGHT, round(height * scaled_width / width)))
 
         widths = widths_of(width, height)
         widest = shape(widths[-1])
-        stored = widest[::-1] if sideways else widest
-        image.draft(None, stored)  # JPEG files are decoded at about the needed size
+        stored_shape = widest[::-1] if sideways else widest
+        image.draft(None, stored_shape)  # JPEG files are decoded at about the needed size
         # The picture is turned and its colours are converted after it is made small, which saves time and memory.
-        small = _with_known_colours(image).resize(stored, Image.Resampling.LANCZOS, reducing_gap=3)
+        small = _with_known_colours(image).resize(stored_shape, Image.Resampling.LANCZOS, reducing_gap=3)
         upright = _in_srgb(ImageOps.exif_transpose(small))
     files = {size_width: _encode(upright.resize(shape(size_width), Image.Resampling.LANCZOS)) for size_width in widths}
     return ScaledPhoto(width, height, files)
@@ -95,8 +95,8 @@ def _in_srgb(image: Any) -> Any:
     mode = "RGBA" if image.mode == "RGBA" else "RGB"
     if profile := image.info.get("icc_profile"):
         try:
-            embedded = cms.ImageCmsProfile(io.BytesIO(profile))
-            return cms.profileToProfile(image, embedded, cms.createProfile("sRGB"), outputMode=mode)
+            embedded_profile = cms.ImageCmsProfile(io.BytesIO(profile))
+            return cms.profileToProfile(image, embedded_profile, cms.createProfile("sRGB"), outputMode=mode)
         except (ImageCms.PyCMSError, OSError):
             pass
     return image.convert(mode)

@@ -60,8 +60,8 @@ class SizesWork(TableWork):
         """Lease a photo of the organizer with the next id, or else of the first one."""
 
         async def lease(tx: Tx) -> list[LeasedRow]:
-            leased = await self.table.lease_due(tx, 1, after_owner=self._previous)
-            return leased if leased or self._previous < 0 else await self.table.lease_due(tx, 1, after_owner=-1)
+            rows = await self.table.lease_due(tx, 1, after_owner=self._previous)
+            return rows if rows or self._previous < 0 else await self.table.lease_due(tx, 1, after_owner=-1)
 
         photos = await self.database.transact(lease)
         if photos:
@@ -73,23 +73,25 @@ class SizesWork(TableWork):
         return 1
 
 
-async def _make_sizes_of(steps: Steps, leased: LeasedRow) -> None:
-    key, store = leased.key, steps.resources.photos
-    if leased.attempts > 1:
+async def _make_sizes_of(steps: Steps, row: LeasedRow) -> None:
+    key, store = row.key, steps.resources.photos
+    if row.attempts > 1:
         await store.delete(size_names(key))  # those that an earlier lease may have left
-    async with store.open(key) as opened:
-        content = await opened.read() if opened else None
+    async with store.open(key) as photo_file:
+        content = await photo_file.read() if photo_file else None
     if content is None:
         log.error("the file of a photo is missing", key=key)
         return
     try:
-        scaled = await sandbox.scale(content)
+        scaled_photo = await sandbox.scale(content)
     except UnfitFile as reason:
         log.warning("a photo has no sizes", key=key, reason=str(reason))
         await steps.transact(lambda tx: sql.leave_unscaled(tx, key))
         return
-    for width, file in scaled.files.items():
+    for width, file in scaled_photo.files.items():
         await store.write(size_name(key, width), file, SIZE_TYPE)
-    if not await steps.transact(lambda tx: sql.store_sizes(tx, leased, scaled.width, scaled.height, [*scaled.files])):
+    if not await steps.transact(
+        lambda tx: sql.store_sizes(tx, row, scaled_photo.width, scaled_photo.height, [*scaled_photo.files])
+    ):
         # The photo is being deleted, or has been.
         await store.delete(size_names(key))

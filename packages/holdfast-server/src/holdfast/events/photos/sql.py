@@ -17,7 +17,7 @@ async def insert_photo(tx: Tx, photo: PhotoRow, networks: Sequence[str] | None, 
     networks    those whose shares it takes from, if its organizer is unproved
     """
     theirs: LiteralString = "is null" if photo.organizer_id is None else "= %(organizer_id)s"
-    inserted = await tx.value(
+    is_inserted = await tx.value(
         f"""
         insert into photos (key, organizer_id, content_type, content_length, upload_ends, networks)
         select %(key)s, %(organizer_id)s, %(content_type)s, %(content_length)s,
@@ -37,7 +37,7 @@ async def insert_photo(tx: Tx, photo: PhotoRow, networks: Sequence[str] | None, 
             "networks": None if networks is None else list(networks),
         },
     )
-    return bool(inserted)
+    return bool(is_inserted)
 
 
 async def find_awaited(reader: Reader, keys: Sequence[str], organizer_id: int | None) -> set[str]:
@@ -104,7 +104,7 @@ UNSCALED = RowTable(
 """The photos whose sizes are to be made. The owner is the organizer; 0: it is of an admin."""
 
 
-async def store_sizes(tx: Tx, leased: LeasedRow, width: int, height: int, widths: Sequence[int]) -> bool:
+async def store_sizes(tx: Tx, row: LeasedRow, width: int, height: int, widths: Sequence[int]) -> bool:
     """Store a photo's width, height and sizes, unless another process makes them now. False: it is not accepted now."""
     return await tx.value(
         """
@@ -113,7 +113,7 @@ async def store_sizes(tx: Tx, leased: LeasedRow, width: int, height: int, widths
              where key = %(key)s and state = 'accepted' and scaling_tried = %(claim)s)
         select exists (select from photos where key = %(key)s and state = 'accepted')
         """,
-        {"key": leased.key, "claim": leased.lease_id, "width": width, "height": height, "widths": list(widths)},
+        {"key": row.key, "claim": row.lease_id, "width": width, "height": height, "widths": list(widths)},
     )
 
 

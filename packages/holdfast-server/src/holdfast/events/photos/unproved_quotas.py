@@ -60,30 +60,30 @@ async def require_share(tx: Tx, organizer_id: int, size: int) -> Sequence[str] |
     [(registered_from,)] = rows
     networks: Sequence[str] = registered_from or [f"organizer {organizer_id}"]
     await tx.run("select pg_advisory_xact_lock(%(lock)s)", {"lock": ADVISORY_LOCK_ID})
-    used = await tx.row(UsedShares, _USED, {"organizer_id": organizer_id, "networks": list(networks)})
-    assert used
-    if problem := _refusal(used, size):
+    used_shares = await tx.row(UsedShares, _USED, {"organizer_id": organizer_id, "networks": list(networks)})
+    assert used_shares
+    if problem := _refusal(used_shares, size):
         raise problem
     return networks
 
 
-def _refusal(used: UsedShares, size: int) -> Problem | None:
+def _refusal(used_shares: UsedShares, size: int) -> Problem | None:
     """Why a file of `size` bytes is too much; None if it is not."""
-    if used.idle_files >= MAX_IDLE_FILES or used.idle_bytes + size > MAX_IDLE_BYTES:
+    if used_shares.idle_files >= MAX_IDLE_FILES or used_shares.idle_bytes + size > MAX_IDLE_BYTES:
         text = message(
             "Until you confirm your e-mail address, at most %(files)s photos and uploads of yours, of %(megabytes)s MB "
             "together, may be shown by no event.",
             files=MAX_IDLE_FILES,
             megabytes=MAX_IDLE_BYTES // 1_000_000,
         )
-    elif used.network_files >= MAX_NETWORK_FILES or used.network_bytes + size > MAX_NETWORK_BYTES:
+    elif used_shares.network_files >= MAX_NETWORK_FILES or used_shares.network_bytes + size > MAX_NETWORK_BYTES:
         text = message(
             "Organizers of your network that have not confirmed their e-mail address have %(files)s photos and "
             "uploads, or %(megabytes)s MB of them. That is the most for all of them together.",
             files=MAX_NETWORK_FILES,
             megabytes=MAX_NETWORK_BYTES // 1_000_000,
         )
-    elif used.total_files >= MAX_TOTAL_FILES or used.total_bytes + size > MAX_TOTAL_BYTES:
+    elif used_shares.total_files >= MAX_TOTAL_FILES or used_shares.total_bytes + size > MAX_TOTAL_BYTES:
         text = message("Organizers that have not confirmed their e-mail address have no room for more photos now.")
     else:
         return None

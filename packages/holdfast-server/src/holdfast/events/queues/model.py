@@ -292,7 +292,7 @@ class QueueNextStep(Struct):
     description: str = "GET this address until `status` is no longer `waiting`."
 
 
-class Joined(Struct):
+class AcceptedVisitor(Struct):
     """The visitor has a place."""
 
     next: QueueNextStep
@@ -330,7 +330,7 @@ class TokenData(Struct):
     first_use: bool
 
 
-class Verified(Struct):
+class TokenVerification(Struct):
     """The token is valid."""
 
     data: TokenData

@@ -17,13 +17,13 @@ from holdfast.events.queues.model import (
     LEADS_TO_THE_EVENT,
     OUT_OF_ORDER,
     QUEUES_CHANNEL,
+    AcceptedVisitor,
     CreateQueue,
     DeleteQueue,
     GetQueue,
     GetStatus,
     GuardableEvent,
     GuardedEvent,
-    Joined,
     JoinQueue,
     ListGuardedEvents,
     ListOpenEvents,
@@ -31,8 +31,8 @@ from holdfast.events.queues.model import (
     QueueNextStep,
     QueueRow,
     Status,
+    TokenVerification,
     UpdateQueue,
-    Verified,
     VerifyToken,
     VisitorStatus,
     estimated_wait,
@@ -142,7 +142,7 @@ async def end_all(tx: Tx, organizer_id: int) -> None:
 
 
 @refuses(NOT_FOUND, FORBIDDEN, QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE)
-async def join(tx: Tx, batch: Batch[JoinQueue]) -> Sequence[Joined | Problem | LockedRow]:
+async def join(tx: Tx, batch: Batch[JoinQueue]) -> Sequence[AcceptedVisitor | Problem | LockedRow]:
     """Give a visitor a place in a queue.
 
     202 means the place is kept, in order of arrival or, with `draw_at`, by lot; poll `next.url` until the status is no
@@ -156,7 +156,7 @@ async def join(tx: Tx, batch: Batch[JoinQueue]) -> Sequence[Joined | Problem | L
     settings = tx.resources.settings
     results = await joining.join(tx, visitors, waits=batch.waits, can_commit_early=not batch.waits)
     return [
-        joining.refusal(result, visitor, settings) or _joined(visitor, result, settings.base_url)
+        joining.refusal(result, visitor, settings) or _accepted_visitor(visitor, result, settings.base_url)
         for visitor, result in zip(visitors, results, strict=True)
     ]
 
@@ -182,13 +182,13 @@ async def status(tx: Tx, batch: Batch[GetStatus]) -> Sequence[Status | Problem |
 
 
 @refuses(INVALID_TOKEN)
-async def verify(tx: Tx, caller: Caller, command: VerifyToken) -> Verified:
+async def verify(tx: Tx, caller: Caller, command: VerifyToken) -> TokenVerification:
     """Verify a release token of one of your queues, and count that it was shown.
 
     401 with `valid` false and a `reason` when it is not valid: `signature`, `audience`, `expired`, `used`, `revoked`.
     With `consume` it is valid this one time.
     """
-    return Verified(await release_tokens.verify(tx, caller, command.token, consume=command.consume))
+    return TokenVerification(await release_tokens.verify(tx, caller, command.token, consume=command.consume))
 
 
 async def list_open_events(reader: Reader, caller: Caller, command: ListOpenEvents) -> list[GuardableEvent]:
@@ -216,13 +216,13 @@ async def list_versions(reader: Reader, organizer_ids: Sequence[int]) -> dict[in
     return versions
 
 
-def _joined(visitor: Visitor, result: joining.JoinResult, base_url: str) -> Joined:
+def _accepted_visitor(visitor: Visitor, result: joining.JoinResult, base_url: str) -> AcceptedVisitor:
     """The answer to a visitor who has a place, with a receipt to sign if the queue has a log."""
-    joined = Joined(QueueNextStep(status_path(visitor.queue_id, visitor.visitor_id)))
+    answer = AcceptedVisitor(QueueNextStep(status_path(visitor.queue_id, visitor.visitor_id)))
     if result.nonce and result.joined_at:
         name = LogName("queues", visitor.queue_id)
-        joined.receipt = receipt_of(name, base_url, result.joined_at, visitor.visitor_id, result.nonce, result.ticket)
-    return joined
+        answer.receipt = receipt_of(name, base_url, result.joined_at, visitor.visitor_id, result.nonce, result.ticket)
+    return answer
 
 
 def _require_access(caller: Caller, queue_id: int, row: QueueRow | None) -> QueueRow:

@@ -12,7 +12,7 @@ from holdfast.events.queues import event_releases
 from holdfast.events.registrations.model import (
     DRAWN,
     MAILS_WAIT,
-    Accepted,
+    AcceptedRegistration,
     AcceptRegistration,
     AddPerson,
     RegistrationNextStep,
@@ -48,7 +48,7 @@ LockedLimits = Mapping[int, LockedLimit | None]
     *(NOT_FOUND, FORBIDDEN, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, QUEUE_REQUIRED, VALIDATION_FAILED),
     DAILY_LIMIT_REACHED,
 )
-async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[Accepted | Problem | LockedRow]:
+async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[AcceptedRegistration | Problem | LockedRow]:
     """Register a person for an event.
 
     It is stored first: ask for the result at `next.url`, or with get_registration. Registering a
@@ -60,7 +60,7 @@ async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[Accepted 
 
 
 @refuses(NOT_FOUND, FORBIDDEN, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, VALIDATION_FAILED)
-async def add(tx: Tx, batch: Batch[AddPerson]) -> Sequence[Accepted | Problem | LockedRow]:
+async def add(tx: Tx, batch: Batch[AddPerson]) -> Sequence[AcceptedRegistration | Problem | LockedRow]:
     """Register a person by hand, with a name. A person who is registered keeps the name that is stored."""
     requests = [
         intake.IntakeRequest(
@@ -91,7 +91,7 @@ def _request(caller: Caller, command: AcceptRegistration, settings: Settings) ->
 
 async def _store_within_limits(
     tx: Tx, requests: Sequence[intake.IntakeRequest], *, waits: bool
-) -> Sequence[Accepted | Problem | LockedRow]:
+) -> Sequence[AcceptedRegistration | Problem | LockedRow]:
     """Store registrations, some of them for callers with a daily limit. Calls whose limit is locked wait for it.
 
     The limits are locked first: a transaction that waits for one must not have the intake lock.
@@ -119,7 +119,7 @@ async def _store(
     waits: bool,
     with_receipts: bool,
     limits: LockedLimits | None = None,
-) -> Sequence[Accepted | Problem | LockedRow]:
+) -> Sequence[AcceptedRegistration | Problem | LockedRow]:
     if not requests:
         return []
     results = await event_releases.store_and_use_releases(tx, requests, waits=waits, can_commit_early=not waits)
@@ -130,7 +130,7 @@ async def _store(
     return [
         _limit_refusal(request, requests, results, limits)
         if limits and result.code == "limit_reached"
-        else refusal(request.event_id, result, rooms) or _accepted(request.event_id, result, base_url)
+        else refusal(request.event_id, result, rooms) or _accepted_registration(request.event_id, result, base_url)
         for request, result in zip(requests, results, strict=True)
     ]
 
@@ -162,14 +162,14 @@ def _limit_refusal(
     return replace(limit, used=used).refusal(LIMIT_SENTENCE)
 
 
-def _accepted(event_id: int, result: intake.IntakeResult, base_url: str | None) -> Accepted:
+def _accepted_registration(event_id: int, result: intake.IntakeResult, base_url: str | None) -> AcceptedRegistration:
     """The answer to an accepted call. With the base address, it has a receipt to sign if the event has a log."""
-    accepted = Accepted(RegistrationNextStep(f"/api/registrations/{event_id}/{result.public_id}"))
+    answer = AcceptedRegistration(RegistrationNextStep(f"/api/registrations/{event_id}/{result.public_id}"))
     if result.is_drawn:
-        accepted.message = DRAWN
+        answer.message = DRAWN
     if result.mails_wait:
-        accepted.message += MAILS_WAIT
+        answer.message += MAILS_WAIT
     if base_url is not None and result.nonce and result.received_at:
         name, person = LogName("events", event_id), result.logged_as or result.public_id or ""
-        accepted.receipt = receipt_of(name, base_url, result.received_at, person, result.nonce)
-    return accepted
+        answer.receipt = receipt_of(name, base_url, result.received_at, person, result.nonce)
+    return answer

@@ -109,7 +109,7 @@ class RegistrationNextStep(Struct):
     )
 
 
-class Accepted(Struct):
+class AcceptedRegistration(Struct):
     """Stored, not yet seated."""
 
     next: RegistrationNextStep
@@ -122,13 +122,13 @@ DRAWN = (
     "The registration was received. Places of this event are drawn: an entry from before opens_at gets its place by "
     "lot, and later ones come after all of these."
 )
-"""The message of `Accepted` when the event takes entries of a draw."""
+"""The message of `AcceptedRegistration` when the event takes entries of a draw."""
 
 MAILS_WAIT = (
     " The organizer has not confirmed its e-mail address yet: mails about its events wait until it signs in with a "
     "link sent to that address, for seven days."
 )
-"""The end of the message of `Accepted` when the organizer has not proved its address."""
+"""The end of the message of `AcceptedRegistration` when the organizer has not proved its address."""
 
 
 class RegistrationMatch(Struct):

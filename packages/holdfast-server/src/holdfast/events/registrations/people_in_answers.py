@@ -1,6 +1,6 @@
 """The people in stored answers, who can be erased from them."""
 
-from holdfast.events.registrations.model import Accepted
+from holdfast.events.registrations.model import AcceptedRegistration
 from holdfast.events.resources import Tx
 from holdfast.kit.running import idempotency
 from holdfast.kit.running.idempotency import Idempotency, PeopleInAnswers
@@ -8,7 +8,7 @@ from holdfast.kit.running.idempotency import Idempotency, PeopleInAnswers
 
 def person_of(answer: object) -> str | None:
     """The public id of the person that an answer is about; None: it is about no person."""
-    return answer.next.url.rpartition("/")[2] if isinstance(answer, Accepted) else None
+    return answer.next.url.rpartition("/")[2] if isinstance(answer, AcceptedRegistration) else None
 
 
 PEOPLE_IN_ANSWERS = PeopleInAnswers(

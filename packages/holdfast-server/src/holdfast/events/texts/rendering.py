@@ -66,7 +66,7 @@ REMEMBERED = cache_bound(
 )
 
 
-class _Remembered(NamedTuple):
+class _RememberedText(NamedTuple):
     """The result of a text that was refused, or took long."""
 
     text: RenderedText | None
@@ -107,7 +107,7 @@ class TextRenderer:
 
     def __init__(self) -> None:
         self._usual, self._long = _Renderer(), _Renderer()
-        self._remembered: LRUCache[object, _Remembered] = LRUCache(
+        self._remembered: LRUCache[object, _RememberedText] = LRUCache(
             MAX_REMEMBERED_CHARACTERS, lambda remembered: remembered.size
         )
 
@@ -129,7 +129,7 @@ class TextRenderer:
             began = time.monotonic()
             text = await self._render_in_subprocess(renderer, source)
             if text is None or time.monotonic() - began >= SLOW_SECONDS:
-                self._remembered[key] = _Remembered(text)
+                self._remembered[key] = _RememberedText(text)
             return text
 
     async def _render_in_subprocess(self, renderer: _Renderer, source: str) -> RenderedText | None:

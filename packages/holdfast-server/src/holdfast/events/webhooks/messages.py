@@ -35,7 +35,7 @@ class RemovedRegistration(Struct, frozen=True):
     was: str
 
 
-class CheckedIn(Struct, frozen=True):
+class CheckedInPerson(Struct, frozen=True):
     """A person who has come in."""
 
     event_id: int
@@ -44,7 +44,7 @@ class CheckedIn(Struct, frozen=True):
     at: Moment
 
 
-class Refunded(Struct, frozen=True):
+class Refund(Struct, frozen=True):
     """Money that the payment processor has given back."""
 
     event_id: int
@@ -122,12 +122,12 @@ MESSAGES = (
     MessageType(
         "registration.checked_in",
         translatable("A person came in: the first scan of the registration."),
-        CheckedIn(1, "u7Qk2xYd", "Door 1", "2027-05-01T17:42:10.000000Z"),
+        CheckedInPerson(1, "u7Qk2xYd", "Door 1", "2027-05-01T17:42:10.000000Z"),
     ),
     MessageType(
         "registration.refunded",
         translatable("A refund was made."),
-        Refunded(1, "u7Qk2xYd", 1250, "EUR", "event_cancelled"),
+        Refund(1, "u7Qk2xYd", 1250, "EUR", "event_cancelled"),
     ),
     MessageType("event.created", translatable("An event was published."), _EVENT),
     MessageType("event.changed", translatable("Something that the page of an event says was changed."), _EVENT),

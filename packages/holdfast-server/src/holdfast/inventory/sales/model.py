@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from holdfast.inventory.stock.model import (
-    Affected,
+    AffectedVariant,
     ExpectedVersion,
     Filled,
     PoolId,
@@ -68,4 +68,4 @@ class Simulation(Struct):
         list[int], Meta(description="Its pools that are paused or archived: storefronts sell nothing of them.")
     ]
     pools: Annotated[list[PoolStock], Meta(description="As they would be after it.")]
-    affected: Annotated[list[Affected] | None, Meta(description="null where more than 500 variants may be.")]
+    affected: Annotated[list[AffectedVariant] | None, Meta(description="null where more than 500 variants may be.")]

@@ -72,7 +72,7 @@ class MemberRow(Struct):
     pool_id: PoolId | None = None
 
 
-class Exported(Struct):
+class CsvPage(Struct):
     """A page of a spreadsheet."""
 
     kind: str
@@ -107,7 +107,7 @@ class RowRefusal(NamedTuple):
     message: str
 
 
-class Imported(Struct):
+class ImportReport(Struct):
     """What an import did, or in a dry run would do."""
 
     dry_run: bool

@@ -20,10 +20,10 @@ from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.spreadsheets import sheet
 from holdfast.inventory.spreadsheets.model import (
     CellChange,
+    CsvPage,
     ExportCsv,
-    Exported,
     ImportCsv,
-    Imported,
+    ImportReport,
     MemberRow,
     PoolRow,
     Row,
@@ -92,24 +92,24 @@ async def find_pools(reader: Reader, shop_id: int, rows: Sequence[tuple[str, int
 
 
 async def apply(
-    tx: Tx, caller: Caller, command: ImportCsv, report: Sequence[Row], save: Callable[[int], Awaitable[None]]
-) -> Imported:
+    tx: Tx, caller: Caller, command: ImportCsv, results: Sequence[Row], save: Callable[[int], Awaitable[None]]
+) -> ImportReport:
     """Save all rows as one change, and report it. Raises `validation_failed` if there are no rows."""
-    if not report:
+    if not results:
         raise invalid({"text": [message("has no rows below the names of the columns")]})
-    if all(row.outcome == "unchanged" for row in report):
-        return Imported(command.dry_run, False, 0, 0, len(report), None, [*report[:MAX_REPORTED_ROWS]])
+    if all(row.outcome == "unchanged" for row in results):
+        return ImportReport(command.dry_run, False, 0, 0, len(results), None, [*results[:MAX_REPORTED_ROWS]])
     await save(await increase_version(tx, caller.tenant))
     version = await present_version(tx, caller.tenant)
     await tx.notify(STOCK_CHANNEL, f"{caller.tenant} {version}")
-    return Imported(
+    return ImportReport(
         dry_run=command.dry_run,
         applied=not command.dry_run,
-        created=sum(row.outcome == "created" for row in report),
-        updated=sum(row.outcome == "updated" for row in report),
-        unchanged=sum(row.outcome == "unchanged" for row in report),
+        created=sum(row.outcome == "created" for row in results),
+        updated=sum(row.outcome == "updated" for row in results),
+        unchanged=sum(row.outcome == "unchanged" for row in results),
         version=None if command.dry_run else version,
-        rows=[*report[:MAX_REPORTED_ROWS]],
+        rows=[*results[:MAX_REPORTED_ROWS]],
     )
 
 
@@ -144,7 +144,7 @@ def find_repeated_rows(rows: Sequence[tuple[int, T]], keys: Sequence[object]) ->
     return [row for index, row in enumerate(rows) if first[keys[index]] < index]
 
 
-async def load_pools(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
+async def load_pools(tx: Tx, caller: Caller, command: ImportCsv) -> ImportReport:
     """Create and change pools by the rows of a file. If a row is wrong, nothing changes."""
     rows, refused = sheet.read_rows(command.text, PoolRow)
     if any(row.quantity is not None for _, row in rows):
@@ -242,7 +242,7 @@ async def _count(tx: Tx, caller: Caller, command: ImportCsv, counts: Mapping[int
     stock.only_answer(await apply_and_store(tx, batch, "import_csv", lambda _: TouchedRows(counts), draft))
 
 
-async def load_members(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
+async def load_members(tx: Tx, caller: Caller, command: ImportCsv) -> ImportReport:
     rows, refused = sheet.read_rows(command.text, MemberRow)
     known_pools = await find_pools(tx, caller.tenant, [(row.pool, row.pool_id) for _, row in rows])
     skus = {row.sku for _, row in rows if row.sku and not row.variant_gid}
@@ -265,13 +265,13 @@ async def load_members(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
         raise nothing_imported(refused)
     linked = await membership.find_links(tx, caller.tenant, {pool_id for pool_id, _ in links})
     links = [(pool_id, _new_fields(member, linked.get((pool_id, member.variant_gid)))) for pool_id, member in links]
-    report = [
+    results = [
         _member_result(line, row, member, linked.get((pool_id, member.variant_gid)))
         for (line, row), (pool_id, member) in zip(linked_rows, links, strict=True)
     ]
-    changed = [link for link, result in zip(links, report, strict=True) if result.outcome != "unchanged"]
+    changed = [link for link, result in zip(links, results, strict=True) if result.outcome != "unchanged"]
     return await apply(
-        tx, caller, command, report, lambda version: pools.link_many(tx, caller.tenant, version, changed)
+        tx, caller, command, results, lambda version: pools.link_many(tx, caller.tenant, version, changed)
     )
 
 
@@ -323,27 +323,27 @@ def _member_result(line: int, row: MemberRow, member: MemberFields, present: Mem
 
 
 @refuses(INSUFFICIENT_SCOPE, VALIDATION_FAILED)
-async def export(reader: Reader, caller: Caller, command: ExportCsv) -> Exported:
+async def export(reader: Reader, caller: Caller, command: ExportCsv) -> CsvPage:
     """Read pools, their variants or the history as CSV."""
     if command.kind == "history":
         require_scope(caller, "read_pools", "read_inventory")
         page = await stock.history(reader, caller, GetStockHistory(limit=command.limit, cursor=command.cursor))
-        return _exported(command, HISTORY_COLUMNS, await _history_rows(reader, caller, page.entries), page.next_cursor)
+        return _csv_page(command, HISTORY_COLUMNS, await _history_rows(reader, caller, page.entries), page.next_cursor)
     if command.kind == "members":
         after = command.after(tuple[int, str]) or (0, "")
         member_rows = await membership.list_members(reader, caller.tenant, after, command.limit + 1)
         members, cursor = cursor_page(member_rows, command, lambda row: (row.pool_id, row.variant_gid))
-        return _exported(command, MEMBER_COLUMNS, [(*row[1:], row.pool_id) for row in members], cursor)
+        return _csv_page(command, MEMBER_COLUMNS, [(*row[1:], row.pool_id) for row in members], cursor)
     pool_page = await pools.list(reader, caller, ListPools(limit=command.limit, cursor=command.cursor))
     rows = [
         (pool.name, pool.unit, pool.on_hand, pool.buffer, pool.low_stock_at, pool.version, pool.id)
         for pool in pool_page.pools
     ]
-    return _exported(command, POOL_COLUMNS, rows, pool_page.next_cursor)
+    return _csv_page(command, POOL_COLUMNS, rows, pool_page.next_cursor)
 
 
 @refuses(INSUFFICIENT_SCOPE, VALIDATION_FAILED, NOT_ENOUGH_STOCK, DAILY_LIMIT_REACHED)
-async def load(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
+async def load(tx: Tx, caller: Caller, command: ImportCsv) -> ImportReport:
     """Import pools or variants from CSV: all rows, or none. A dry run unless you say `dry_run: false`.
 
     `errors` names every bad row. Pools are recognized by their ids, else their names;
@@ -353,10 +353,10 @@ async def load(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     return await (load_pools if command.kind == "pools" else load_members)(tx, caller, command)
 
 
-def _exported(
+def _csv_page(
     command: ExportCsv, columns: Sequence[str], rows: Sequence[Sequence[Any]], next_cursor: str | None
-) -> Exported:
-    return Exported(command.kind, len(rows), sheet.to_csv(columns, rows), next_cursor)
+) -> CsvPage:
+    return CsvPage(command.kind, len(rows), sheet.to_csv(columns, rows), next_cursor)
 
 
 async def _history_rows(reader: Reader, caller: Caller, entries: Sequence[Entry]) -> Sequence[Sequence[Any]]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from holdfast.inventory.problems import HOLD_ENDED, NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, STALE, no_pool, not_linked
-from holdfast.inventory.stock.model import Actor, Affected, Entry, EntryKind, PoolStock, StoredHold
+from holdfast.inventory.stock.model import Actor, AffectedVariant, Entry, EntryKind, PoolStock, StoredHold
 from holdfast.kit.contract.problems import NOT_FOUND, invalid
 
 MAX_AFFECTED_VARIANTS = 500
@@ -72,7 +72,7 @@ class AppliedChange(NamedTuple):
 
     entries: list[Entry]
     pools: list[PoolStock]
-    affected: list[Affected] | None
+    affected: list[AffectedVariant] | None
 
 
 class Stock:
@@ -198,7 +198,9 @@ class Stock:
             pool.on_hand, pool.held, pool.version = entry.balance_after, entry.held_after, self.version
             pool.entry_count += 1
         after = self._available_by_variant(listed_gids)
-        affected = [Affected(gid, before[gid], after[gid]) for gid in sorted(before) if before[gid] != after[gid]]
+        affected = [
+            AffectedVariant(gid, before[gid], after[gid]) for gid in sorted(before) if before[gid] != after[gid]
+        ]
         return AppliedChange(entries, [_pool_stock(pool) for pool in changed_pools], affected if is_listed else None)
 
     def _require_enough(self, posting: Posting, actor: Actor) -> None:

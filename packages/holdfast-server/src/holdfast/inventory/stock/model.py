@@ -203,7 +203,7 @@ class PoolStock(Struct):
     version: Annotated[int | None, Meta(description="For expected_version; null where nothing was stored.")]
 
 
-class Affected(Struct):
+class AffectedVariant(Struct):
     """A variant whose effective quantity changed."""
 
     variant_gid: str
@@ -227,7 +227,7 @@ class StockChange(Struct):
     entries: list[Entry]
     pools: Annotated[list[PoolStock], Meta(description="The pools changed, as they are after it.")]
     affected: Annotated[
-        list[Affected] | None,
+        list[AffectedVariant] | None,
         Meta(description="The variants whose effective quantity it changes; null where more than 500 may be."),
     ]
     hold: Annotated[Hold | None, Meta(description="The hold that was taken; null for other changes.")]

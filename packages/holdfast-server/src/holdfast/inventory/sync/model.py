@@ -263,7 +263,7 @@ class DriftReport(Struct):
     drift: list[Drift]
 
 
-class Reconciled(Struct):
+class Reconciliation(Struct):
     """What was different at the platform; without a dry run, the policy has handled it, unless it waits."""
 
     dry_run: bool
@@ -277,7 +277,7 @@ class Reconciled(Struct):
     ]
 
 
-class Resynced(Struct):
+class ResyncedLevels(Struct):
     """How many levels are set again if they are different."""
 
     dry_run: bool

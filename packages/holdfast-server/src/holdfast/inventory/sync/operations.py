@@ -20,9 +20,9 @@ from holdfast.inventory.sync.model import (
     ListUnsyncedPools,
     LocationPercent,
     Reconcile,
-    Reconciled,
+    Reconciliation,
     Resync,
-    Resynced,
+    ResyncedLevels,
     Spreading,
     SyncStatus,
     UnsyncedPools,
@@ -56,7 +56,7 @@ async def drift(reader: Reader, caller: Caller, command: GetDrift) -> DriftRepor
 
 
 @refuses(NOT_FOUND, SHOP_NOT_CONNECTED, SERVICE_UNAVAILABLE)
-async def reconcile(steps: Steps, caller: Caller, command: Reconcile) -> Conclusion[Reconciled]:
+async def reconcile(steps: Steps, caller: Caller, command: Reconcile) -> Conclusion[Reconciliation]:
     """Read the levels of a pool's variants from the platform, and show what is different.
 
     A dry run unless you say `dry_run: false`: then the pool's policy handles it, when all orders are counted and calls
@@ -73,7 +73,7 @@ async def reconcile(steps: Steps, caller: Caller, command: Reconcile) -> Conclus
         message = f"The platform does not say what it has. {error}"
         raise SERVICE_UNAVAILABLE(message, retry_after=ceil(pause or RETRY_SECONDS)) from error
 
-    async def conclude(tx: Tx) -> Reconciled:
+    async def conclude(tx: Tx) -> Reconciliation:
         await tx.run("savepoint dry_run")
         await lock_shop(tx, shop_id)
         items = {item for item, _ in item_locations}
@@ -88,13 +88,13 @@ async def reconcile(steps: Steps, caller: Caller, command: Reconcile) -> Conclus
             await reports.end_grace(tx, shop_id, pool_id)
             webhooks = await edits.handle_edits(tx, shop_id, items)
             await levels.request_sync(tx, shop_id)
-        return Reconciled(command.dry_run, different, [*reports.of_webhooks(webhooks), *calls])
+        return Reconciliation(command.dry_run, different, [*reports.of_webhooks(webhooks), *calls])
 
     return await steps.conclude(conclude)
 
 
 @refuses(NOT_FOUND)
-async def resync(tx: Tx, caller: Caller, command: Resync) -> Resynced:
+async def resync(tx: Tx, caller: Caller, command: Resync) -> ResyncedLevels:
     """Set the levels of a pool's variants to what it has, also parked ones."""
     if not await reports.has_pool(tx, caller.tenant, command.pool_id):
         raise no_pool(command.pool_id)
@@ -106,7 +106,7 @@ async def resync(tx: Tx, caller: Caller, command: Resync) -> Resynced:
     await levels.release_changes(tx, caller.tenant, begun)
     await levels.recheck(tx, caller.tenant, items)
     await levels.request_sync(tx, caller.tenant)
-    return Resynced(command.dry_run, len(set_again))
+    return ResyncedLevels(command.dry_run, len(set_again))
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, NOT_ENOUGH_STOCK, VALIDATION_FAILED)

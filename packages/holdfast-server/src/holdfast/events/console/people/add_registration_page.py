@@ -9,7 +9,7 @@ from holdfast.events.console.people.registrations_pages import SEARCH, adding_pa
 from holdfast.events.paths import id_of
 from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL
 from holdfast.events.registrations import accepting
-from holdfast.events.registrations.model import MAX_NAME_CHARACTERS, Accepted, AddPerson
+from holdfast.events.registrations.model import MAX_NAME_CHARACTERS, AcceptedRegistration, AddPerson
 from holdfast.events.registrations.search import RegistrationSearchResult, SearchRegistrations
 from holdfast.events.registrations.sign_up import clean_name
 from holdfast.kit.contract.problems import Problem
@@ -50,12 +50,12 @@ class AddRegistrationPage:
             return await self._form(session, request, event_id, fields, wrong, 422)
         command = AddPerson(event_id=event_id, email=email, name=name, notify=fields.get("notify") == "yes")
         try:
-            accepted: Accepted = await self._add(organizer(session), command)
+            answer: AcceptedRegistration = await self._add(organizer(session), command)
         except Problem as problem:
             if problem.type not in EVENT_REFUSALS:
                 raise
             return await self._form(session, request, event_id, fields, ("event",), problem.status)
-        return self._console.redirect(request, f"{list_path(event_id)}/{accepted.next.url.rpartition('/')[2]}")
+        return self._console.redirect(request, f"{list_path(event_id)}/{answer.next.url.rpartition('/')[2]}")
 
     async def _form(
         self,

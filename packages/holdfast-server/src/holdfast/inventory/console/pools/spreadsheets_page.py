@@ -10,7 +10,7 @@ from holdfast.accounts.sessions import Session
 from holdfast.inventory.console.frame import Console, merchant
 from holdfast.inventory.console.pools.file_text import FileText, text_in_encoding, text_of
 from holdfast.inventory.problems import NOT_ENOUGH_STOCK
-from holdfast.inventory.spreadsheets.model import MAX_ROWS, ExportCsv, Exported, ImportCsv, Imported
+from holdfast.inventory.spreadsheets.model import MAX_ROWS, CsvPage, ExportCsv, ImportCsv, ImportReport
 from holdfast.kit.contract.bounds import bound_without_strangers
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import check
@@ -94,7 +94,7 @@ class SpreadsheetsPage:
     async def file(self, kind: str, session: Session, request: Request) -> Reply:
         """A spreadsheet as a file."""
         command = check(ExportCsv, {"kind": kind, "limit": MAX_ROWS})
-        first: Exported = await self._export(merchant(session), command)
+        first: CsvPage = await self._export(merchant(session), command)
         return Download(
             200,
             media_type=b"text/csv; charset=utf-8",
@@ -102,7 +102,7 @@ class SpreadsheetsPage:
             parts=self._parts(merchant(session), command, first, language_of(request).csv_format.separator),
         )
 
-    async def _parts(self, caller: Caller, command: ExportCsv, part: Exported, separator: str) -> AsyncIterator[bytes]:
+    async def _parts(self, caller: Caller, command: ExportCsv, part: CsvPage, separator: str) -> AsyncIterator[bytes]:
         """Yield the file in parts. Every page has the names of the columns; the file has them once."""
         yield f"{BYTE_ORDER_MARK}{with_separator(part.csv, separator)}".encode()
         while part.next_cursor:
@@ -138,7 +138,7 @@ class SpreadsheetsPage:
         command = import_command(fields)
         if "sure" in fields:
             command = replace(command, dry_run=False)
-            result = await forms.run_once(self._import, merchant(session), command, fields, Imported)
+            result = await forms.run_once(self._import, merchant(session), command, fields, ImportReport)
         else:
             result = await self._import(merchant(session), command)
         return self._page(

@@ -26,9 +26,9 @@ from holdfast.inventory.sync.model import (
     GetDrift,
     GetSyncStatus,
     Reconcile,
-    Reconciled,
+    Reconciliation,
     Resync,
-    Resynced,
+    ResyncedLevels,
     SyncStatus,
 )
 from holdfast.kit.contract.command import check, with_integers
@@ -96,10 +96,10 @@ class SyncPage:
         pool_id = chosen_pool_id(fields)
         if "sure" in fields:
             command = Reconcile(pool_id=pool_id, dry_run=False)
-            result = await forms.run_once(self._reconcile, merchant(session), command, fields, Reconciled)
+            result = await forms.run_once(self._reconcile, merchant(session), command, fields, Reconciliation)
             if not result.waits_for:
                 return self._console.redirect(request, SYNC)
-        comparison: Reconciled = await self._reconcile(merchant(session), Reconcile(pool_id=pool_id))
+        comparison: Reconciliation = await self._reconcile(merchant(session), Reconcile(pool_id=pool_id))
         pool = await self._pool_of(session, pool_id)
         if not comparison.drift:
             return await self._page(session, request, "sync/no_differences.html", pool=pool)
@@ -123,9 +123,9 @@ class SyncPage:
         pool_id = chosen_pool_id(fields)
         command = Resync(pool_id=pool_id, dry_run="sure" not in fields)
         if not command.dry_run:
-            await forms.run_once(self._resync, merchant(session), command, fields, Resynced)
+            await forms.run_once(self._resync, merchant(session), command, fields, ResyncedLevels)
             return self._console.redirect(request, SYNC)
-        preview: Resynced = await self._resync(merchant(session), command)
+        preview: ResyncedLevels = await self._resync(merchant(session), command)
         pool = await self._pool_of(session, pool_id)
         if not preview.levels:
             return await self._page(session, request, "sync/no_differences.html", pool=pool)
