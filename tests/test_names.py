@@ -207,14 +207,6 @@ def bad_declarations(path: str, script: str) -> list[str]:
     ]
 
 
-<<<<<<< HEAD
-def area(path: str) -> str:
-    """The part of the tree in which class names are unique: a service, the kit, a partner of the demo, the verifier."""
-    return "holdfast_verify" if path.startswith("holdfast_verify/") else "/".join(path.split("/")[:2])
-
-
-=======
->>>>>>> w/answers
 def ambiguous_imports(path: str, tree: ast.Module) -> list[str]:
     """The constants that a module imports without the name of their module, and that say nothing without it."""
     return [
@@ -351,13 +343,6 @@ def test_an_imported_constant_whose_name_says_too_little_is_noticed() -> None:
     assert ambiguous_imports("x.py", ast.parse("from y import EVENT_PATH\nfrom y import PATH as Y_PATH")) == []
 
 
-<<<<<<< HEAD
-def test_no_two_classes_of_a_service_the_kit_or_the_verifier_share_a_name(modules: dict[str, ast.Module]) -> None:
-    assert repeated_classes(modules) == []
-
-
-=======
->>>>>>> w/answers
 def test_every_exception_of_a_column_is_still_needed(modules: dict[str, ast.Module]) -> None:
     defined = {(path, name) for path, _ in COLUMNS for _, name in names(modules[path])}
 
