@@ -103,8 +103,8 @@ async def find_registrations(
     key_rows = [RegistrationKey(index, *key) for index, key in enumerate(keys)]
     matches = await reader.tuples(REGISTRATIONS_BY_KEY, {"requests": msgspec.json.encode(key_rows).decode()})
     return [
-        None if organizer_id is None else RegistrationMatch(organizer_id, row.event_id, row.public_id, *known)
-        for row, (organizer_id, *known) in zip(key_rows, matches, strict=True)
+        None if organizer_id is None else RegistrationMatch(organizer_id, row.event_id, row.public_id, *fields)
+        for row, (organizer_id, *fields) in zip(key_rows, matches, strict=True)
     ]
 
 

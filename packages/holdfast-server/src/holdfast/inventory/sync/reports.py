@@ -83,14 +83,14 @@ async def status(reader: Reader, shop_id: int, pool_id: int | None) -> SyncStatu
         """,
         {"shop_id": shop_id, "pool_id": pool_id, "version": version, "everything": everything},
     )
-    spread = await spreading(reader, shop_id)
+    location_spread = await spreading(reader, shop_id)
     fields: dict[str, Any] = dict(
         zip(
             SyncStatus.__struct_fields__,
             (
                 *row,
-                spread.locations,
-                spread.warning,
+                location_spread.locations,
+                location_spread.warning,
                 await cart_check(reader, shop_id),
                 [
                     *of_webhooks(await inbox.list_retrying_order_webhooks(reader, shop_id)),
