@@ -113,11 +113,11 @@ async def update_registration(tx: Tx, event_id: int, public_id: str, status: str
     await tx.run(
         f"""
         update registrations
-           set status = moved.status, amount_paid = %(amount_paid)s,
-               reason = case when registrations.status = moved.status then reason
-                             when moved.status = 'waitlisted' then 'by_organizer' end
+           set status = new_value.status, amount_paid = %(amount_paid)s,
+               reason = case when registrations.status = new_value.status then reason
+                             when new_value.status = 'waitlisted' then 'by_organizer' end
           from users
-         cross join (select %(status)s::registration_status as status) as moved
+         cross join (select %(status)s::registration_status as status) as new_value
          cross join {changed_by("organizer")}
          where event_id = %(event_id)s and users.id = registrations.user_id and users.public_id = %(public_id)s
         """,

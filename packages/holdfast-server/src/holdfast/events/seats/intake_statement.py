@@ -213,7 +213,7 @@ _COUNTED: LiteralString = """
                   from stamped
                   join (select event_id, user_id from inserted
                         union all
-                        select event_id, user_id from renewed) as stored using (event_id, user_id)
+                        select event_id, user_id from renewed) as stored_row using (event_id, user_id)
                  where limit_id is not null group by limit_id) as made
          where agent_limits.id = limit_id)"""
 
@@ -227,7 +227,7 @@ def _answer(stored_rows: LiteralString) -> LiteralString:
       from checked
       -- Nothing is told of any, if another transaction has stored one of them at the same time.
       left join (select index, received_at, nonce, arrival from stamped
-                  where (select count(*) from stamped) = (select count(*) from ({stored_rows}) as stored)) as stamp
+                  where (select count(*) from stamped) = (select count(*) from ({stored_rows}) as stored_row)) as stamp
                 using (index)
      order by index"""
 

@@ -18,7 +18,7 @@ CHANGED_ITEMS: LiteralString = """
       join (select variant_gid as gid from members join pools on pools.id = pool_id
              where pools.shop_id = %(shop_id)s and pools.version > %(version)s
              union
-            select gid from variants where shop_id = %(shop_id)s and version > %(version)s) as changed using (gid)
+            select gid from variants where shop_id = %(shop_id)s and version > %(version)s) as variant using (gid)
      where shop_id = %(shop_id)s
      union
     select item_gid from levels join catalog_variants using (shop_id, item_gid)
