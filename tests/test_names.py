@@ -21,6 +21,9 @@ BARE_WORDS = {
 }
 """Participles and pronouns, which say nothing about what they name."""
 
+PACKAGE_WORDS = {"known", "stored", "changed", "started"}
+"""Participles that no name of the packages is. In a test the sentence of its name says what they stand for."""
+
 RIDDLES = {
     *("standing", "fate", "portion", "brisk", "look_at"),
     *("world", "desk", "deed", "deeds", "sought", "does"),
@@ -47,7 +50,10 @@ OUTSIDE_NAMES = {
 """Names with these words that others know, and where."""
 
 BARE_PARAMETERS = {"most", "place", "known", *BARE_WORDS}
-"""Words that say nothing as parameters and aliases of SQL."""
+"""Words that say nothing as parameters of SQL."""
+
+BARE_ALIASES = {"moved", *PACKAGE_WORDS, *BARE_WORDS}
+"""Words that say nothing as aliases of SQL."""
 
 UNITLESS_CONSTANTS = {
     *("MOST", "LARGEST", "LONGEST", "SHORTEST", "AT_ONCE", "PORTION", "PATIENCE", "SECONDS", "LOOK", "PAUSES"),
@@ -68,10 +74,17 @@ NOUNLESS_CLASSES = {
 
 COLUMNS = {
     ("holdfast/inventory/orders/model.py", "taken"),
+    ("holdfast/inventory/orders/sql.py", "taken"),
     ("holdfast/inventory/stock/pool_history.py", "taken"),
+    ("holdfast/inventory/sync/cart_check.py", "wanted"),
     ("holdfast/events/payments/operations.py", "kept"),
+    ("holdfast/events/registrations/own_registration.py", "moved"),
+    ("holdfast/inventory/sync/model.py", "stored"),
+    ("holdfast/inventory/sync/reports.py", "stored"),
+    ("holdfast/events/console/live_changes.py", "changed"),
+    ("holdfast/inventory/console/live_changes.py", "changed"),
 }
-"""Fields that are named as a column of a table. A column is renamed together with its table."""
+"""Fields and aliases that are named as a column of a table, or as a member of an answer or of a message."""
 
 BAD_NAMES = BARE_WORDS | UNITLESS_CONSTANTS | NOUNLESS_CLASSES
 
@@ -176,6 +189,8 @@ def can_have_riddle(text: str) -> bool:
 
 SQL = re.compile(r"^\s*(?:\(?select|insert|update|delete|with)\b", re.IGNORECASE)
 BARE_PARAMETER = re.compile(rf"%\((?:{'|'.join(sorted(BARE_PARAMETERS))})\)s")
+BARE_ALIAS = re.compile(rf"\bas ({'|'.join(sorted(BARE_ALIASES))})\b")
+SQL_COMMENT = re.compile(r"--[^\n]*")
 
 
 def bare_parameters(path: str, tree: ast.Module) -> list[str]:
@@ -187,6 +202,15 @@ def bare_parameters(path: str, tree: ast.Module) -> list[str]:
         if isinstance(text, str) and SQL.match(text)
         for match in BARE_PARAMETER.findall(text)
     ]
+
+
+def bare_aliases(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The aliases of the SQL in a module that are bare words, each with the line at which its text begins."""
+    sentences = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in sentences:
+            for name in BARE_ALIAS.findall(SQL_COMMENT.sub("", node.value)):
+                yield node.lineno, name
 
 
 def bad_names(path: str, tree: ast.Module) -> list[str]:
@@ -288,6 +312,24 @@ def test_no_parameter_of_a_statement_is_a_bare_word(
     ] == []
 
 
+def test_no_alias_of_a_statement_is_a_bare_word(modules: dict[str, ast.Module]) -> None:
+    assert [
+        f"{path}:{line} {name}"
+        for path, tree in modules.items()
+        for line, name in bare_aliases(tree)
+        if (path, name) not in COLUMNS
+    ] == []
+
+
+def test_no_name_in_the_packages_is_a_participle_that_tests_may_have(modules: dict[str, ast.Module]) -> None:
+    assert [
+        f"{path}:{line} {name}"
+        for path, tree in modules.items()
+        for line, name in [(1, Path(path).stem), *names(tree)]
+        if name.strip("_") in PACKAGE_WORDS and (path, name) not in COLUMNS
+    ] == []
+
+
 def test_no_name_has_a_participle_that_says_nothing(
     modules: dict[str, ast.Module], modules_of_tests: dict[str, ast.Module]
 ) -> None:
@@ -344,7 +386,7 @@ def test_an_imported_constant_whose_name_says_too_little_is_noticed() -> None:
 
 
 def test_every_exception_of_a_column_is_still_needed(modules: dict[str, ast.Module]) -> None:
-    defined = {(path, name) for path, _ in COLUMNS for _, name in names(modules[path])}
+    defined = {(path, name) for path, _ in COLUMNS for _, name in [*names(modules[path]), *bare_aliases(modules[path])]}
 
     assert COLUMNS - defined == set()
 
@@ -438,6 +480,12 @@ def test_a_bare_parameter_of_sql_is_noticed_and_a_placeholder_of_a_message_is_no
     assert can_have_riddle(statement)
     assert len(bare_parameters("kit/module.py", ast.parse(statement))) == 1
     assert bare_parameters("kit/module.py", ast.parse('message("must be at most %(most)s")')) == []
+
+
+def test_a_bare_alias_of_sql_is_noticed_and_a_sentence_is_not() -> None:
+    join = 'JOIN = "join catalog_variants as known on true"'
+    assert [*bare_aliases(ast.parse(join))] == [(1, "known")]
+    assert [*bare_aliases(ast.parse('"""It is as known as the other."""\nquery("select 1 -- as known before")'))] == []
 
 
 def test_a_bad_module_name_is_noticed() -> None:

@@ -163,7 +163,7 @@ async def test_a_person_registered_during_the_deletion_keeps_the_account(service
         await eventually(lambda: service.run_sql("select from pg_locks where not granted"))
     assert await forgetting == 0
 
-    assert accepted.stored
+    assert accepted.is_stored
     assert await service.settle() == 1
     assert (await ada.get(poll)).json()["data"]["status"] == "registered"
 

@@ -164,7 +164,7 @@ async def test_an_event_becomes_no_draft_while_a_registration_is_being_stored(se
         await eventually(lambda: service.run_sql("select from pg_locks where not granted"))
     refused = await meanwhile
 
-    assert (stored.stored, refused.status_code) == (True, 422)
+    assert (stored.is_stored, refused.status_code) == (True, 422)
     assert refused.json()["code"] == EVENT_HAS_REGISTRATIONS.code
 
 

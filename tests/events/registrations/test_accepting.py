@@ -60,7 +60,7 @@ async def test_an_account_that_another_process_creates_meanwhile_is_found(servic
         await eventually(lambda: service.run_sql("select from pg_locks where not granted"))
     second = await meanwhile
 
-    assert (first[0].stored, first[0].code, second[0].code) == (True, None, None)
+    assert (first[0].is_stored, first[0].code, second[0].code) == (True, None, None)
     assert first[0].public_id == second[0].public_id
     assert await service.settle() == 1
 
@@ -158,7 +158,7 @@ async def test_a_rejected_person_in_a_batch_keeps_the_order_of_arrival(service: 
     )
     await service.settle()
 
-    assert [(result.code, result.stored) for result in results] == 3 * [(None, True)]
+    assert [(result.code, result.is_stored) for result in results] == 3 * [(None, True)]
     assert [
         email
         for (email,) in await service.run_sql(

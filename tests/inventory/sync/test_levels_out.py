@@ -126,11 +126,11 @@ async def test_a_level_that_has_moved_is_not_read_if_the_platform_tells_of_it(sc
 
 def test_calls_get_smaller_when_they_are_refused_and_larger_when_they_are_accepted() -> None:
     sizes = PushSizes()
-    sizes.note_refused(1, levels=40, moved=10)
+    sizes.note_refused(1, level_count=40, moved_count=10)
     assert (sizes.size_of(1), sizes.size_of(2)) == (30, 250)
-    sizes.note_refused(1, levels=30, moved=20)
+    sizes.note_refused(1, level_count=30, moved_count=20)
     assert sizes.size_of(1) == 5
-    sizes.note_refused(1, levels=5, moved=5)
+    sizes.note_refused(1, level_count=5, moved_count=5)
     assert sizes.size_of(1) == 1
     for _ in range(9):
         sizes.note_accepted(1)
@@ -140,7 +140,7 @@ def test_calls_get_smaller_when_they_are_refused_and_larger_when_they_are_accept
 async def test_a_small_call_sets_a_part_and_the_next_one_the_rest(scene: SyncScene) -> None:
     before = count_level_calls(scene)
     sizes = PushSizes()
-    sizes.note_refused(scene.shop.id, levels=4, moved=2)
+    sizes.note_refused(scene.shop.id, level_count=4, moved_count=2)
     await scene.adjust(-6)
     [lease] = await scene.inventory.database.transact(
         partial(sql.lease_shops, limit=1, shop_ids=None, excluded_shops=())

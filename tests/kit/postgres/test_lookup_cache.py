@@ -56,7 +56,7 @@ async def test_a_wait_for_a_look_up_counts_as_work_in_progress(service: Service)
         await answer_is_there.wait()
         return number
 
-    cache = LookupCache(ANY_BOUND, service.database, CHANNEL, int, look_up, waiting=admission.work)
+    cache = LookupCache(ANY_BOUND, service.database, CHANNEL, int, look_up, wait_context=admission.work)
     crowd = [asyncio.create_task(cache.get(1)) for _ in range(3)]
     await asyncio.sleep(0)
     assert admission.in_progress == 3

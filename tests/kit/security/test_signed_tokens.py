@@ -194,7 +194,7 @@ async def test_the_key_of_a_past_moment_is_the_one_that_signed_then(database: Si
     await run_sql(database, f"update {keys.table} set inserted_at = now() - interval '1 hour'")
     await database.transact(keys.rotate)
     now = await database.transact(keys.read_or_create)
-    (new, since), (old, _) = now.stored
+    (new, since), (old, _) = now.stored_keys
 
     assert kid(now.sign(NOTE, Note())) == old.kid
     assert kid(now.sign(NOTE, Note(), at=since + SIGNING_DELAY_SECONDS)) == new.kid

@@ -176,8 +176,8 @@ def commands(
 
         settings = process().with_existing_database(process().configured())
         for table in asyncio.run(service_secret.reseal(process().database(settings), process().sealed)):
-            left = f", {table.unreadable} left that another secret sealed" if table.unreadable else ""
-            typer.echo(f"{table.table}: {table.rows} sealed again{left}.")
+            unreadable_note = f", {table.unreadable} left that another secret sealed" if table.unreadable else ""
+            typer.echo(f"{table.table}: {table.rows} sealed again{unreadable_note}.")
 
     group.command("address")(address_command(process, default_port))
     group.command("jobs")(jobs_command(process))

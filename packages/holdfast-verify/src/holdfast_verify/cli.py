@@ -156,7 +156,7 @@ def witness(
     except ValueError as error:
         raise typer.BadParameter(f"The key of a log cannot be used: {error}") from error
     try:
-        stored = WitnessDirectory(directory, name)
+        witness_directory = WitnessDirectory(directory, name)
         listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except WitnessError as error:
         typer.echo(fitted(str(error), err=True), err=True)
@@ -170,8 +170,8 @@ def witness(
     address, free_port = listener.getsockname()[:2]
     typer.echo(f"The witness cosigns {', '.join(dict.fromkeys(key.name for key in keys))}.")
     typer.echo(f"It listens on http://{f'[{address}]' if ':' in address else address}:{free_port}. Its key is:")
-    typer.echo(stored.cosigner.vkey)
-    app = application(Witness(stored, keys))
+    typer.echo(witness_directory.cosigner.vkey)
+    app = application(Witness(witness_directory, keys))
     uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, ws="none")).run(sockets=[listener])
 
 

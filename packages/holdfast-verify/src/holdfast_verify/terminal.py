@@ -109,7 +109,7 @@ class Progress:
 
         total_bytes    0 if it is not known
         """
-        started = printed_at = time.monotonic()
+        started_at = printed_at = time.monotonic()
         size = 0
 
         def count(more: int) -> None:
@@ -118,11 +118,13 @@ class Progress:
             now = time.monotonic()
             if now - printed_at > (TERMINAL_SECONDS if self.is_terminal else LOG_SECONDS):
                 printed_at = now
-                (self.show if self.is_terminal else self.line)(_progress_text(title, size, total_bytes, now - started))
+                (self.show if self.is_terminal else self.line)(
+                    _progress_text(title, size, total_bytes, now - started_at)
+                )
 
         yield count
         end = "\x1b[K" if self.is_terminal else ""
-        self.line(f"{_progress_text(title, size, 0, time.monotonic() - started)}{end}")
+        self.line(f"{_progress_text(title, size, 0, time.monotonic() - started_at)}{end}")
 
 
 def size_text(size: float) -> str:

@@ -190,13 +190,13 @@ async def list_addresses(tx: Tx) -> list[tuple[str, str]]:
         {"slug": SLUG, "email": EMAIL},
     )
     addresses: list[tuple[str, str]] = []
-    for free, crowded, paid, queue in rows:
-        if free:
-            addresses.append(("event page", event_path(SLUG, free)))
-        if crowded:
-            addresses.append(("one seat left", event_path(SLUG, crowded)))
-        if paid:
-            addresses.append(("card payment", event_path(SLUG, paid)))
+    for free_event, crowded_event, paid_event, queue in rows:
+        if free_event:
+            addresses.append(("event page", event_path(SLUG, free_event)))
+        if crowded_event:
+            addresses.append(("one seat left", event_path(SLUG, crowded_event)))
+        if paid_event:
+            addresses.append(("card payment", event_path(SLUG, paid_event)))
         if queue:
             addresses.append(("waiting room", f"/queues/{queue}"))
         link_id = await organizers.console_link(tx, SLUG)

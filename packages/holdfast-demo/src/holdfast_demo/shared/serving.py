@@ -88,9 +88,9 @@ async def run_in_background(*work: Coroutine[Any, Any, None]) -> AsyncGenerator[
     finally:
         for task in background:
             task.cancel()
-        for ended in await asyncio.gather(*background, return_exceptions=True):
-            if isinstance(ended, Exception):
-                raise ended
+        for result in await asyncio.gather(*background, return_exceptions=True):
+            if isinstance(result, Exception):
+                raise result
 
 
 def language_of(request: Request) -> Language:
@@ -105,8 +105,8 @@ async def form_fields(request: Request) -> dict[str, str]:
         body += part
         if len(body) > MAX_FORM_BYTES:
             return {}
-    read = parse_qs(body.decode("utf-8", "replace"), max_num_fields=20)
-    return {name: values[-1].strip() for name, values in read.items()}
+    fields = parse_qs(body.decode("utf-8", "replace"), max_num_fields=20)
+    return {name: values[-1].strip() for name, values in fields.items()}
 
 
 def asset_routes(site: Site, *names: str) -> list[BaseRoute]:

@@ -34,23 +34,23 @@ class WebhookSender(ABC):
         self._db.executescript(_TABLES.format(columns=columns))
         self._clock = clock
         self.newest_first = False
-        self._held = False
-        self._changed = asyncio.Event()
+        self._is_held = False
+        self._change_signal = asyncio.Event()
         self._sending: set[int] = set()
         clock.on_move.append(self.wake)
 
     @property
     def hold(self) -> bool:
-        return self._held
+        return self._is_held
 
     @hold.setter
-    def hold(self, held: bool) -> None:
-        self._held = held
+    def hold(self, is_held: bool) -> None:
+        self._is_held = is_held
         self.wake()
 
     def wake(self) -> None:
         """Check again which deliveries are due."""
-        self._changed.set()
+        self._change_signal.set()
 
     def waiting(self) -> int:
         """How many deliveries are not accepted yet."""
@@ -65,13 +65,13 @@ class WebhookSender(ABC):
         """Send due deliveries until the task is cancelled."""
         async with self._client() as client, asyncio.TaskGroup() as group:
             while True:
-                self._changed.clear()
+                self._change_signal.clear()
                 for delivery in self._due():
                     self._sending.add(delivery)
                     group.create_task(self._send(client, delivery))
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(self._pause()):
-                        await self._changed.wait()
+                        await self._change_signal.wait()
 
     @abstractmethod
     def _client(self) -> httpx2.AsyncClient:
@@ -84,7 +84,7 @@ class WebhookSender(ABC):
     def _due(self) -> list[int]:
         """The deliveries to start now."""
         room = self._free_slots()
-        if self._held or room < 1:
+        if self._is_held or room < 1:
             return []
         order = "id desc" if self.newest_first else "due, id"
         rows = self._db.execute(
@@ -99,7 +99,7 @@ class WebhookSender(ABC):
             "select id, due from deliveries where waits = 1 order by due limit ?", (MAX_CONCURRENT_DELIVERIES + 1,)
         )
         next = [due for id, due in rows if id not in self._sending]
-        if self._held or self._free_slots() < 1 or not next:
+        if self._is_held or self._free_slots() < 1 or not next:
             return None
         return max(0.0, next[0] - self._clock.time())
 

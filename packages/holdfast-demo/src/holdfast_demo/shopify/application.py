@@ -113,9 +113,9 @@ class ShopifyDouble:
 
     def level(self, domain: str, variant: int, location: int | None = None) -> Level:
         """The level of a variant; without a location at the first. Raises `ShopifyRefusal`."""
-        stored = shops.find_variant(self.state, domain, variant)
+        stored_variant = shops.find_variant(self.state, domain, variant)
         where = self.locations(domain)[0].id if location is None else location
-        level = self.state.levels.find(domain, stored.item, where)
+        level = self.state.levels.find(domain, stored_variant.item, where)
         assert level, f"the variant {variant} is not stocked at {where}"
         return level
 

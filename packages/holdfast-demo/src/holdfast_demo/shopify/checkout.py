@@ -110,9 +110,11 @@ def function_cart(platform: PlatformState, shop: Shop, sold: Sequence[SaleLine],
         }
 
     def metafield(owner: str, namespace: str | None, key: str) -> Fields | None:
-        stored = metafields.find(platform, shop.domain, owner, namespace, key)
+        stored_metafield = metafields.find(platform, shop.domain, owner, namespace, key)
         return (
-            metafields.metafield_view(stored) if stored and len(stored.value.encode()) <= MAX_METAFIELD_BYTES else None
+            metafields.metafield_view(stored_metafield)
+            if stored_metafield and len(stored_metafield.value.encode()) <= MAX_METAFIELD_BYTES
+            else None
         )
 
     return {

@@ -81,9 +81,9 @@ def _params(request: Request, raw: bytes) -> Mapping[str, Any]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
         if kind == "application/json":
-            read: Any = json.loads(raw)
-            if isinstance(read, dict):
-                return cast(dict[str, Any], read)
+            content: Any = json.loads(raw)
+            if isinstance(content, dict):
+                return cast(dict[str, Any], content)
         if kind == "application/x-www-form-urlencoded":
             return {name: values[-1] for name, values in parse_qs(raw.decode(), max_num_fields=30).items()}
     except ValueError as error:

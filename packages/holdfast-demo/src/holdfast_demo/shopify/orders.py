@@ -92,8 +92,8 @@ def edit(
         order.edited = True
         refund = _take_back(platform, shop, order, gone, None) if gone else None
         _store_change(platform, shop, order)
-        removed = {removal.line: removal.quantity for removal in gone}
-        edited = payloads.order_edit(order, platform.store.new_id(), order.updated, came, removed)
+        removed_quantities = {removal.line: removal.quantity for removal in gone}
+        edited = payloads.order_edit(order, platform.store.new_id(), order.updated, came, removed_quantities)
         platform.send_message(shop, "orders/edited", edited)
         if refund:
             platform.send_message(shop, "refunds/create", payloads.refund(order, refund))
@@ -182,9 +182,11 @@ def _sell_line(platform: PlatformState, shop: str, sold: SaleLine, *, even_if_so
     level = platform.levels.find(shop, variant.item, location)
     bound = variant.tracked and variant.policy == "DENY" and not even_if_sold_out
     if bound and (level is None or level.available < sold.quantity):
-        left = level.available if level else 0
+        units_left = level.available if level else 0
         name = f"{variant.product_title}, {variant.title}"
-        raise ShopifyRefusal(f"{name}: only {left} left, not {sold.quantity}." if left > 0 else f"{name} is sold out.")
+        raise ShopifyRefusal(
+            f"{name}: only {units_left} left, not {sold.quantity}." if units_left > 0 else f"{name} is sold out."
+        )
     _take(platform, shop, variant.id, sold.quantity, location)
     return LineItem(
         id=platform.store.new_id(),
@@ -225,8 +227,8 @@ def _stock_if_missing(platform: PlatformState, shop: str, variant: Variant, loca
 
 
 def _send_line(platform: PlatformState, shop: str, line: LineItem) -> None:
-    left = line.current - line.fulfilled
-    _change_level(platform, shop, line, committed=-left)
+    unsent_units = line.current - line.fulfilled
+    _change_level(platform, shop, line, committed=-unsent_units)
     line.fulfilled = line.current
 
 
@@ -258,7 +260,7 @@ def _take_back(
         for quantity, is_fulfilled in ((unsent, False), (part.quantity - unsent, True)):
             if quantity:
                 lines.append(
-                    _refund_line(platform, shop, line, quantity, location, sent=is_fulfilled, restock=part.restock)
+                    _refund_line(platform, shop, line, quantity, location, is_sent=is_fulfilled, restock=part.restock)
                 )
     refund = Refund(id=platform.store.new_id(), created=platform.now(), lines=lines)
     order.refunds.append(refund)
@@ -272,13 +274,13 @@ def _refund_line(
     quantity: int,
     location: int | None,
     *,
-    sent: bool,
+    is_sent: bool,
     restock: bool,
 ) -> RefundLineItem:
-    kind = (RETURN if sent else CANCEL) if restock else NO_RESTOCK
-    where = line.location if location is None or not sent else location
+    kind = (RETURN if is_sent else CANCEL) if restock else NO_RESTOCK
+    where = line.location if location is None or not is_sent else location
     line.current -= quantity
-    if sent:
+    if is_sent:
         line.fulfilled -= quantity
     else:
         _change_level(platform, shop, line, committed=-quantity)

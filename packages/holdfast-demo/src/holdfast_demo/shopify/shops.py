@@ -115,7 +115,7 @@ def add_product(
 def add_variant(platform: PlatformState, shop: str, product: int, variant: NewVariant) -> Variant:
     """A further variant of a product. Raises `ShopifyRefusal`."""
     with platform.happening():
-        added = _new_variant(
+        new_variant = _new_variant(
             platform,
             shop,
             _find_product(platform, shop, product),
@@ -123,7 +123,7 @@ def add_variant(platform: PlatformState, shop: str, product: int, variant: NewVa
             len(variants_of(platform, shop, product)) + 1,
         )
         _product_changed(platform, shop, product)
-        return added
+        return new_variant
 
 
 def _new_variant(platform: PlatformState, shop: str, product: Product, new: NewVariant, position: int) -> Variant:

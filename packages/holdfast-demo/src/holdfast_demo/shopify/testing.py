@@ -145,10 +145,10 @@ def routes(double: ShopifyDouble) -> list[BaseRoute]:
         return double.sell(command.shop, *command.lines, even_if_sold_out=command.even_if_sold_out, till=command.till)
 
     def levels(command: ShopCommand) -> object:
-        stored = double.state.levels
+        stored_levels = double.state.levels
         return {
             str(variant.id): {
-                str(level.location): level.available for level in stored.of_item(command.shop, variant.item)
+                str(level.location): level.available for level in stored_levels.of_item(command.shop, variant.item)
             }
             for variant in double.variants(command.shop)
         }

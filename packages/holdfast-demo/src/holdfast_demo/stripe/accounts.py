@@ -110,13 +110,13 @@ def find_v2(processor: ProcessorState, id: str) -> StripeObject:
 
 def v1(account: StripeObject) -> StripeObject:
     """An account as version 1 shows it."""
-    done, requested = account["_done"], account[CAPABILITIES]
-    due = [] if done else ["external_account", "tos_acceptance.date", "tos_acceptance.ip"]
+    is_done, requested = account["_done"], account[CAPABILITIES]
+    due = [] if is_done else ["external_account", "tos_acceptance.date", "tos_acceptance.ip"]
     requirements: StripeObject = {
         "alternatives": [],
         "current_deadline": None,
         "currently_due": due,
-        "disabled_reason": None if done else "requirements.past_due",
+        "disabled_reason": None if is_done else "requirements.past_due",
         "errors": [],
         "eventually_due": due,
         "past_due": due,
@@ -124,8 +124,8 @@ def v1(account: StripeObject) -> StripeObject:
     }
     body: StripeObject = {
         **{name: value for name, value in account.items() if not name.startswith("_")},
-        "capabilities": dict.fromkeys(requested, "active" if done else "inactive"),
-        "charges_enabled": done and not account.get("_recipient_only", False),
+        "capabilities": dict.fromkeys(requested, "active" if is_done else "inactive"),
+        "charges_enabled": is_done and not account.get("_recipient_only", False),
         "controller": {
             "fees": {"payer": "application" if account["_fees"] != "stripe" else "account"},
             "is_controller": True,
@@ -136,8 +136,8 @@ def v1(account: StripeObject) -> StripeObject:
         },
         "country": account["_country"],
         "default_currency": "eur",
-        "details_submitted": done,
-        "payouts_enabled": done,
+        "details_submitted": is_done,
+        "payouts_enabled": is_done,
         "requirements": requirements,
         "type": account["_dashboard"] if account["_dashboard"] in {"custom", "express", "standard"} else "none",
     }
@@ -146,13 +146,13 @@ def v1(account: StripeObject) -> StripeObject:
 
 def v2(account: StripeObject, include: Collection[str]) -> StripeObject:
     """An account as version 2 shows it: members that are not requested are null."""
-    done = account["_done"]
+    is_done = account["_done"]
     recipient: StripeObject = {"applied": "recipient" in account["_configurations"]}
     if "transfers" in account[CAPABILITIES]:
-        recipient["capabilities"] = {"stripe_balance": {"stripe_transfers": _status(done)}}
+        recipient["capabilities"] = {"stripe_balance": {"stripe_transfers": _status(is_done)}}
     merchant: StripeObject = {"applied": "merchant" in account["_configurations"]}
     if "card_payments" in account[CAPABILITIES]:
-        merchant["capabilities"] = {"card_payments": _status(done)}
+        merchant["capabilities"] = {"card_payments": _status(is_done)}
     configuration = {
         name: value
         for name, value in {"recipient": recipient, "merchant": merchant}.items()
@@ -180,9 +180,9 @@ def v2(account: StripeObject, include: Collection[str]) -> StripeObject:
     return with_nulls(stripe.v2.core.Account, body)
 
 
-def _status(done: bool) -> StripeObject:
-    details: list[StripeObject] = [] if done else [{"code": "requirements_past_due", "resolution": "provide_info"}]
-    return {"status": "active" if done else "restricted", "status_details": details}
+def _status(is_done: bool) -> StripeObject:
+    details: list[StripeObject] = [] if is_done else [{"code": "requirements_past_due", "resolution": "provide_info"}]
+    return {"status": "active" if is_done else "restricted", "status_details": details}
 
 
 def link_v1(processor: ProcessorState, params: StripeObject) -> StripeObject:

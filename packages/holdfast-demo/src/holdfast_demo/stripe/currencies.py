@@ -45,9 +45,9 @@ def require_supported(currency: str, param: str) -> str:
     """The currency in lower case. Raises `StripeRefusal` if Stripe does not charge in it."""
     small = currency.lower()
     if small not in SUPPORTED:
-        known = ", ".join(sorted(SUPPORTED))
+        currencies = ", ".join(sorted(SUPPORTED))
         raise StripeRefusal(
-            f"Invalid currency: {currency}. Stripe currently supports these currencies: {known}", param=param
+            f"Invalid currency: {currency}. Stripe currently supports these currencies: {currencies}", param=param
         )
     return small
 

@@ -246,9 +246,9 @@ def _params(request: Request, body: bytes, operation: Operation) -> StripeObject
         raise StripeRefusal(f"Invalid request: the content type has to be {content_type}.", checked=True)
     try:
         text = body.decode()
-        read: Any = json.loads(text or "{}") if operation.is_v2 else params.decode(text)
+        content: Any = json.loads(text or "{}") if operation.is_v2 else params.decode(text)
     except (ValueError, RecursionError) as error:
         raise StripeRefusal("The body of the request cannot be read.", checked=True) from error
-    if not isinstance(read, dict):
+    if not isinstance(content, dict):
         raise StripeRefusal("The body of the request has to be an object.", checked=True)
-    return cast(StripeObject, read)
+    return cast(StripeObject, content)

@@ -85,18 +85,18 @@ class _Check:
         self._json = json
 
     def members(self, values: Values, params: type, path: str) -> Values:
-        known = _members(params)
+        known_members = _members(params)
         for name in values:
-            if name not in known:
+            if name not in known_members:
                 at = self._at(path, name)
                 raise StripeRefusal(
                     f"Received unknown parameter: {at}", code="parameter_unknown", param=at, checked=True
                 )
-        for name, (_, required) in known.items():
+        for name, (_, required) in known_members.items():
             if required and name not in values:
                 at = self._at(path, name)
                 raise StripeRefusal(f"Missing required param: {at}.", code="parameter_missing", param=at, checked=True)
-        return {name: self.value(value, known[name][0], self._at(path, name)) for name, value in values.items()}
+        return {name: self.value(value, known_members[name][0], self._at(path, name)) for name, value in values.items()}
 
     def value(self, value: Any, type: Any, path: str) -> Any:
         kinds = list(_alternatives(type))
@@ -149,12 +149,12 @@ class _Check:
                 checked=True,
             )
         for kind in kinds:
-            read = self._read(value, kind)
-            if read is not None and (kind is not str or texts):
+            typed_value = self._read(value, kind)
+            if typed_value is not None and (kind is not str or texts):
                 if kind is str and len(value) > MAX_TEXT_CHARS:
                     message = f"Invalid string: {path} has more than {MAX_TEXT_CHARS} characters"
                     raise StripeRefusal(message, param=path, checked=True)
-                return read
+                return typed_value
         if literals:
             choices = ", ".join(str(literal) for literal in literals)
             raise StripeRefusal(f"Invalid {path}: must be one of {choices}", param=path, checked=True)
@@ -179,9 +179,9 @@ class _Check:
 
     def _expected_kind(self, kinds: Sequence[Any]) -> str:
         names = {int: "integer", bool: "boolean", str: "string", Decimal: "decimal", float: "decimal"}
-        known = [names[kind] for kind in kinds if kind in names]
-        if known:
-            return known[0]
+        kind_names = [names[kind] for kind in kinds if kind in names]
+        if kind_names:
+            return kind_names[0]
         return "array" if any(get_origin(kind) is list for kind in kinds) else "object"
 
     def _at(self, path: str, name: str) -> str:

@@ -17,18 +17,18 @@ REVERSAL = "transfer_reversal"
 def create(processor: ProcessorState, params: StripeObject) -> StripeObject:
     """Refund a payment or a part of it. Raises `StripeRefusal` if the amount exceeds the rest of the payment."""
     charge = _charge(processor, params)
-    left = charge["amount"] - charge["amount_refunded"]
-    if left == 0:
+    rest = charge["amount"] - charge["amount_refunded"]
+    if rest == 0:
         message = f"Charge {charge['id']} has already been refunded."
         raise StripeRefusal(message, code="charge_already_refunded", param="charge")
     disputes.require_refundable(processor, charge)
-    amount = params.get("amount", left)
+    amount = params.get("amount", rest)
     if amount < 1:
         message = "This value must be greater than or equal to 1."
         raise StripeRefusal(message, code="parameter_invalid_integer", param="amount")
-    if amount > left:
+    if amount > rest:
         raise StripeRefusal(
-            f"Refund amount ({amount}) is greater than unrefunded amount on charge ({left} {charge['currency']})",
+            f"Refund amount ({amount}) is greater than unrefunded amount on charge ({rest} {charge['currency']})",
             param="amount",
         )
     require_divisible(amount, charge["currency"], "amount")
@@ -81,8 +81,8 @@ def settle(processor: ProcessorState, id: str, failure: str = "") -> StripeObjec
             to_account=PLATFORM,
         )
         charge = processor.store.get(CHARGE, refund["charge"])
-        left = charge["amount_refunded"] - refund["amount"]
-        processor.store.put({**charge, "amount_refunded": left, "refunded": False})
+        amount_refunded = charge["amount_refunded"] - refund["amount"]
+        processor.store.put({**charge, "amount_refunded": amount_refunded, "refunded": False})
         refund = {**refund, "status": "failed", "failure_reason": failure}
     else:
         refund = {**refund, "status": "succeeded"}
@@ -135,8 +135,13 @@ def _reverse(processor: ProcessorState, charge: StripeObject, refund: str, amoun
     reversal = processor.store.put(with_nulls(stripe.TransferReversal, reversal))
     back = transfer["amount_reversed"] + part
     listing = {**transfer["reversals"], "data": [reversal, *transfer["reversals"]["data"]]}
-    done = {"amount_reversed": back, "reversed": back == transfer["amount"], "reversals": listing, "_covered": covered}
-    transfer = processor.store.put({**transfer, **done})
+    changes = {
+        "amount_reversed": back,
+        "reversed": back == transfer["amount"],
+        "reversals": listing,
+        "_covered": covered,
+    }
+    transfer = processor.store.put({**transfer, **changes})
     processor.store_event("transfer.reversed", transfer)
     return reversal
 
@@ -163,5 +168,5 @@ def _return_fee(processor: ProcessorState, charge: StripeObject, amount: int) ->
     fee_refund = processor.store.put(with_nulls(stripe.ApplicationFeeRefund, fee_refund))
     back = fee["amount_refunded"] + part
     listing = {**fee["refunds"], "data": [fee_refund, *fee["refunds"]["data"]]}
-    done = {"amount_refunded": back, "refunded": back == fee["amount"], "refunds": listing, "_covered": covered}
-    processor.store_event("application_fee.refunded", processor.store.put({**fee, **done}))
+    changes = {"amount_refunded": back, "refunded": back == fee["amount"], "refunds": listing, "_covered": covered}
+    processor.store_event("application_fee.refunded", processor.store.put({**fee, **changes}))

@@ -111,8 +111,8 @@ def _items(params: StripeObject) -> tuple[list[StripeObject], str]:
             raise unmodelled(f"{prefix}[price]")
         price = line["price_data"]
         if "product_data" not in price or "unit_amount" not in price:
-            missing = "product_data" if "product_data" not in price else "unit_amount"
-            param = f"{prefix}[price_data][{missing}]"
+            missing_member = "product_data" if "product_data" not in price else "unit_amount"
+            param = f"{prefix}[price_data][{missing_member}]"
             raise StripeRefusal(f"Missing required param: {param}.", code="parameter_missing", param=param)
         amount: int = price["unit_amount"]
         quantity: int | None = line.get("quantity")

@@ -75,8 +75,8 @@ log = structlog.get_logger()
 class UnifiedAddresses(NamedTuple):
     """How many addresses were stored as their identities, and how many not, since their accounts were locked."""
 
-    stored: int
-    locked: int
+    stored_count: int
+    locked_count: int
 
 
 class UnusualAddress(Struct, frozen=True):
@@ -100,23 +100,23 @@ def unifying_loop(table: LiteralString) -> Loop:
 
     async def unify_addresses(database: Database[Any], _: RowWaiters) -> float:
         unified = await unify(database.across_tenants() if database.tenancy else database, table)
-        return LOCKED_INTERVAL_SECONDS if unified.locked else INTERVAL_SECONDS
+        return LOCKED_INTERVAL_SECONDS if unified.locked_count else INTERVAL_SECONDS
 
     return Loop("identities.unify_addresses", unify_addresses)
 
 
 async def unify(database: Database[Any], table: LiteralString) -> UnifiedAddresses:
     """Store addresses as their identities, where no other account has them. Accounts that are locked are left out."""
-    stored = locked = 0
+    stored_count = locked_count = 0
     for address in await database.read(lambda reader: list_different(reader, table)):
         try:
             is_stored = await database.transact(partial(_store_identity, table=table, address=address))
         except UniqueViolation:
             log.warning("two accounts have one mailbox; see holdfast check", account=address.id)
         else:
-            stored += is_stored
-            locked += not is_stored
-    return UnifiedAddresses(stored, locked)
+            stored_count += is_stored
+            locked_count += not is_stored
+    return UnifiedAddresses(stored_count, locked_count)
 
 
 async def _store_identity(tx: Tx[Any], table: LiteralString, address: UnusualAddress) -> bool:

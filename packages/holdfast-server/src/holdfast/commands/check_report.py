@@ -43,10 +43,10 @@ async def find(services: Sequence[str], points: Sequence[str] = ()) -> list[Find
 
     Raises `typer.BadParameter` for a point that does not exist.
     """
-    known = {"settings", "database", *(check.point for _, checks in SERVICES.values() for check in checks)}
+    known_points = {"settings", "database", *(check.point for _, checks in SERVICES.values() for check in checks)}
     for point in points:
-        if point not in known:
-            raise typer.BadParameter(f"There is no point {point}. The points are: {', '.join(sorted(known))}.")
+        if point not in known_points:
+            raise typer.BadParameter(f"There is no point {point}. The points are: {', '.join(sorted(known_points))}.")
     settings: dict[str, Settings] = {}
     findings: dict[str, list[Finding]] = {}
     for service in services:

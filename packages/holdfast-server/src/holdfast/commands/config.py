@@ -43,7 +43,9 @@ class Finding(NamedTuple):
 @config.command()
 def show(
     service: ServiceOption = None,
-    changed: Annotated[bool, typer.Option("--changed", help="Leave out settings with their default value.")] = False,
+    only_changed: Annotated[
+        bool, typer.Option("--changed", help="Leave out settings with their default value.")
+    ] = False,
     env_file: EnvFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -59,7 +61,7 @@ def show(
         process.name: [
             variable._asdict() | {"file": file if variable.source == ".env" else None}
             for variable in variables.variables(process.settings)
-            if variable.source != "default" or not changed
+            if variable.source != "default" or not only_changed
         ]
         for process in services(service)
     }

@@ -157,8 +157,8 @@ def _print(name: str, state: Row) -> None:
     schema = "current"
     if not state["is_migrated"]:
         schema = f"none yet; run holdfast {name} migrate"
-    elif missing := state["missing_migrations"]:
-        schema = f"old; run holdfast {name} migrate. It lacks {names_text(missing)}"
+    elif missing_migrations := state["missing_migrations"]:
+        schema = f"old; run holdfast {name} migrate. It lacks {names_text(missing_migrations)}"
     sessions = state["sessions"]
     processes = [f"{row['processes']} on {row['address']}" for row in sessions if row["processes"]]
     leaders = [f"{row['address']} since {iso_time(row['leads_since'])}" for row in sessions if row["leads_since"]]

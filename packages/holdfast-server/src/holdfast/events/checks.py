@@ -88,8 +88,8 @@ async def check_photo_store(inspection: EventsInspection) -> None:
     )
     try:
         await photos.write(name, content, "text/plain")
-        async with photos.open(name) as opened:
-            is_readable = opened is not None and await opened.read() == content
+        async with photos.open(name) as photo:
+            is_readable = photo is not None and await photo.read() == content
         await photos.delete([name])
     except Problem as problem:
         inspection.wrong(
@@ -117,10 +117,10 @@ async def check_photos(inspection: EventsInspection) -> None:
     photos = _open_photo_store(inspection)
     if photos is None:
         return
-    missing = [key for (key,) in keys if not await _has_photo(photos, key)]
-    if missing:
+    lost_keys = [key for (key,) in keys if not await _has_photo(photos, key)]
+    if lost_keys:
         inspection.wrong(
-            f"{len(missing)} of the {len(keys)} newest photos are not in the store: {names_text(missing, 1)}.",
+            f"{len(lost_keys)} of the {len(keys)} newest photos are not in the store: {names_text(lost_keys, 1)}.",
             "Restore the photos from the backup: the directory media, or the bucket. Or correct HOLDFAST_DATA_DIR "
             "or S3_BUCKET.",
         )
@@ -128,8 +128,8 @@ async def check_photos(inspection: EventsInspection) -> None:
 
 
 async def _has_photo(photos: Store, key: str) -> bool:
-    async with photos.open(key) as opened:
-        return opened is not None
+    async with photos.open(key) as photo:
+        return photo is not None
 
 
 def _open_photo_store(inspection: EventsInspection) -> Store | None:

@@ -340,21 +340,21 @@ def erase_person(
     from holdfast.events.service import EVENTS
 
     person = _person(address)
-    done, location = EVENTS.transact_existing(lambda tx: erase(tx, person) if yes else preview(tx, person))
+    erasure, location = EVENTS.transact_existing(lambda tx: erase(tx, person) if yes else preview(tx, person))
     cancelled, are_retained, mails = (
         ("were cancelled", "are kept", "were deleted")
         if yes
         else ("would be cancelled", "would be kept", "would be deleted")
     )
-    typer.echo(f"Account: {done.account_id or 'none any more'}")
-    typer.echo(f"Registrations for events to come that {cancelled}: {len(done.cancelled)}")
-    for row in done.cancelled:
+    typer.echo(f"Account: {erasure.account_id or 'none any more'}")
+    typer.echo(f"Registrations for events to come that {cancelled}: {len(erasure.cancelled)}")
+    for row in erasure.cancelled:
         typer.echo("  " + tab_line(row.event_id, row.title, iso_time(row.datetime), row.status, row.amount_paid))
-    typer.echo(f"Other registrations that {are_retained} without address and name: {done.remaining}")
-    if done.organizer:
+    typer.echo(f"Other registrations that {are_retained} without address and name: {erasure.remaining}")
+    if erasure.organizer:
         ends = "ended" if yes else "would end"
-        typer.echo(f"Organizer that was registered with the address, never confirmed, and {ends}: {done.organizer}")
-    typer.echo(f"Mails that {mails}: {done.mails}")
+        typer.echo(f"Organizer that was registered with the address, never confirmed, and {ends}: {erasure.organizer}")
+    typer.echo(f"Mails that {mails}: {erasure.mails}")
     typer.echo("Erased. A backup still has the data." if yes else "Nothing was changed. Say --yes to do it.")
     typer.echo(f"Looked in {location}.", err=True)
 

@@ -96,7 +96,7 @@ def service(database: Database) -> Service:
     requests = agent_requests(settings.base_url)
     runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY, AgentActionLog(), requests)
     # Requests that wait until their key is found count as work that waits.
-    ring = KeyRing(database, key_operations.find_callers, waiting=runner.admission.work)
+    ring = KeyRing(database, key_operations.find_callers, wait_context=runner.admission.work)
     context = Context(
         database,
         runner,

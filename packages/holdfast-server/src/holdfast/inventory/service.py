@@ -99,7 +99,7 @@ def service(database: Database) -> Service:
     # Programs run their calls with this runner. Only it stores what agents did, and asks a person first.
     runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY, AgentActionLog(), requests)
     # Requests that wait until their key is found count as work that waits.
-    ring = KeyRing(database, shop_operations.find_callers, waiting=runner.admission.work)
+    ring = KeyRing(database, shop_operations.find_callers, wait_context=runner.admission.work)
     limits = Limits(settings.rate_limit_storage_url, settings.limits, shared=settings.sign_in_shared_limits)
     credentials = Credentials(ring, TokenSigner(database, settings.base_url, settings.is_issuer), settings.base_url)
     connector = ShopConnector(database, AFTER_INSTALL)

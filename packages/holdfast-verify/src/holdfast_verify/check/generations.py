@@ -159,8 +159,8 @@ def _check_named_end(before: ReadLog, after: ReadLog, earlier_log: EarlierLog) -
     if earlier_log.origin != head.origin:
         message = f"{after.origin} says that it follows {earlier_log.origin}, and not {head.origin}."
     elif earlier_log.size != head.size:
-        ended = f"{head.origin} ended with {earlier_log.size:,} entries"
-        message = f"{after.origin} says that {ended}, but that log has {head.size:,} now."
+        named_end = f"{head.origin} ended with {earlier_log.size:,} entries"
+        message = f"{after.origin} says that {named_end}, but that log has {head.size:,} now."
     elif earlier_log.root != encode_base64(head.root):
         message = f"{after.origin} names another end of {head.origin} than that log has."
     else:
@@ -203,10 +203,10 @@ def _changes(before: Audit, opening: OpenEntry) -> str:
     if skipped > 0:
         sentences.append(f"{skipped:,} numbers, from {before.last_number + 1:,} on, were given then.")
     if places := before.places:
-        ended = PlaceCounts(places.seated, places.waiting, places.in_draw)
-        began = PlaceCounts(opening.seated, opening.waiting, opening.in_draw or 0)
-        if ended != began:
-            sentences.append(f"Before it, {ended}; after it, {began}.")
+        counts_at_end = PlaceCounts(places.seated, places.waiting, places.in_draw)
+        counts_at_start = PlaceCounts(opening.seated, opening.waiting, opening.in_draw or 0)
+        if counts_at_end != counts_at_start:
+            sentences.append(f"Before it, {counts_at_end}; after it, {counts_at_start}.")
         if (places.capacity, places.waiting_places) != (opening.capacity, opening.waiting_places):
             sentences.append(
                 f"Before it there were {places.capacity:,} seats and {places.waiting_places:,} waiting places; "

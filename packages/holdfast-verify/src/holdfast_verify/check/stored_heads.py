@@ -98,9 +98,9 @@ async def check_in_head_log(
             return HeadLogResult(findings=[AuditFinding("late", "heads", message)])
         await _check_same_log(source, head, listing.checkpoint)
     except MissingFile:
-        missing = [AuditFinding("notice", "witness", "The log shows no proof that its head is in a head log.")]
+        findings = [AuditFinding("notice", "witness", "The log shows no proof that its head is in a head log.")]
         sentence = "The head log was not asked: this log shows no proof that its head is there."
-        return HeadLogResult(findings=missing if witnesses else [], not_checked=[sentence])
+        return HeadLogResult(findings=findings if witnesses else [], not_checked=[sentence])
     except BadSignature as error:
         return HeadLogResult(findings=[AuditFinding("fraud", "signature", str(error))])
     except (InvalidProof, InvalidNote, InvalidProofFile) as error:
@@ -279,8 +279,8 @@ async def check_freeze_proof(
         text = "when witnesses cosigned it was not checked: give the key of one as --witness"
     elif not texts:
         text = f"none of these witnesses cosigned it before the round: {NEEDS_EARLIER_HEAD}"
-    missing = [_not_cosigned(witness) for witness in witnesses if witness.name not in cosigned_at]
-    return HeadLogResult({"freeze": text}, missing)
+    findings = [_not_cosigned(witness) for witness in witnesses if witness.name not in cosigned_at]
+    return HeadLogResult({"freeze": text}, findings)
 
 
 def _not_cosigned(witness: CosignatureVerifier) -> AuditFinding:

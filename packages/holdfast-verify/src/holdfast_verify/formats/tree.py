@@ -71,18 +71,18 @@ def append(size: int, tiles: Tiles, leaves: Sequence[bytes]) -> AppendedTree:
     """
     if any(len(leaf) != HASH_BYTES for leaf in leaves):
         raise ValueError(f"The hash of a leaf has {HASH_BYTES} bytes.")
-    changed: dict[TileId, bytes] = {}
+    changed_tiles: dict[TileId, bytes] = {}
     level, start, hashes = 0, size, b"".join(leaves)
     while hashes:
         number, width = divmod(start, TILE_WIDTH)
         if width:
             hashes = _hashes(tiles, TileId(level, number), 0, width) + hashes
         contents = [hashes[at : at + TILE_BYTES] for at in range(0, len(hashes), TILE_BYTES)]
-        changed |= {TileId(level, number + at): content for at, content in enumerate(contents)}
+        changed_tiles |= {TileId(level, number + at): content for at, content in enumerate(contents)}
         full = [content for content in contents if len(content) == TILE_BYTES]
         level, start, hashes = level + 1, number, b"".join(map(_perfect_root, full))
     new_size = size + len(leaves)
-    return AppendedTree(new_size, tree_root(new_size, {**tiles, **changed}), changed)
+    return AppendedTree(new_size, tree_root(new_size, {**tiles, **changed_tiles}), changed_tiles)
 
 
 def tiles_for_root(size: int) -> list[TileId]:

@@ -49,17 +49,17 @@ class Bulks:
         self._temporary = None if path else TemporaryDirectory(prefix="holdfast-double-")
         self.directory = path or Path(self._temporary.name if self._temporary else "")
         self.break_after: int | None = None
-        self._held = False
-        self._changed = asyncio.Event()
+        self._is_held = False
+        self._change_signal = asyncio.Event()
 
     @property
     def hold(self) -> bool:
-        return self._held
+        return self._is_held
 
     @hold.setter
-    def hold(self, held: bool) -> None:
-        self._held = held
-        self._changed.set()
+    def hold(self, is_held: bool) -> None:
+        self._is_held = is_held
+        self._change_signal.set()
 
     def close(self) -> None:
         if self._temporary:
@@ -76,7 +76,7 @@ class Bulks:
             raise UserErrors(user_error(message, "LIMIT_REACHED"))
         now = self._platform.now()
         bulk = self._platform.store.put(shop.domain, Bulk(query=query, grouped=grouped, created=now, updated=now))
-        self._changed.set()
+        self._change_signal.set()
         return bulk
 
     def cancel(self, domain: str, id: str) -> Bulk:
@@ -89,18 +89,18 @@ class Bulks:
             raise UserErrors(user_error(message, None))
         bulk.status = "CANCELING"
         self._platform.store.put(domain, bulk)
-        self._changed.set()
+        self._change_signal.set()
         return bulk
 
     async def run(self) -> None:
         """Run operations until the task is cancelled."""
         while True:
-            self._changed.clear()
+            self._change_signal.clear()
             for shop in self._platform.shops():
                 for bulk in self._platform.store.select(Bulk, shop.domain, RecordQuery(by="id")):
-                    if bulk.status in UNFINISHED and not self._held:
+                    if bulk.status in UNFINISHED and not self._is_held:
                         await self._do(shop.domain, bulk)
-            await self._changed.wait()
+            await self._change_signal.wait()
 
     async def _do(self, domain: str, bulk: Bulk) -> None:
         if bulk.status == "CANCELING":
@@ -138,9 +138,9 @@ class Bulks:
     async def _pause(self, domain: str, bulk: Bulk) -> None:
         """Yield to other tasks, and check whether the operation is to stop."""
         await asyncio.sleep(0)
-        while self._held:
-            self._changed.clear()
-            await self._changed.wait()
+        while self._is_held:
+            self._change_signal.clear()
+            await self._change_signal.wait()
         present = self._platform.store.find(Bulk, domain, bulk.id)
         if present and present.status == "CANCELING":
             bulk.status = "CANCELING"

@@ -208,13 +208,13 @@ class Buckets:
 
     def left(self, shop: str, points: float, now: float) -> float:
         """The remaining points, refilled until now."""
-        left, at = self._left.get(shop, (points * BUCKET_SECONDS, now))
-        return min(points * BUCKET_SECONDS, left + max(0.0, now - at) * points)
+        points_left, at = self._left.get(shop, (points * BUCKET_SECONDS, now))
+        return min(points * BUCKET_SECONDS, points_left + max(0.0, now - at) * points)
 
     def take(self, shop: str, points: float, now: float, cost: float) -> bool:
         """Take points, and return whether enough were left. A negative cost is a refund."""
-        left = self.left(shop, points, now)
-        if cost > left:
+        points_left = self.left(shop, points, now)
+        if cost > points_left:
             return False
-        self._left[shop] = (min(points * BUCKET_SECONDS, left - cost), now)
+        self._left[shop] = (min(points * BUCKET_SECONDS, points_left - cost), now)
         return True

@@ -120,11 +120,11 @@ class Admin:
             errors = [graphql_error("Throttled", "THROTTLED", documentation=documentation).formatted]
             return self.throttle_status, {"errors": errors, **self._costs(shop, cost, None)}
         result = self._run(shop, document, operation, graphql_request, fault)
-        used = min(
+        used_points = min(
             cost, max(0, actual_cost(result.data) - 1) + (9 if operation.operation == OperationType.MUTATION else 0)
         )
-        self._buckets.take(shop.domain, shop.points, self._platform.now(), used - cost)
-        return 200, {**result.formatted, **self._costs(shop, cost, used)}
+        self._buckets.take(shop.domain, shop.points, self._platform.now(), used_points - cost)
+        return 200, {**result.formatted, **self._costs(shop, cost, used_points)}
 
     def _run(
         self,
@@ -146,14 +146,18 @@ class Admin:
         resolver = _HalfFailingResolver().resolve if kind == "half" else None
         return execute(document, root, graphql_request.variables, graphql_request.operation, resolver=resolver)
 
-    def _costs(self, shop: Shop, cost: int, used: int | None) -> Body:
-        left = self._buckets.left(shop.domain, shop.points, self._platform.now())
+    def _costs(self, shop: Shop, cost: int, used_points: int | None) -> Body:
+        points_left = self._buckets.left(shop.domain, shop.points, self._platform.now())
         status = {
             "maximumAvailable": shop.points * BUCKET_SECONDS,
-            "currentlyAvailable": int(left),
+            "currentlyAvailable": int(points_left),
             "restoreRate": shop.points,
         }
-        return {"extensions": {"cost": {"requestedQueryCost": cost, "actualQueryCost": used, "throttleStatus": status}}}
+        return {
+            "extensions": {
+                "cost": {"requestedQueryCost": cost, "actualQueryCost": used_points, "throttleStatus": status}
+            }
+        }
 
 
 class _HalfFailingResolver:
@@ -213,12 +217,12 @@ def _read_request(request: Request, raw: bytes) -> GraphQLRequest:
     if kind != "application/json":
         raise _MalformedRequest("Required parameter missing or invalid: the content type has to be application/json.")
     try:
-        read: Any = json.loads(raw)
+        content: Any = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise _MalformedRequest("The body of the request is no JSON.") from error
-    if not isinstance(read, dict) or not isinstance(read.get("query"), str):  # pyright: ignore[reportUnknownMemberType]
+    if not isinstance(content, dict) or not isinstance(content.get("query"), str):  # pyright: ignore[reportUnknownMemberType]
         raise _MalformedRequest("Required parameter missing or invalid")
-    body = cast(Body, read)
+    body = cast(Body, content)
     variables: Any = body.get("variables") or {}
     if not isinstance(variables, dict):
         raise _MalformedRequest("Variables have to be an object.")

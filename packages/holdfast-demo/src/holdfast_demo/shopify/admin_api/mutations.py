@@ -109,13 +109,13 @@ def root(platform: PlatformState, shop: Shop, keys: MutationKeys, bulks: Bulks) 
         info: Info, input: Fields, change: Callable[[PlatformState, Views, Fields], Fields]
     ) -> Fields:
         views.require(info, "write_inventory")
-        done = keys.once(domain, info, input, lambda: change(platform, views, input))
-        return {"inventoryAdjustmentGroup": inventory.group_view(platform, views, done["group"])}
+        result = keys.once(domain, info, input, lambda: change(platform, views, input))
+        return {"inventoryAdjustmentGroup": inventory.group_view(platform, views, result["group"])}
 
     def activate(info: Info, **arguments: Any) -> Fields:
         views.require(info, "write_inventory")
-        done = keys.once(domain, info, arguments, lambda: inventory.activate(platform, views, arguments))
-        level = platform.levels.with_id(domain, done["level"])
+        result = keys.once(domain, info, arguments, lambda: inventory.activate(platform, views, arguments))
+        level = platform.levels.with_id(domain, result["level"])
         return {"inventoryLevel": level and views.level(level)}
 
     def subscribe(_: Info, topic: str, webhookSubscription: Fields) -> Fields:  # noqa: N803
@@ -123,8 +123,8 @@ def root(platform: PlatformState, shop: Shop, keys: MutationKeys, bulks: Bulks) 
         return {"webhookSubscription": subscription_view(subscription)}
 
     def change(_: Info, id: str, webhookSubscription: Fields) -> Fields:  # noqa: N803
-        changed = change_subscription(platform, views, id, webhookSubscription)
-        return {"webhookSubscription": subscription_view(changed)}
+        subscription = change_subscription(platform, views, id, webhookSubscription)
+        return {"webhookSubscription": subscription_view(subscription)}
 
     def unsubscribe(_: Info, id: str) -> Fields:
         delete_subscription(platform, views, id)
@@ -135,10 +135,10 @@ def root(platform: PlatformState, shop: Shop, keys: MutationKeys, bulks: Bulks) 
         if any(kind in entry["ownerId"] for entry in entries for kind in ("/Product/", "/ProductVariant/")):
             views.require(info, "write_products")
         with platform.store.change():
-            written = metafields.write(platform, shop, entries)
+            stored_metafields = metafields.write(platform, shop, entries)
         return {
             "metafields": [
-                {**identity_view(metafield), **metafields.metafield_view(metafield)} for metafield in written
+                {**identity_view(metafield), **metafields.metafield_view(metafield)} for metafield in stored_metafields
             ]
         }
 

@@ -165,10 +165,10 @@ def _move(platform: PlatformState, views: Views, level: Level, delta: int) -> li
     """Change a level. Returns its changes: item, location, name, difference, quantity afterwards."""
     if not delta:
         return []
-    moved = shops.move(platform, views.domain, level.item, level.location, available=delta)
+    new_level = shops.move(platform, views.domain, level.item, level.location, available=delta)
     return [
-        (level.item, level.location, "available", delta, moved.available),
-        (level.item, level.location, "on_hand", delta, moved.on_hand),
+        (level.item, level.location, "available", delta, new_level.available),
+        (level.item, level.location, "on_hand", delta, new_level.on_hand),
     ]
 
 

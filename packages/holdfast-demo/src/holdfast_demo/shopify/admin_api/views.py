@@ -187,11 +187,11 @@ class Views:
         if name not in QUANTITIES:
             raise graphql_error(f"The quantity name {name} is not valid.", "BAD_REQUEST")
         available = level.before if self.stale else level.available
-        known = {"available": available, "committed": level.committed, "on_hand": available + level.committed}
+        quantities = {"available": available, "committed": level.committed, "on_hand": available + level.committed}
         return {
             "id": f"gid://shopify/InventoryQuantity/{level.id}?name={name}",
             "name": name,
-            "quantity": known.get(name, 0),
+            "quantity": quantities.get(name, 0),
             "updatedAt": format_time(level.updated) if name == "available" else None,
         }
 

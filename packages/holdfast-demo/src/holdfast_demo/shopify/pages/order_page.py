@@ -48,17 +48,17 @@ class OrderSummary(NamedTuple):
 
 def summary_of(order: Order, language: Language) -> OrderSummary:
     """What people see of an order."""
-    current, sent = sum(line.current for line in order.lines), sum(line.fulfilled for line in order.lines)
+    current_units, sent_units = sum(line.current for line in order.lines), sum(line.fulfilled for line in order.lines)
     is_cancelled = order.cancelled is not None
     status, kind = (
         (translatable("Cancelled"), "")
         if is_cancelled
         else (translatable("Returned"), "")
-        if not current
+        if not current_units
         else (translatable("To be sent"), "accent")
-        if not sent
+        if not sent_units
         else (translatable("Sent"), "good")
-        if sent == current
+        if sent_units == current_units
         else (translatable("Partly sent"), "warning")
     )
     return OrderSummary(
@@ -69,9 +69,9 @@ def summary_of(order: Order, language: Language) -> OrderSummary:
         pictures.total_of([(line, line.quantity) for line in order.lines], language),
         status,
         kind,
-        can_be_sent=not is_cancelled and sent < current,
-        can_be_cancelled=not is_cancelled and current > 0 and not sent,
-        can_be_returned=not is_cancelled and current > 0,
+        can_be_sent=not is_cancelled and sent_units < current_units,
+        can_be_cancelled=not is_cancelled and current_units > 0 and not sent_units,
+        can_be_returned=not is_cancelled and current_units > 0,
     )
 
 

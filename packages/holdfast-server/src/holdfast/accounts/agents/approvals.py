@@ -240,7 +240,7 @@ class RequestApprovals:
 
 async def end_request(tx: Tx[Any], tenant_id: int, id: int, status: Literal["done", "declined"]) -> None:
     """End a request that waits, and forget its contents. Raises `RequestEnded`."""
-    ended = await tx.value(
+    has_ended = await tx.value(
         """
         update agent_requests set status = %(status)s, slot = null, sealed = '', ended_at = now()
          where id = %(id)s and tenant_id = %(tenant_id)s and status = 'waiting' and expires_at > clock_timestamp()
@@ -248,7 +248,7 @@ async def end_request(tx: Tx[Any], tenant_id: int, id: int, status: Literal["don
         """,
         {"id": id, "tenant_id": tenant_id, "status": status},
     )
-    if not ended:
+    if not has_ended:
         raise RequestEnded
 
 

@@ -199,8 +199,8 @@ async def _lock_and_reset(tx: Tx[Any], ids: Collection[int], statement: LiteralS
         if limit is None:
             limits[row.id] = None
             continue
-        used, allowed = (0, limit) if row.is_over else (row.used, row.allowed)
-        limits[row.id] = LockedLimit(row.id, limit, used, allowed, row.starts_again_at, row.seconds_left)
+        used_today, allowed_today = (0, limit) if row.is_over else (row.used, row.allowed)
+        limits[row.id] = LockedLimit(row.id, limit, used_today, allowed_today, row.starts_again_at, row.seconds_left)
     return limits
 
 

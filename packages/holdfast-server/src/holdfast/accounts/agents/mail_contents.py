@@ -42,12 +42,12 @@ class RequestSentences(NamedTuple):
     def sentence(self, request: WaitingRequest, language: Language) -> str:
         """The sentence of the page as text. Texts of strangers keep their direction."""
         template = "agents/request_sentence.html"
-        written = self.frame.render(template, language=language, request_sentences=self.template, request=request)
+        html = self.frame.render(template, language=language, request_sentences=self.template, request=request)
 
         def isolated(match: re.Match[str]) -> str:
             return f"\u2068{Markup.escape(self.cleaned(Markup(match[1]).unescape()))}\u2069"  # noqa: S704 - a template wrote it
 
-        return Markup(_FOREIGN_TEXT.sub(isolated, written)).striptags()  # noqa: S704 - the same
+        return Markup(_FOREIGN_TEXT.sub(isolated, html)).striptags()  # noqa: S704 - the same
 
 
 class _AskingCredential(NamedTuple):
@@ -74,7 +74,7 @@ async def mail_contents(
         return {}
     ids = {int(mail.arguments["limit_id"]) for mail in mails}
     credentials: dict[int, _AskingCredential] = await database.read(lambda reader: _find_credentials(reader, ids))
-    waiting: dict[int, Sequence[WaitingRequest]] = {
+    requests_by_credential: dict[int, Sequence[WaitingRequest]] = {
         id: await finder.list_waiting(database.read, credential.tenant_id, MAX_SENTENCES, credential.id)
         for id, credential in credentials.items()
     }
@@ -82,7 +82,7 @@ async def mail_contents(
     contents: dict[int, RequestMail] = {}
     for mail in mails:
         id = int(mail.arguments["limit_id"])
-        requests = waiting.get(id)
+        requests = requests_by_credential.get(id)
         if not requests:
             continue
         credential = credentials[id]

@@ -108,8 +108,8 @@ class AgentRequests:
         # A separate statement, so that the next one sees what other processes have stored for this credential.
         await tx.run("select pg_advisory_xact_lock(%(space)s, %(lock)s)", {"space": LOCK_SPACE, "lock": lock})
         await _expire(tx, credential)
-        if (known := await self._find_earlier(tx, digest, key)) is not None:
-            return known
+        if (earlier_request := await self._find_earlier(tx, digest, key)) is not None:
+            return earlier_request
         sealed = SealedRequest(msgspec.Raw(content), key, caller.program)
         rows = await tx.tuples(
             f"""

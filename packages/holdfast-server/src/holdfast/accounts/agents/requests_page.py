@@ -88,7 +88,7 @@ class RequestsPage:
     ) -> Reply:
         """The page of a request as it is now, or that of one that has ended."""
         try:
-            waiting = await self._approvals.find(self._caller_of(session), id)
+            waiting_request = await self._approvals.find(self._caller_of(session), id)
         except Problem as problem:
             if problem.type is not NOT_FOUND:
                 raise
@@ -98,7 +98,7 @@ class RequestsPage:
             request,
             "agents/request.html",
             status,
-            card=await self._describe(session, request, waiting),
+            card=await self._describe(session, request, waiting_request),
             has_changed=has_changed,
             refusal=refusal,
         )

@@ -81,8 +81,8 @@ class SignInLinkView(Struct):
 class LinkSignInResult(Struct):
     """The result of using a link.
 
-    secret    the secret for the cookie of the new session; empty if the link does not work
-    known     the secret for the cookie by which this browser is known as one of the owner of the e-mail address
+    secret            the secret for the cookie of the new session; empty if the link does not work
+    browser_secret    the one for the cookie by which this browser is known as one of the owner of the e-mail address
 
     is_unbound    as in `SignInLinkView`, of a link that does not work
     """
@@ -91,7 +91,7 @@ class LinkSignInResult(Struct):
     email: str = ""
     return_to: str = ""
     secret: str = ""
-    known: str = ""
+    browser_secret: str = ""
     is_unbound: bool = False
 
 
@@ -157,8 +157,8 @@ class SignInByLink:
         if account is None:
             return LinkSignInResult("no_account", email)
         secret = await sessions.begin(tx, account.id, "link", command.user_agent)
-        known = await known_browsers.note_browser(tx, account.id, email)
-        return LinkSignInResult("good", email, return_to, secret, known)
+        browser_secret = await known_browsers.note_browser(tx, account.id, email)
+        return LinkSignInResult("good", email, return_to, secret, browser_secret)
 
 
 class RequestedLink(Struct):

@@ -145,12 +145,12 @@ class SignIn(Command):
 class PasswordSignInResult(Struct):
     """The secrets for a browser that signs in with a password.
 
-    secret    the secret of the new session
-    known     the secret of the browser; None if the address is not proved: a stranger may have set the password
+    secret            the secret of the new session
+    browser_secret    the secret of the browser; None if the address is not proved: a stranger may have set the password
     """
 
     secret: str
-    known: str | None
+    browser_secret: str | None
 
 
 class SignInByPassword:

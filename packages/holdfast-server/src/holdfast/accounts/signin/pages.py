@@ -178,7 +178,7 @@ class SignInPages:
             return await self._answer_with_link(caller, request, email, return_to)
         if entered is None:
             return self._form(request, fields, 422, notice="wrong")
-        return self._enter(entered.secret, entered.known, return_to)
+        return self._enter(entered.secret, entered.browser_secret, return_to)
 
     async def mail_sent(self, caller: Caller, request: Request) -> Reply:
         """Show that a mail is on its way."""
@@ -204,10 +204,10 @@ class SignInPages:
         user_agent = request.headers.get(b"user-agent", b"").decode("latin-1")
         language = language_of(request).code
         command = UseLink(id=id, browser=browser, user_agent=user_agent, language=language)
-        done: LinkSignInResult = await self._use_link(caller, command)
-        if done.status != "good":
-            return self._link_page(request, SignInLinkView(done.status, done.email, "", done.is_unbound), id, 410)
-        return self._enter(done.secret, done.known, done.return_to)
+        result: LinkSignInResult = await self._use_link(caller, command)
+        if result.status != "good":
+            return self._link_page(request, SignInLinkView(result.status, result.email, "", result.is_unbound), id, 410)
+        return self._enter(result.secret, result.browser_secret, result.return_to)
 
     async def sign_out(self, session: Session, request: Request) -> Reply:
         """End this session."""
@@ -257,10 +257,10 @@ class SignInPages:
         reply = redirect(language.at(f"{SIGN_IN}/sent"))
         return _with_headers(reply, self._sessions.cookie("browser", browser, BROWSER_COOKIE_SECONDS))
 
-    def _enter(self, secret: str, known: str | None, return_to: str) -> Reply:
+    def _enter(self, secret: str, browser_secret: str | None, return_to: str) -> Reply:
         cookies = [self._sessions.cookie("session", secret)]
-        if known:
-            cookies.append(self._sessions.cookie("known", known, KNOWN_COOKIE_SECONDS))
+        if browser_secret:
+            cookies.append(self._sessions.cookie("known", browser_secret, KNOWN_COOKIE_SECONDS))
         return _with_headers(redirect(local_path(return_to) or self._home), *cookies)
 
     def _signed_out(self) -> Reply:

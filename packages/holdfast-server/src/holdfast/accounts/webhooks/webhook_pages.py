@@ -161,7 +161,7 @@ class WebhookPages:
         if request.method != "POST":
             return self._form(session, request, {"signature": "v1"}, [])
         fields = await self._console.signed_in.read(session, request)
-        made = await try_form(
+        result = await try_form(
             lambda: forms.run_once(
                 self._create,
                 self._caller_of(session),
@@ -172,9 +172,9 @@ class WebhookPages:
             self._quota,
             instructions=INSTRUCTIONS,
         )
-        if isinstance(made, FormRefusal):
-            return self._form(session, request, fields, self._chosen(fields), made)
-        return self._secret_page(session, request, made, is_new=True)
+        if isinstance(result, FormRefusal):
+            return self._form(session, request, fields, self._chosen(fields), result)
+        return self._secret_page(session, request, result, is_new=True)
 
     async def show(self, session: Session, request: Request) -> Reply:
         """Show an endpoint and what was sent to it; with POST test, pause or activate it, or send what failed again."""
@@ -234,15 +234,15 @@ class WebhookPages:
             values = {"url": endpoint.url, **({"ordered": "on"} if endpoint.ordered else {})}
             return self._form(session, request, values, endpoint.types, endpoint=endpoint)
         fields = await self._console.signed_in.read(session, request)
-        done = await try_form(
+        result = await try_form(
             lambda: self._update(
                 self._caller_of(session),
                 check(UpdateWebhookEndpoint, {"endpoint_id": endpoint.id, **self._values(fields)}),
             ),
             instructions=INSTRUCTIONS,
         )
-        if isinstance(done, FormRefusal):
-            return self._form(session, request, fields, self._chosen(fields), done, endpoint)
+        if isinstance(result, FormRefusal):
+            return self._form(session, request, fields, self._chosen(fields), result, endpoint)
         return self._console.redirect(request, f"{WEBHOOKS}/{endpoint.id}?done=edit")
 
     async def rotate(self, session: Session, request: Request) -> Reply:

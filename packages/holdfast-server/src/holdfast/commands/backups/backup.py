@@ -62,9 +62,9 @@ def back_up(path: Path, service: ServiceName | None) -> None:
         "keep it safe."
     )
     typer.echo(fitted(finished))
-    if missing := [name for record in manifest.services.values() for name in record.missing_photos]:
-        examples = ", ".join(missing[:MAX_LISTED_PHOTOS])
-        lost = f"Events show photos that the store does not have: {len(missing)}, such as {examples}."
+    if missing_photos := [name for record in manifest.services.values() for name in record.missing_photos]:
+        examples = ", ".join(missing_photos[:MAX_LISTED_PHOTOS])
+        lost = f"Events show photos that the store does not have: {len(missing_photos)}, such as {examples}."
         typer.echo(fitted(lost, err=True), err=True)
         raise typer.Exit(1)
 
@@ -85,7 +85,7 @@ def _write_photos(
     writer: archive.BackupWriter, settings: Settings, photos: Mapping[str, bool], progress: Progress
 ) -> list[str]:
     """Write the photos that the database names. Returns those that events show and the store does not have."""
-    missing: list[str] = []
+    missing_photos: list[str] = []
     with progress.phase(f"{len(photos):,} files of photos") as count:
 
         async def write() -> None:
@@ -93,10 +93,10 @@ def _write_photos(
                 if content is not None:
                     writer.write(name, count_chunks([content], count))
                 elif photos[name]:
-                    missing.append(name)
+                    missing_photos.append(name)
 
         asyncio.run(write())
-    return missing
+    return missing_photos
 
 
 def _store_latest(data_dir: Path, manifest: archive.Manifest, path: Path, progress: Progress) -> None:

@@ -209,8 +209,8 @@ def _target(backup: Backup, process: ServiceProcess[Any, Any], record: ServiceRe
 def _later_migrations(process: ServiceProcess[Any, Any], applied: Sequence[str]) -> list[str]:
     """The migrations of a database that this version of the program does not know."""
     schema = process.schema()
-    known = {migration.name for migration in schema}
-    unknown = [name for name in applied if name not in known and name.endswith(".sql")]
+    known_names = {migration.name for migration in schema}
+    unknown = [name for name in applied if name not in known_names and name.endswith(".sql")]
     baselines = [match for migration in schema if (match := BASELINE.match(migration.sql))]
     # A baseline replaces earlier migrations: a database that has the last of them is older, and not newer.
     return [] if any(baseline["last"] in unknown for baseline in baselines) else unknown

@@ -171,7 +171,7 @@ class AgentActionLog:
         statement = MAY_CHANGE_NOTHING.get(operation.name)
         return await tx.value(statement, msgspec.structs.asdict(command)) if statement else None
 
-    async def store(self, tx: Tx, operation: Operation, done: Sequence[tuple[Call[Any], Any]]) -> None:
+    async def store(self, tx: Tx, operation: Operation, answered_calls: Sequence[tuple[Call[Any], Any]]) -> None:
         actions = [
             {
                 "organizer_id": call.caller.tenant_id,
@@ -182,7 +182,7 @@ class AgentActionLog:
                 "needs_new_registration": operation.name in NEEDS_NEW_REGISTRATION,
                 **ACTION_SUBJECTS[operation.name](call.command, answer)._asdict(),
             }
-            for call, answer in done
+            for call, answer in answered_calls
             if call.caller.tenant_id is not None
         ]
         if actions:

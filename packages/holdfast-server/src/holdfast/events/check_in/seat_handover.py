@@ -90,13 +90,15 @@ async def preview(reader: Reader, caller: Caller, command: GetCheckInStatus) -> 
     """Preview giving the seats of no-shows to the waiting list."""
     event = await find_event(reader, caller, command.event_id)
     counts = await reader.tuples(COUNTS, {"event_id": event.id})
-    absent, free, waiting, has_log = counts[0]
-    seats = min(waiting, free + absent)
+    absent_count, free_count, waiting_count, has_log = counts[0]
+    seats = min(waiting_count, free_count + absent_count)
     names = await reader.tuples(
         NAMES, {"event_id": event.id, "seen_by": caller.tenant_id, "limit": min(seats, MAX_NAMES)}
     )
-    seats_lost = max(0, seats - free)
-    return HandoverPreview(event, absent, free, waiting, seats, seats_lost, [name for (name,) in names], has_log)
+    seats_lost = max(0, seats - free_count)
+    return HandoverPreview(
+        event, absent_count, free_count, waiting_count, seats, seats_lost, [name for (name,) in names], has_log
+    )
 
 
 @refuses(NOT_FOUND, FORBIDDEN)

@@ -42,7 +42,7 @@ def navigation(session: Session) -> Mapping[str, NavigationEntry]:
     """The entries of the navigation of a session."""
     if session.account.tenant_id is None:
         return NAVIGATION_OF_ACCOUNT
-    return {**NAVIGATION, AGENTS: NAVIGATION[AGENTS]._replace(waiting=session.account.requests)}
+    return {**NAVIGATION, AGENTS: NAVIGATION[AGENTS]._replace(waiting_count=session.account.requests)}
 
 
 def organizer(session: Session) -> Caller:

@@ -130,8 +130,8 @@ class LiveChanges:
                 continue
             if (earlier := before.get(organizer_id)) is None:
                 _publish(feed, ChangeMessage())  # it is not known what changed since the page was loaded
-            elif changed := {id for id, _ in now.items() ^ earlier.items()}:
-                _publish(feed, ChangeMessage([f"queue {id}" for id in sorted(changed)]))
+            elif changed_ids := {id for id, _ in now.items() ^ earlier.items()}:
+                _publish(feed, ChangeMessage([f"queue {id}" for id in sorted(changed_ids)]))
 
 
 class LiveConsole:

@@ -112,8 +112,8 @@ async def publish(tx: Tx, caller: Caller, command: CreateEvent, html: RenderedTe
     public_log = command.public_log and tx.resources.settings.public_logs
     draw = await name_draw(tx, "opens_at", command.opens_at, is_logged=public_log)
     takes_entries = command.opens_at is not None
-    stored = {**msgspec.structs.asdict(command), "current_price": first, "public_log": public_log, **draw}
-    id = await sql.insert_event(tx, {**stored, "organizer_id": organizer_id, "takes_entries": takes_entries})
+    columns = {**msgspec.structs.asdict(command), "current_price": first, "public_log": public_log, **draw}
+    id = await sql.insert_event(tx, {**columns, "organizer_id": organizer_id, "takes_entries": takes_entries})
     if id is None:
         raise invalid({"organizer_id": [_UNKNOWN_ORGANIZER]})
     if html:
@@ -168,10 +168,10 @@ async def _require_possible(reader: Reader, caller: Caller, command: UpdateEvent
     if command.ends_at is UNSET:
         after.ends_at = moved_end(before.ends_at, before.datetime, after.datetime)
     organizer_id = before.organizer_id if command.organizer_id is UNSET else owner(caller, command.organizer_id)
-    added = [key for key in after.image_keys if key not in before.image_keys]
+    new_keys = [key for key in after.image_keys if key not in before.image_keys]
     # A draw is looked at in the transaction, and what depends on it.
     errors = _refused_changes(command, before, after) if command.opens_at is UNSET else {}
-    if unknown := await acceptance.foreign_key_errors(reader, caller, organizer_id, added):
+    if unknown := await acceptance.foreign_key_errors(reader, caller, organizer_id, new_keys):
         errors["image_keys"] = unknown
     if errors:
         raise invalid(errors)
@@ -195,9 +195,9 @@ async def change(tx: Tx, caller: Caller, command: UpdateEvent, html: RenderedTex
         after.organizer_id = owner(caller, command.organizer_id)
     if caller.is_agent and not command.ends_registration:
         await _require_date_ahead(tx, before, after)
-    added = [key for key in after.image_keys if key not in before.image_keys]
+    new_keys = [key for key in after.image_keys if key not in before.image_keys]
     errors = _refused_changes(command, before, after)
-    if unknown := await acceptance.unknown_key_errors(tx, caller, after.organizer_id, added):
+    if unknown := await acceptance.unknown_key_errors(tx, caller, after.organizer_id, new_keys):
         errors["image_keys"] = unknown
     if errors:
         raise invalid(errors)

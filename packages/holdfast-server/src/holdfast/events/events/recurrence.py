@@ -78,15 +78,16 @@ def next_occurrence_at(
 
 
 def clock_length(
-    begins: dt.datetime, ends_at: dt.datetime, stored: dt.timedelta | None, zone: dt.tzinfo = dt.UTC
+    begins: dt.datetime, ends_at: dt.datetime, stored_length: dt.timedelta | None, zone: dt.tzinfo = dt.UTC
 ) -> dt.timedelta:
     """How long after its beginning an occurrence ends, by the clocks of the zone.
 
-    stored    the one of the occurrence before; it counts as long as the end follows from it, and was not changed since.
-              The end itself may be moved: 2:30 is 3:30 on the day on which the clocks leave out an hour at 2:00
+    stored_length    the one of the occurrence before; it counts as long as the end follows from it, and was not
+                     changed since. The end itself may be moved: 2:30 is 3:30 on the day on which the clocks leave out
+                     an hour at 2:00
     """
-    if stored is not None and _end_at(begins, stored, zone) == ends_at:
-        return stored
+    if stored_length is not None and _end_at(begins, stored_length, zone) == ends_at:
+        return stored_length
     try:
         return ends_at.astimezone(zone).replace(tzinfo=None) - begins.astimezone(zone).replace(tzinfo=None)
     except OverflowError:
@@ -98,18 +99,18 @@ def next_end_at(
     ends_at: dt.datetime | None,
     next_begins: dt.datetime,
     zone: dt.tzinfo = dt.UTC,
-    stored: dt.timedelta | None = None,
+    stored_length: dt.timedelta | None = None,
 ) -> dt.datetime | None:
     """The end of an occurrence that begins at `next_begins`: as long after its beginning, by the clocks of the zone.
 
     So a weekly event from 18:00 to 20:00 always ends at 20:00. If the clocks were put back during the one before, so
     that this one would end before it begins, it takes as long as that one. None without an end.
 
-    stored    see `clock_length`
+    stored_length    see `clock_length`
     """
     if ends_at is None:
         return None
-    return _end_at(next_begins, clock_length(begins, ends_at, stored, zone), zone) or moved_end(
+    return _end_at(next_begins, clock_length(begins, ends_at, stored_length, zone), zone) or moved_end(
         ends_at, begins, next_begins
     )
 

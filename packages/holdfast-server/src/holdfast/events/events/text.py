@@ -36,7 +36,7 @@ async def render(steps: Steps, caller: Caller, body: str) -> RenderedText:
 
 
 async def find_or_render(
-    database: Database, event: EventRow, stored: RenderedText | None, *, is_proved: bool
+    database: Database, event: EventRow, stored_text: RenderedText | None, *, is_proved: bool
 ) -> RenderedText:
     """The text that a page shows: the stored one, or one that is rendered and stored now, plain if it is too long.
 
@@ -44,8 +44,8 @@ async def find_or_render(
 
     Raises `service_unavailable`.
     """
-    if stored:
-        return stored
+    if stored_text:
+        return stored_text
     owner = organizer_share(event.organizer_id, is_proved=is_proved)
     text = await database.resources.texts.render(owner, event.body) or plain(event.body)
     await database.transact(lambda tx: store(tx, event.id, event.body, text))

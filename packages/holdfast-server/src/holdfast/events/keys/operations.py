@@ -122,9 +122,9 @@ async def end_all(tx: Tx, organizer_id: int, *, owner_verified: bool) -> int:
 
     owner_verified    whether the reason is that the owner of its address was verified; users of the keys are told so
     """
-    ended = await end_keys(tx, organizer_id, owner_verified=owner_verified)
+    ended_count = await end_keys(tx, organizer_id, owner_verified=owner_verified)
     await tx.revoke(api_keys.CHANNEL)
-    return ended
+    return ended_count
 
 
 async def _require_active(tx: Tx, caller: Caller) -> None:

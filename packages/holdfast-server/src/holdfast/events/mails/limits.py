@@ -44,12 +44,12 @@ NEW_ORGANIZER_MAILS = Bound(
 async def hold_of_unproved(database: Database, contents: dict[int, RegistrationMail]) -> set[int]:
     """Remove the mails of organizers that have not proved their addresses. Returns the ids of those that are held."""
     unproved = {id: mail for id, mail in contents.items() if mail.facts.proved_at is None}
-    waiting = {id: mail for id, mail in unproved.items() if mail.facts.now < mail.caused_at + UNPROVED_WAIT}
-    if waiting:
-        await database.autocommit(lambda reader: _hold_for_organizer(reader, waiting))
+    waiting_mails = {id: mail for id, mail in unproved.items() if mail.facts.now < mail.caused_at + UNPROVED_WAIT}
+    if waiting_mails:
+        await database.autocommit(lambda reader: _hold_for_organizer(reader, waiting_mails))
     for id in unproved:
         del contents[id]
-    return {*waiting}
+    return {*waiting_mails}
 
 
 async def hold_beyond_limits(database: Database, contents: dict[int, RegistrationMail]) -> set[int]:
@@ -60,10 +60,10 @@ async def hold_beyond_limits(database: Database, contents: dict[int, Registratio
     counted = {id: mail for id, mail in contents.items() if _is_of_new_organizer(mail)}
     if not counted:
         return set()
-    held = counted.keys() - await database.autocommit(lambda reader: _count_and_hold(reader, counted))
-    for id in held:
+    held_ids = counted.keys() - await database.autocommit(lambda reader: _count_and_hold(reader, counted))
+    for id in held_ids:
         del contents[id]
-    return {*held}
+    return {*held_ids}
 
 
 def _is_of_new_organizer(mail: RegistrationMail) -> bool:

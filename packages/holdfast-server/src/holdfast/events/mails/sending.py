@@ -72,9 +72,9 @@ async def render(renderer: ContentRenderer[MailBatch], database: Database, mails
     for mail in mails:
         of_kind[mail.kind if mail.kind in of_kind else ""].append(mail)
     about_registrations = await mailboxes.without_stopped(database, await _about_registrations(database, of_kind[""]))
-    held = await hold_of_unproved(database, about_registrations)
-    held |= await hold_until_logged(database, about_registrations)
-    held |= await hold_beyond_limits(database, about_registrations)
+    held_ids = await hold_of_unproved(database, about_registrations)
+    held_ids |= await hold_until_logged(database, about_registrations)
+    held_ids |= await hold_beyond_limits(database, about_registrations)
     return await rendering.render(
         mails,
         {
@@ -85,7 +85,7 @@ async def render(renderer: ContentRenderer[MailBatch], database: Database, mails
             **await mailboxes.without_stopped(database, await _about_webhooks(database, of_kind["webhook_failing"])),
         },
         lambda contents: renderer(MailBatch(settings.base_url, resources.mailer.sender, settings.mail_from, contents)),
-        held=held,
+        held_ids=held_ids,
     )
 
 
@@ -131,17 +131,17 @@ async def _find_waitlist_places(
     database: Database, arguments_of_mails: Sequence[MailArguments], facts_of_mails: Mapping[int, MailFacts]
 ) -> dict[int, int]:
     """The places on waiting lists of those who wait for a free seat, by the index of the mail."""
-    waiting = [index for index, facts in facts_of_mails.items() if facts.status == "waitlisted"]
-    if not waiting:
+    waiting_indexes = [index for index, facts in facts_of_mails.items() if facts.status == "waitlisted"]
+    if not waiting_indexes:
         return {}
     commands = [
         GetOwnRegistration(event_id=arguments.event_id, public_id=arguments.public_id, arrival=arguments.arrival)
-        for arguments in (arguments_of_mails[index] for index in waiting)
+        for arguments in (arguments_of_mails[index] for index in waiting_indexes)
     ]
     registrations = await database.read(lambda reader: find_own_registrations(reader, commands))
     return {
         index: registration.position
-        for index, registration in zip(waiting, registrations, strict=True)
+        for index, registration in zip(waiting_indexes, registrations, strict=True)
         if registration and registration.status == "waitlisted" and registration.reason is None
     }
 
@@ -224,12 +224,12 @@ async def hold_until_logged(database: Database, contents: dict[int, Registration
     The log is sealed and signed about a second after the transaction that caused the mail. If it cannot be sealed, the
     mail is sent without the line after `MAX_LOG_WAIT`.
     """
-    waiting = {id for id, mail in contents.items() if _waits(mail)}
-    if waiting:
-        await database.autocommit(lambda reader: _postpone(reader, waiting))
-    for id in waiting:
+    waiting_ids = {id for id, mail in contents.items() if _waits(mail)}
+    if waiting_ids:
+        await database.autocommit(lambda reader: _postpone(reader, waiting_ids))
+    for id in waiting_ids:
         del contents[id]
-    return waiting
+    return waiting_ids
 
 
 def _waits(mail: RegistrationMail) -> bool:

@@ -77,7 +77,7 @@ async def find_facts(reader: Reader, requests: Sequence[MailFactsRequest]) -> di
           -- The third line of a checkpoint is the root in base64.
           left join lateral (select logs.arrivals, moved, removed, head.size as head_size, head.root as head_root,
                                     head.is_newest and head.arrivals >= registration.log_number
-                                        and not own.is_pending as is_complete
+                                        and not place.is_pending as is_complete
                                from logs
                               cross join lateral (
                                 select count(*) = %(pending_rows)s
@@ -85,7 +85,7 @@ async def find_facts(reader: Reader, requests: Sequence[MailFactsRequest]) -> di
                                                            or registration.log_number = any(numbers)), false)
                                        as is_pending
                                   from (select details, numbers from log_pending
-                                         where log_id = logs.id order by id limit %(pending_rows)s) as pending) as own
+                                         where log_id = logs.id order by id limit %(pending_rows)s) as pending) as place
                                left join lateral (
                                 select signed_size as size, encode(substring(signed.root for 4), 'hex') as root,
                                        signed_size = log_heads.size as is_newest, log_heads.arrivals

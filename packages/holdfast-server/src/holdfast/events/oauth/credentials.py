@@ -46,10 +46,12 @@ class Credentials:
         self._database = database
         self._issuer = issuer
         self._own_tokens = (
-            KeyRing(database, tokens.find_callers, "find_access_tokens", ring.waiting) if accepts_own_tokens else None
+            KeyRing(database, tokens.find_callers, "find_access_tokens", ring.wait_context)
+            if accepts_own_tokens
+            else None
         )
         self._links = Slots(LINKS, 1, timeout=SLOT_TIMEOUT_SECONDS)
-        self._subjects = KeyRing(database, operations.find_callers, "find_subjects", ring.waiting)
+        self._subjects = KeyRing(database, operations.find_callers, "find_subjects", ring.wait_context)
 
     async def caller(self, credential: str | None) -> Caller:
         """The caller of a key or a token.

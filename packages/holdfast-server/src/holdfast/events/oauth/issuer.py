@@ -217,8 +217,8 @@ def _claims(content: bytes) -> _TokenClaims:
         match = _CLAIM_ERROR.search(str(error))
         if match is None:
             raise InvalidToken("The access token's claims are malformed.") from error
-        wrong, missing = match.groups()
-        defect = f"lacks the claim {missing}" if missing else f"has a malformed claim {wrong}"
+        wrong_claim, missing_claim = match.groups()
+        defect = f"lacks the claim {missing_claim}" if missing_claim else f"has a malformed claim {wrong_claim}"
         raise InvalidToken(f"The access token {defect}.") from error
 
 

@@ -66,15 +66,15 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
 
 
 class ButtonPress(NamedTuple):
-    """A button press on a page of a link. `held`: the random text of the page."""
+    """A button press on a page of a link. `random_text`: that of the page."""
 
     link: DataLink
-    held: str
+    random_text: str
     fields: Mapping[str, str]
 
     @property
     def holder(self) -> bytes:
-        return hashlib.sha256(self.held.encode()).digest()
+        return hashlib.sha256(self.random_text.encode()).digest()
 
 
 class OwnDataPages:
@@ -130,7 +130,7 @@ class OwnDataPages:
         return self._page(
             "pages/person_erase.html",
             press.link,
-            press.held,
+            press.random_text,
             language,
             erasure=erasure,
             listed=erasure.cancelled[:MAX_LISTED_REGISTRATIONS],
@@ -153,20 +153,20 @@ class OwnDataPages:
             return redirect(language.at(link_path))
         require_same_site(request, self._base_url)
         fields = await read_form(request)
-        held = fields.get("held", "")
-        if self._tokens.check(f"{link_path} {held}", fields.get("token", "")) != "good":
+        random_text = fields.get("held", "")
+        if self._tokens.check(f"{link_path} {random_text}", fields.get("token", "")) != "good":
             return redirect(language.at(link_path))
-        return ButtonPress(link, held, fields)
+        return ButtonPress(link, random_text, fields)
 
-    def _page(self, template: str, link: DataLink, held: str, language: Language, **values: Any) -> Reply:
+    def _page(self, template: str, link: DataLink, random_text: str, language: Language, **values: Any) -> Reply:
         link_path = path(self._secret, link)
         return SITE.page(
             template,
             language=language,
             export_path=language.at(f"{link_path}/export"),
             erase_path=language.at(f"{link_path}/erase"),
-            held=held,
-            token=self._tokens.issue(f"{link_path} {held}"),
+            random_text=random_text,
+            token=self._tokens.issue(f"{link_path} {random_text}"),
             **values,
         )
 

@@ -37,9 +37,9 @@ OPENING: LiteralString = """
 """SQL for the draw with which an event opens, as `read_opening` reads it; null: it has none."""
 
 
-def read_opening(stored: Any) -> Opening | None:
+def read_opening(value: Any) -> Opening | None:
     """What `OPENING` has given."""
-    return None if stored is None else msgspec.convert(stored, Opening)
+    return None if value is None else msgspec.convert(value, Opening)
 
 
 class EventExtras(CheckColumns):

@@ -79,8 +79,8 @@ async def handle_row(steps: Steps, row: LeasedRow) -> dt.datetime | None:
     if session.status == "open" and payment.is_over:
         session = await processor.end_session(payment.session_id)
     if session.status == "paid":
-        paid = SessionPayment(session.intent_id or "", session.amount, session.currency)
-        await steps.transact(lambda tx: held_seats.confirm_payment(tx, id, paid))
+        session_payment = SessionPayment(session.intent_id or "", session.amount, session.currency)
+        await steps.transact(lambda tx: held_seats.confirm_payment(tx, id, session_payment))
         return None
     if session.status == "ended":
         await steps.transact(lambda tx: held_seats.end_payment(tx, id, "payment_expired"))
@@ -140,8 +140,8 @@ async def _prepare_checkout(steps: Steps, payment: PaymentRow, account_id: str) 
     None if the page was opened meanwhile.
     """
     checkout = _checkout(payment, account_id, steps)
-    stored = await steps.transact(partial(_store_checkout, new=checkout, old=payment.checkout))
-    return msgspec.json.decode(stored, type=Checkout) if stored else None
+    stored_checkout = await steps.transact(partial(_store_checkout, new=checkout, old=payment.checkout))
+    return msgspec.json.decode(stored_checkout, type=Checkout) if stored_checkout else None
 
 
 def _checkout(payment: PaymentRow, account_id: str, steps: Steps) -> Checkout:

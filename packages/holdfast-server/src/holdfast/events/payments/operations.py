@@ -156,11 +156,11 @@ async def refund(tx: Tx, caller: Caller, command: RefundPayment) -> RefundResult
     )
     if not rows:
         raise NOT_FOUND("This person has made no such payment for this event.")
-    [(left, currency, blocked)] = rows
+    [(amount_left, currency, blocked)] = rows
     if blocked:
         raise invalid({"amount": [BLOCK_MESSAGES[blocked]]})
-    if command.amount > left:
-        raise invalid({"amount": [f"must be at most what is left of the payment, {left}"]})
+    if command.amount > amount_left:
+        raise invalid({"amount": [f"must be at most what is left of the payment, {amount_left}"]})
     unit = rules_of(currency).unit
     if command.amount % unit:
         raise invalid({"amount": [f"must be a multiple of {unit}, as every amount in {currency}"]})
@@ -171,7 +171,7 @@ async def refund(tx: Tx, caller: Caller, command: RefundPayment) -> RefundResult
         """,
         {"id": command.payment_id, "amount": command.amount},
     )
-    return RefundResult(left - command.amount)
+    return RefundResult(amount_left - command.amount)
 
 
 _NET_FEE: LiteralString = "(fee - round(fee::numeric * refunded / amount)::bigint)"

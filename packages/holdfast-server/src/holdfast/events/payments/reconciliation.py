@@ -141,25 +141,48 @@ async def _compare(steps: Steps, processor_payments: Sequence[ProcessorPayment])
     late: list[str] = []
     disputed: list[str] = []
     for payment in processor_payments:
-        stored = stored_payments.get(payment.session_id)
+        stored_payment = stored_payments.get(payment.session_id)
         currency = payment.currency.upper()
-        if stored is None:
+        if stored_payment is None:
             differences.append(Difference("unknown", payment.intent_id, None, None, payment.amount, currency))
-        elif stored.status != "paid":
+        elif stored_payment.status != "paid":
             late.append(payment.session_id)
-            differences.append(Difference("not_noted", payment.intent_id, stored.id, None, payment.amount, currency))
-        elif (stored.amount, stored.currency) != (payment.amount, currency):
             differences.append(
-                Difference("other_amount", payment.intent_id, stored.id, stored.amount, payment.amount, currency)
+                Difference("not_noted", payment.intent_id, stored_payment.id, None, payment.amount, currency)
             )
-        elif stored.refunded != payment.refunded:
+        elif (stored_payment.amount, stored_payment.currency) != (payment.amount, currency):
             differences.append(
-                Difference("other_refunds", payment.intent_id, stored.id, stored.refunded, payment.refunded, currency)
+                Difference(
+                    "other_amount",
+                    payment.intent_id,
+                    stored_payment.id,
+                    stored_payment.amount,
+                    payment.amount,
+                    currency,
+                )
             )
-        elif payment.disputed and not stored.is_disputed:
+        elif stored_payment.refunded != payment.refunded:
+            differences.append(
+                Difference(
+                    "other_refunds",
+                    payment.intent_id,
+                    stored_payment.id,
+                    stored_payment.refunded,
+                    payment.refunded,
+                    currency,
+                )
+            )
+        elif payment.disputed and not stored_payment.is_disputed:
             disputed.append(payment.intent_id)
             differences.append(
-                Difference("dispute_not_noted", payment.intent_id, stored.id, stored.amount, payment.amount, currency)
+                Difference(
+                    "dispute_not_noted",
+                    payment.intent_id,
+                    stored_payment.id,
+                    stored_payment.amount,
+                    payment.amount,
+                    currency,
+                )
             )
     for intent_id in disputed:
         await _record_disputes(steps, intent_id)

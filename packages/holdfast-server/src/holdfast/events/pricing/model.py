@@ -154,8 +154,8 @@ def current_price(
 
     Only occupied seats count as `registered`, not the waiting list. `created` is the time of the event's creation.
     """
-    moved = _ratio_price(price, min_price, max_price, capacity, registered, created, now, datetime)
-    return chargeable(moved, min_price, max_price, currency)
+    ratio_price = _ratio_price(price, min_price, max_price, capacity, registered, created, now, datetime)
+    return chargeable(ratio_price, min_price, max_price, currency)
 
 
 def first_price(
@@ -201,8 +201,8 @@ def _ratio_price(
     if way == distance:
         return bound
     step = max(1, (max_price - min_price) // STEPS)
-    moved = min((way + step // 2) // step * step, distance)
-    return price + moved if bound > price else price - moved
+    price_change = min((way + step // 2) // step * step, distance)
+    return price + price_change if bound > price else price - price_change
 
 
 _RATIO_PRICE: LiteralString = """(

@@ -176,8 +176,8 @@ class Stripe:
             return await self.find_session(session_id)
 
     async def refund(self, refund: RefundRequest, attempt: int) -> str:
-        if (attempt > 1 or refund.won_dispute_count) and (known := await self._find_refund(refund)):
-            return known
+        if (attempt > 1 or refund.won_dispute_count) and (earlier_refund := await self._find_refund(refund)):
+            return earlier_refund
         won = f" won {refund.won_dispute_count}" if refund.won_dispute_count else ""
         refund_object = await self._call_api(
             self._client.v1.refunds.create,
@@ -205,7 +205,11 @@ class Stripe:
             self._client.v1.refunds.list, {"payment_intent": refund.intent_id, "limit": 100}
         )
         return next(
-            (known["id"] for known in refunds.to_dict()["data"] if known["metadata"].get("refund") == str(refund.id)),
+            (
+                stripe_refund["id"]
+                for stripe_refund in refunds.to_dict()["data"]
+                if stripe_refund["metadata"].get("refund") == str(refund.id)
+            ),
             None,
         )
 
@@ -232,12 +236,17 @@ class Stripe:
             for session in page.data:
                 if session.payment_status == "paid":
                     charge = session.payment_intent.latest_charge
-                    paid, refunded = (
+                    paid_amount, refunded_amount = (
                         from_processor(amount, session.currency)
                         for amount in (session.amount_total, charge.amount_refunded)
                     )
                     yield ProcessorPayment(
-                        session.id, session.payment_intent.id, paid, session.currency, refunded, charge.disputed
+                        session.id,
+                        session.payment_intent.id,
+                        paid_amount,
+                        session.currency,
+                        refunded_amount,
+                        charge.disputed,
                     )
             if not page.has_more:
                 return

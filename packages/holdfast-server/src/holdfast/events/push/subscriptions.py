@@ -76,7 +76,7 @@ async def subscribe(tx: Tx, caller: Caller, command: Subscribe) -> None:
     """Store a browser that is told when a registration moves up. The registration must be on the waiting list."""
     if command.sender_key not in [key.public_key for key in sender_keys(tx.resources.secret)]:
         raise invalid({"sender_key": ["must be the present key of the service; load the page again"]})
-    stored = StoredSubscription(command.endpoint, command.p256dh, command.auth, command.sender_key)
+    subscription = StoredSubscription(command.endpoint, command.p256dh, command.auth, command.sender_key)
     is_stored = await tx.value(
         """
         with waiting as materialized (
@@ -102,7 +102,7 @@ async def subscribe(tx: Tx, caller: Caller, command: Subscribe) -> None:
             "public_id": command.public_id,
             "arrival": command.arrival,
             "digest": _digest(command.endpoint),
-            "sealed": tx.resources.secret.seal(msgspec.json.encode(stored).decode()),
+            "sealed": tx.resources.secret.seal(msgspec.json.encode(subscription).decode()),
             "language": command.language,
             "others": MAX_SUBSCRIPTIONS - 1,
         },

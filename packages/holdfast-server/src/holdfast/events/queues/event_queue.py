@@ -36,9 +36,9 @@ EVENT_QUEUE: LiteralString = """
 """SQL for the waiting room before an event, as `read_event_queue` reads it; null: it has none."""
 
 
-def read_event_queue(stored: Any) -> EventQueue | None:
+def read_event_queue(value: Any) -> EventQueue | None:
     """What `EVENT_QUEUE` has given."""
-    return None if stored is None else msgspec.convert(stored, EventQueue)
+    return None if value is None else msgspec.convert(value, EventQueue)
 
 
 async def find_event_queue(reader: Reader, event_id: int) -> EventQueue | None:

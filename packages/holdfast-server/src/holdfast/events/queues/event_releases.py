@@ -93,13 +93,13 @@ async def store_and_use_releases(
                 request.released_from = release.queue_id
     # Statements follow, so `intake` cannot commit with its own.
     results = await intake.store_pending(tx, requests, waits=waits)
-    used = {
+    used_releases = {
         release
         for request, release, result in zip(requests, releases, results, strict=True)
-        if result.stored and release and request.released_from == release.queue_id
+        if result.is_stored and release and request.released_from == release.queue_id
     }
-    if used:
-        await _use_up(tx, used)
+    if used_releases:
+        await _use_up(tx, used_releases)
     return [
         result._replace(code=RELEASE_LOCKED_CODE)
         if result.code == QUEUE_REQUIRED_CODE and release in locked

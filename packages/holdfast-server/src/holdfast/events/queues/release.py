@@ -139,7 +139,7 @@ async def poll_status(reader: Reader, excluded_ids: Sequence[int] = ()) -> float
 
     These are the seconds until the next release is due, if no queue changes, without the excluded queues.
     """
-    [(seconds, waiting)] = await reader.tuples(
+    [(seconds, waiting_count)] = await reader.tuples(
         f"""
         select extract(epoch from min(due_at) filter (where id <> all(%(excluded_ids)s)) - clock_timestamp())::float8,
                coalesce(sum(tickets - serving), 0)
@@ -147,7 +147,7 @@ async def poll_status(reader: Reader, excluded_ids: Sequence[int] = ()) -> float
         """,
         {**_parameters(reader), "excluded_ids": list(excluded_ids)},
     )
-    WAITING_COUNT.set(waiting)
+    WAITING_COUNT.set(waiting_count)
     return POLL_SECONDS if seconds is None else min(max(seconds, MIN_POLL_SECONDS), POLL_SECONDS)
 
 

@@ -116,8 +116,8 @@ async def _read_valid(tx: Tx, caller: Caller, token: str, consume: bool) -> Toke
         RELEASE.require_current(claims, keys.now)
     except InvalidToken as error:
         raise _refusal(str(error), "expired") from error
-    used = await sql.use_token(tx, claims.qid, claims.sub, claims.jti, consume=consume)
-    if used is None:
+    token_use = await sql.use_token(tx, claims.qid, claims.sub, claims.jti, consume=consume)
+    if token_use is None:
         if await sql.is_used_up(tx, claims.qid, claims.sub, claims.jti):
             raise _refusal("The token was used up.", "used")
         raise _refusal("The token was revoked.", "revoked")
@@ -127,9 +127,9 @@ async def _read_valid(tx: Tx, caller: Caller, token: str, consume: bool) -> Toke
         token_id=claims.jti,
         issued_at=datetime.fromtimestamp(claims.iat, UTC),
         expires_at=datetime.fromtimestamp(claims.exp, UTC),
-        target_url=target_of(used, tx.resources.settings),
-        use_count=used.use_count,
-        first_use=used.use_count == 1,
+        target_url=target_of(token_use, tx.resources.settings),
+        use_count=token_use.use_count,
+        first_use=token_use.use_count == 1,
     )
 
 

@@ -124,7 +124,7 @@ async def _store(
         return []
     results = await event_releases.store_and_use_releases(tx, requests, waits=waits, can_commit_early=not waits)
     rooms = await find_required_rooms(tx, requests, results)
-    if any(result.stored for result in results):
+    if any(result.is_stored for result in results):
         await tx.notify(settlement.PENDING_CHANNEL)
     base_url = tx.resources.settings.base_url if with_receipts else None
     return [
@@ -152,14 +152,14 @@ def _limit_refusal(
     registered_by: dict[tuple[int, str | None], int | None] = {}
     is_locked = False
     for other, result in zip(requests, results, strict=True):
-        if result.stored:
+        if result.is_stored:
             # The first call of a person registers it.
             registered_by.setdefault((other.event_id, result.public_id), other.limit_id)
         is_locked |= other.limit_id == limit_id and result.code in LOCKED_CODES
-    used = limit.used + [*registered_by.values()].count(limit_id)
-    if is_locked or used < limit.allowed:
+    used_count = limit.used + [*registered_by.values()].count(limit_id)
+    if is_locked or used_count < limit.allowed:
         return LockedRow(f"limit {limit_id}", request.tenant_id)
-    return replace(limit, used=used).refusal(LIMIT_SENTENCE)
+    return replace(limit, used=used_count).refusal(LIMIT_SENTENCE)
 
 
 def _accepted_registration(event_id: int, result: intake.IntakeResult, base_url: str | None) -> AcceptedRegistration:

@@ -64,15 +64,15 @@ async def update(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registr
     """
     before = await _find_settled(tx, caller, command)
     status = before.status if command.status is UNSET else command.status
-    moved = status != before.status
-    if moved and status == "registered" and not await held_seats.has_free_seat(tx, command.event_id):
+    is_moved = status != before.status
+    if is_moved and status == "registered" and not await held_seats.has_free_seat(tx, command.event_id):
         message = f"Every seat of event {command.event_id} is taken."
         raise EVENT_FULL(message, errors={"status": [message]})
     amount_paid = before.amount_paid if command.amount_paid is UNSET else command.amount_paid
     await sql.update_registration(tx, command.event_id, command.user_id, status, amount_paid)
-    if moved and status == "waitlisted":
+    if is_moved and status == "waitlisted":
         await held_seats.refill_seats(tx, [command.event_id])
-    elif moved:
+    elif is_moved:
         await reprice(tx, [command.event_id], "registration")
     return await _find_settled(tx, caller, command)
 

@@ -230,10 +230,10 @@ async def _remove(tx: Tx, event_id: int) -> int:
     seat_count = sum(registration.has_seat for registration in cancelled)
     # `refill_seats` chooses the same people in the same order. It may seat fewer of them, for example if the event is
     # over; `store_own_cancellations` looks who has a seat then.
-    waiting = await list_first_waiting(tx, event_id, seat_count) if seat_count else []
+    waiting_ids = await list_first_waiting(tx, event_id, seat_count) if seat_count else []
     if seat_count:
         await held_seats.refill_seats(tx, [event_id])
-    await store_own_cancellations(tx, event_id, cancelled, waiting)
+    await store_own_cancellations(tx, event_id, cancelled, waiting_ids)
     return len(cancelled)
 
 
@@ -287,11 +287,11 @@ async def list_first_waiting(tx: Tx, event_id: int, limit: int) -> list[int]:
 
 
 async def store_own_cancellations(
-    tx: Tx, event_id: int, cancelled: Sequence[CancelledRegistration], waiting: Sequence[int]
+    tx: Tx, event_id: int, cancelled: Sequence[CancelledRegistration], waiting_ids: Sequence[int]
 ) -> None:
     """Store what became of cancelled registrations.
 
-    waiting    the internal ids of the people who were the first to wait for the seats
+    waiting_ids    the internal ids of the people who were the first to wait for the seats
     """
     await tx.run(
         """
@@ -301,7 +301,7 @@ async def store_own_cancellations(
                    with ordinality as cancelled (arrival, had_seat, index)),
         next_person as (
             select registration.arrival, registration.status, rank
-              from unnest(%(waiting)s::bigint[]) with ordinality as waiting (user_id, rank)
+              from unnest(%(waiting_ids)s::bigint[]) with ordinality as waiting (user_id, rank)
              cross join lateral (select arrival, status from registrations
                                   where event_id = %(event_id)s and user_id = waiting.user_id limit 1) as registration
              where registration.status in ('registered', 'held'))
@@ -314,7 +314,7 @@ async def store_own_cancellations(
             "event_id": event_id,
             "arrivals": [registration.arrival for registration in cancelled],
             "had_seats": [registration.has_seat for registration in cancelled],
-            "waiting": list(waiting),
+            "waiting_ids": list(waiting_ids),
         },
     )
 

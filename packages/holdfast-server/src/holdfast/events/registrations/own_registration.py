@@ -221,7 +221,7 @@ FIND_OWN: LiteralString = f"""
            as position,
            events.title, events.datetime, events.end_datetime as ends_at, events.timezone, events.location_name,
            events.address, events.cancellation_hours, events.cancelled_at,
-           events.waitlisted_count - moved.number as waiting,
+           events.waitlisted_count - moved_people.number as waiting,
            {PUBLIC_NAME} as organizer_name, organizers.slug as organizer_slug, {PUBLIC_ACCENT} as accent,
            {LOGO} as logo, clock_timestamp() as now,
            organizers.proved_at is null as mails_wait, registration.log_number,
@@ -237,7 +237,7 @@ FIND_OWN: LiteralString = f"""
      cross join lateral (select * from events where id = registration.event_id limit 1) as events
      cross join lateral (select count(*) as number from registrations
                           where registration.status = 'waitlisted' and event_id = registration.event_id
-                            and status = 'waitlisted' and reason is not null) as moved
+                            and status = 'waitlisted' and reason is not null) as moved_people
       left join lateral (select case when state = 'open' and ends_at > now() then url end as url,
                                 state = 'open' and ends_at <= now() as is_closing,
                                 case when state = 'paid' then amount end as received, refunded,

@@ -88,9 +88,11 @@ async def sign_up(tx: Tx, batch: Batch[SignUp]) -> Sequence[SignUpResult | Probl
     """Store the registrations of people who filled in a form. Registering a person again changes nothing."""
     unpayable = await find_unpayable(tx, sorted({call.command.event_id for call in batch.calls}))
     commands = [call.command for call in batch.calls if call.command.event_id not in unpayable]
-    stored = iter(await _store(tx, commands, waits=batch.waits) if commands else ())
+    stored_results = iter(await _store(tx, commands, waits=batch.waits) if commands else ())
     return [
-        PAYMENT_UNAVAILABLE(unpayable[call.command.event_id]) if call.command.event_id in unpayable else next(stored)
+        PAYMENT_UNAVAILABLE(unpayable[call.command.event_id])
+        if call.command.event_id in unpayable
+        else next(stored_results)
         for call in batch.calls
     ]
 
@@ -113,7 +115,7 @@ async def _store(tx: Tx, commands: Sequence[SignUp], *, waits: bool) -> list[Sig
     ]
     results = await event_releases.store_and_use_releases(tx, requests, waits=waits, can_commit_early=not waits)
     rooms = await find_required_rooms(tx, requests, results)
-    if any(result.stored for result in results):
+    if any(result.is_stored for result in results):
         await tx.notify(settlement.PENDING_CHANNEL)
     earlier = [
         (command.event_id, result.public_id)
@@ -124,7 +126,7 @@ async def _store(tx: Tx, commands: Sequence[SignUp], *, waits: bool) -> list[Sig
     return [
         _refusal(command.event_id, result, rooms)
         or _new_result(command, result)
-        or _earlier_result(command, result.public_id, *next(earlier_arrivals), is_stored=result.stored)
+        or _earlier_result(command, result.public_id, *next(earlier_arrivals), is_stored=result.is_stored)
         for command, result in zip(commands, results, strict=True)
     ]
 

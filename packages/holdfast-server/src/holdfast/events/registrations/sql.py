@@ -103,8 +103,8 @@ async def find_registrations(
     key_rows = [RegistrationKey(index, *key) for index, key in enumerate(keys)]
     matches = await reader.tuples(REGISTRATIONS_BY_KEY, {"requests": msgspec.json.encode(key_rows).decode()})
     return [
-        None if organizer_id is None else RegistrationMatch(organizer_id, row.event_id, row.public_id, *known)
-        for row, (organizer_id, *known) in zip(key_rows, matches, strict=True)
+        None if organizer_id is None else RegistrationMatch(organizer_id, row.event_id, row.public_id, *fields)
+        for row, (organizer_id, *fields) in zip(key_rows, matches, strict=True)
     ]
 
 
@@ -113,11 +113,11 @@ async def update_registration(tx: Tx, event_id: int, public_id: str, status: str
     await tx.run(
         f"""
         update registrations
-           set status = moved.status, amount_paid = %(amount_paid)s,
-               reason = case when registrations.status = moved.status then reason
-                             when moved.status = 'waitlisted' then 'by_organizer' end
+           set status = new_value.status, amount_paid = %(amount_paid)s,
+               reason = case when registrations.status = new_value.status then reason
+                             when new_value.status = 'waitlisted' then 'by_organizer' end
           from users
-         cross join (select %(status)s::registration_status as status) as moved
+         cross join (select %(status)s::registration_status as status) as new_value
          cross join {changed_by("organizer")}
          where event_id = %(event_id)s and users.id = registrations.user_id and users.public_id = %(public_id)s
         """,

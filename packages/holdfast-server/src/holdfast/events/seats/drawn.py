@@ -234,9 +234,9 @@ async def give_places(tx: Tx, event_id: int, progress: OrderProgress) -> dict[st
     return dict(rows)
 
 
-async def end_batch(tx: Tx, event_id: int, placed: int, *, is_last: bool) -> None:
+async def end_batch(tx: Tx, event_id: int, placed_count: int, *, is_last: bool) -> None:
     """Store how far the order is processed. After the last batch the event gives places on arrival."""
     await tx.run(
         "update events set draw_placed = %(placed)s, takes_entries = not %(is_last)s where id = %(id)s",
-        {"id": event_id, "placed": placed, "is_last": is_last},
+        {"id": event_id, "placed": placed_count, "is_last": is_last},
     )

@@ -169,7 +169,7 @@ async def begin_payment(tx: Tx, payment_id: int, page: CheckoutPage) -> dt.datet
     )
 
 
-async def confirm_payment(tx: Tx, payment_id: int, paid: SessionPayment) -> None:
+async def confirm_payment(tx: Tx, payment_id: int, session_payment: SessionPayment) -> None:
     """Store that a payment was made, and give the person the seat. If the seat is gone, the payment is refunded.
 
     A late payment takes a free seat if the waiting list is empty. A payment of another amount or currency than
@@ -211,7 +211,12 @@ async def confirm_payment(tx: Tx, payment_id: int, paid: SessionPayment) -> None
             select id, amount, 'no_seat' from payment where not exists (select from seated))
         select exists (select from payment), exists (select from seated)
         """,
-        {"id": payment_id, "intent_id": paid.intent_id, "amount": paid.amount, "currency": paid.currency.upper()},
+        {
+            "id": payment_id,
+            "intent_id": session_payment.intent_id,
+            "amount": session_payment.amount,
+            "currency": session_payment.currency.upper(),
+        },
     )
     if has_seat:
         await reprice(tx, [event_id], "registration")

@@ -166,7 +166,7 @@ class IntakeResult(NamedTuple):
     code            the code of the refusal, or of the row that is locked; None: accepted
     public_id       the public id of the person
     organizer_id    the organizer of the event
-    stored          whether a registration was stored
+    is_stored       whether a registration was stored
     mails_wait      whether its mails wait until the organizer proves its address
     is_drawn        whether its place is drawn
     received_at     the time of arrival of the registration that is stored, also if it existed before; None: refused
@@ -178,7 +178,7 @@ class IntakeResult(NamedTuple):
     code: str | None
     public_id: str | None
     organizer_id: int | None
-    stored: bool
+    is_stored: bool
     mails_wait: bool
     is_drawn: bool
     received_at: dt.datetime | None
@@ -227,7 +227,7 @@ async def _add_stamps(
     }
     if not people:
         return
-    if not any(result.stored for result in results):
+    if not any(result.is_stored for result in results):
         # A caller is told that the registration is stored, which another transaction has done.
         await tx.wait_for_earlier_commits()
     stamps = dict(zip(people, await find_stamps(tx, [*people.values()], can_commit_early), strict=True))

@@ -213,12 +213,12 @@ _COUNTED: LiteralString = """
                   from stamped
                   join (select event_id, user_id from inserted
                         union all
-                        select event_id, user_id from renewed) as stored using (event_id, user_id)
+                        select event_id, user_id from renewed) as stored_row using (event_id, user_id)
                  where limit_id is not null group by limit_id) as made
          where agent_limits.id = limit_id)"""
 
 
-def _answer(stored: LiteralString) -> LiteralString:
+def _answer(stored_rows: LiteralString) -> LiteralString:
     return f"""
     select code, public_id, organizer_id, code is null and (previous_status is null or previous_status = 'rejected'),
            code is null and notify and organizer_id in (select id from unproved_organizer),
@@ -227,7 +227,7 @@ def _answer(stored: LiteralString) -> LiteralString:
       from checked
       -- Nothing is told of any, if another transaction has stored one of them at the same time.
       left join (select index, received_at, nonce, arrival from stamped
-                  where (select count(*) from stamped) = (select count(*) from ({stored}) as stored)) as stamp
+                  where (select count(*) from stamped) = (select count(*) from ({stored_rows}) as stored_row)) as stamp
                 using (index)
      order by index"""
 
@@ -258,8 +258,10 @@ def _accept(*, renews: bool, limited: bool = False) -> LiteralString:
     renewed: tuple[LiteralString, ...] = (_RENEWED,) if renews else ()
     counted: tuple[LiteralString, ...] = (_COUNTED,) if limited else ()
     parts = (_EVENT, _UNPROVED_ORGANIZER, *requests, *locks, *people, *renewed, _INSERTED, *counted)
-    stored: LiteralString = "select from inserted union all select from renewed" if renews else "select from inserted"
-    return f"with {','.join(parts)} {_answer(stored)}"
+    stored_rows: LiteralString = (
+        "select from inserted union all select from renewed" if renews else "select from inserted"
+    )
+    return f"with {','.join(parts)} {_answer(stored_rows)}"
 
 
 ACCEPT = _accept(renews=False)

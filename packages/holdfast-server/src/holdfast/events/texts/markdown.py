@@ -215,29 +215,29 @@ def _nest_headings(state: StateCore) -> None:
 
 def _name_links(state: StateCore) -> None:
     """Turn images into links, give every link without words its address as text, and write out what is no link."""
-    written = 0
+    address_chars = 0
     for token in state.tokens:
         children: list[Token] = []
-        opened: Token | None = None
+        link_start: Token | None = None
         begin = 0
         for child in token.children or ():
             if child.type == "link_open":
-                opened, begin = child, len(children)
-                written += len(str(child.attrs["href"]))
-            elif child.type == "link_close" and opened:
-                children[begin:] = _named_link(str(opened.attrs["href"]), children[begin + 1 :])
-                opened = None
+                link_start, begin = child, len(children)
+                address_chars += len(str(child.attrs["href"]))
+            elif child.type == "link_close" and link_start:
+                children[begin:] = _named_link(str(link_start.attrs["href"]), children[begin + 1 :])
+                link_start = None
                 continue
             elif child.type == "image":
                 address = str(child.attrs["src"])
-                written += len(address)
+                address_chars += len(address)
                 words = _text(_words([child]).strip() or _readable(address))
-                children += _named_link(address, [words]) if opened is None else [words]
+                children += _named_link(address, [words]) if link_start is None else [words]
                 continue
             children.append(child)
         if token.children is not None:
             token.children = children
-        if written > MAX_HTML_CHARACTERS:
+        if address_chars > MAX_HTML_CHARACTERS:
             raise TextLimitExceeded
 
 

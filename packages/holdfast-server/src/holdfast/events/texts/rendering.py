@@ -120,12 +120,12 @@ class TextRenderer:
             return _render_here(source)
         renderer = self._usual if len(source) <= MAX_SHORT_CHARACTERS else self._long
         key = owner[-1], sha256(source.encode()).digest()
-        if known := self._remembered.get(key):
-            return known.text
+        if remembered_text := self._remembered.get(key):
+            return remembered_text.text
         async with renderer.slots.slot_of(owner):
             # The first of several requests with one text has it rendered.
-            if known := self._remembered.get(key):
-                return known.text
+            if remembered_text := self._remembered.get(key):
+                return remembered_text.text
             began = time.monotonic()
             text = await self._render_in_subprocess(renderer, source)
             if text is None or time.monotonic() - began >= SLOW_SECONDS:

@@ -151,8 +151,8 @@ def _is_doubtful(host: str) -> bool:
 
 def _plain(character: str) -> str:
     """The character as browsers read it in an address, such as the full-width letters of ASCII."""
-    read = unicodedata.normalize("NFKC", character)
-    return (read if len(read) == 1 else character).translate(_DOTS)
+    plain = unicodedata.normalize("NFKC", character)
+    return (plain if len(plain) == 1 else character).translate(_DOTS)
 
 
 def _is_invisible(character: str) -> bool:
@@ -199,24 +199,24 @@ class BareAddress(NamedTuple):
     address: str
 
 
-def bare_address(written: str) -> BareAddress:
+def bare_address(text: str) -> BareAddress:
     """The address at the beginning of what was found as one. Its address is empty if nothing is left of it."""
-    end = len(written)
-    for position, character in enumerate(written):
-        if _ends_address(character) or written.startswith("**", position):
+    end = len(text)
+    for position, character in enumerate(text):
+        if _ends_address(character) or text.startswith("**", position):
             end = position
             break
-    for entity in _LAST_ENTITY.finditer(written, 0, end):
+    for entity in _LAST_ENTITY.finditer(text, 0, end):
         character = unescape(entity[0])
         if character == "'" or any(map(_ends_address, character)):
             end = entity.start()
             break
-    host = _SCHEME_AND_HOST.match(written, 0, end)
+    host = _SCHEME_AND_HOST.match(text, 0, end)
     if host and (label := _LABEL_AND_WORDS.search(host[0])):
         end = label.end()
-    while end and (written[end - 1] in _TRAILING or written[end - 1] in _REMOVED_MARKS or _is_unopened(written, end)):
+    while end and (text[end - 1] in _TRAILING or text[end - 1] in _REMOVED_MARKS or _is_unopened(text, end)):
         end -= 1
-    address = _ESCAPE.sub(r"\1", _unescape_entities(written[:end]))
+    address = _ESCAPE.sub(r"\1", _unescape_entities(text[:end]))
     for mark in _REMOVED_MARKS:
         address = address.replace(mark, "")
     return BareAddress(end, "" if address.endswith("://") else address)
@@ -234,11 +234,11 @@ def _unescape_entities(text: str) -> str:
     return _ENTITY.sub(lambda entity: unescape(entity[0]), text)
 
 
-def _is_unopened(written: str, end: int) -> bool:
+def _is_unopened(text: str, end: int) -> bool:
     """Whether the last character closes a bracket that the address has not opened."""
-    closing = written[end - 1]
+    closing = text[end - 1]
     opening = {")": "(", "]": "[", "}": "{"}.get(closing)
-    return opening is not None and written.count(closing, 0, end) > written.count(opening, 0, end)
+    return opening is not None and text.count(closing, 0, end) > text.count(opening, 0, end)
 
 
 def _ends_address(character: str) -> bool:

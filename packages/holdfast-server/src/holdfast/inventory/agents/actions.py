@@ -81,7 +81,7 @@ class AgentActionLog:
             {"pool_id": command.pool_id},
         )
 
-    async def store(self, tx: Tx, operation: Operation, done: Sequence[tuple[Call[Any], Any]]) -> None:
+    async def store(self, tx: Tx, operation: Operation, answered_calls: Sequence[tuple[Call[Any], Any]]) -> None:
         actions = [
             {
                 "shop_id": call.caller.tenant,
@@ -91,7 +91,7 @@ class AgentActionLog:
                 "pool_id": getattr(call.command, "pool_id", None) or _id_of_new_pool(answer),
                 "number": _number(call.command),
             }
-            for call, answer in done
+            for call, answer in answered_calls
             if not call.command.dry_run
         ]
         if actions:

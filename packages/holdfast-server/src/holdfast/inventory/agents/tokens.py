@@ -152,7 +152,7 @@ class TokenSigner:
             if current := self._recent_keys(max_age):
                 return current
             keys = await self._database.read(self._set.find_usable)
-            if not keys.stored:
+            if not keys.stored_keys:
                 keys = await self._database.transact(self._set.read_or_create)
             self._current = _CurrentKeys(keys, time.monotonic())
             return self._current

@@ -142,11 +142,13 @@ class CachedShop:
     def advance(self, delta: AvailabilityDelta) -> None:
         """Apply changes, and publish them to all readers."""
         first, self.version = self.version < 0, delta.version
-        changed = {gid: quantity for gid, quantity in delta.variants.items() if quantity != self.variants.get(gid)}
+        changed_variants = {
+            gid: quantity for gid, quantity in delta.variants.items() if quantity != self.variants.get(gid)
+        }
         # A change of stock alone does not change the list of pools: only statuses and names count.
         list_changed = any(status_and_name != self._pools.get(id) for id, status_and_name in delta.pools.items())
         self._pools |= delta.pools
-        for gid, quantity in changed.items():
+        for gid, quantity in changed_variants.items():
             if quantity is None:
                 del self.variants[gid]
             else:
@@ -158,8 +160,8 @@ class CachedShop:
             # missed that.
             self.agents.restart(delta.version * GRAIN + 1)
             return
-        if changed:
-            message = _event(delta.version, changed)
+        if changed_variants:
+            message = _event(delta.version, changed_variants)
             self.storefront.publish(delta.version, message, len(message))
         if delta.pools:
             self.agents.publish(delta.version * GRAIN, Change(uris(delta), list_changed))
@@ -184,11 +186,11 @@ def uris(delta: AvailabilityDelta) -> list[str]:
     return [uri for id in sorted(delta.pools) for uri in (f"pool://{id}", f"pool://{id}/history")]
 
 
-def _event(version: int, changed: dict[str, int | None]) -> bytes:
+def _event(version: int, changed_variants: dict[str, int | None]) -> bytes:
     body: dict[str, object] = {
         "version": version,
-        "variants": {gid: quantity for gid, quantity in changed.items() if quantity is not None},
-        "removed": [gid for gid, quantity in changed.items() if quantity is None],
+        "variants": {gid: quantity for gid, quantity in changed_variants.items() if quantity is not None},
+        "removed": [gid for gid, quantity in changed_variants.items() if quantity is None],
     }
     return encode_event(msgspec.json.encode(body), id=str(version), name="change")
 
@@ -362,12 +364,12 @@ class AvailabilityCache:
         await asyncio.shield(cached_shop.reading)
 
     async def _read(self, cached_shop: CachedShop) -> None:
-        started, announced = time.monotonic(), cached_shop.announced
+        started_at, announced = time.monotonic(), cached_shop.announced
         delta = await self._database.read(cached_shop.read, cached_shop.shop_id)
         if delta is None:
             self._end(cached_shop)
             raise _unknown()
-        cached_shop.read_at = started
+        cached_shop.read_at = started_at
         if delta.version > cached_shop.version:
             cached_shop.advance(delta)
         if cached_shop.announced == announced:

@@ -73,11 +73,11 @@ async def find_names(reader: Reader, shop_id: int, gids: Collection[str]) -> dic
     """The names of variants, by id. A name given with a link wins over the platform's name."""
     rows = await reader.tuples(
         """
-        select request.gid, coalesce(variants.title, shown_title(product_title, known.title)),
-               coalesce(variants.sku, nullif(known.sku, ''))
+        select request.gid, coalesce(variants.title, shown_title(product_title, catalog.title)),
+               coalesce(variants.sku, nullif(catalog.sku, ''))
           from unnest(%(gids)s::text[]) as request (gid)
           left join variants on variants.shop_id = %(shop_id)s and variants.gid = request.gid
-          left join catalog_variants as known on known.shop_id = %(shop_id)s and known.gid = request.gid
+          left join catalog_variants as catalog on catalog.shop_id = %(shop_id)s and catalog.gid = request.gid
         """,
         {"shop_id": shop_id, "gids": [*gids]},
     )

@@ -261,10 +261,10 @@ async def suggest_pools(reader: Reader, caller: Caller, command: SuggestPools) -
                (select coalesce(sum(available), 0)::bigint from levels
                   join settable_locations as location
                     on location.shop_id = %(shop_id)s and location.gid = levels.location_gid
-                 where levels.shop_id = %(shop_id)s and levels.item_gid = known.item_gid) as available,
+                 where levels.shop_id = %(shop_id)s and levels.item_gid = catalog.item_gid) as available,
                exists (select from members where members.shop_id = %(shop_id)s and variant_gid = gid) as linked,
                picture
-          from catalog_variants as known
+          from catalog_variants as catalog
          where shop_id = %(shop_id)s and product_title > %(after)s
          order by product_title, title, gid limit %(limit)s
         """,

@@ -55,7 +55,7 @@ NAVIGATION_OF_LINK = {ACCOUNT: NavigationEntry(translatable("Account"), "circle-
 
 def navigation(session: Session) -> Mapping[str, NavigationEntry]:
     """The places in the navigation of a session."""
-    entries = {**NAVIGATION, AGENTS: NAVIGATION[AGENTS]._replace(waiting=session.account.requests)}
+    entries = {**NAVIGATION, AGENTS: NAVIGATION[AGENTS]._replace(waiting_count=session.account.requests)}
     return entries | NAVIGATION_OF_LINK if session.email else entries
 
 

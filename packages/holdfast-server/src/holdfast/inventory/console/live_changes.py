@@ -77,5 +77,5 @@ def _encoded(messages: Sequence[Change] | None) -> bytes:
         return encode_event(msgspec.json.encode(ChangeMessage()), name="changed")
     uris = {uri for message in messages for uri in message.uris}
     pools = sorted(int(match[1]) for uri in uris if (match := _POOL.fullmatch(uri)))
-    changed = [*(f"pool {id}" for id in pools), *(["sync"] if STATUS in uris else [])]
-    return encode_event(msgspec.json.encode(ChangeMessage(changed)), name="changed") if changed else b""
+    changed_names = [*(f"pool {id}" for id in pools), *(["sync"] if STATUS in uris else [])]
+    return encode_event(msgspec.json.encode(ChangeMessage(changed_names)), name="changed") if changed_names else b""

@@ -35,6 +35,6 @@ class NumberField(NamedTuple):
 
 def read_numbers(fields: Mapping[str, str], numbers: Mapping[str, NumberField]) -> tuple[dict[str, int], Errors]:
     """The typed numbers, and the errors of other texts. A field that is empty is in neither."""
-    read = {name: field.read(fields[name]) for name, field in numbers.items() if fields.get(name)}
-    values = {name: number for name, number in read.items() if isinstance(number, int)}
-    return values, {name: [error] for name, error in read.items() if isinstance(error, Message)}
+    results = {name: field.read(fields[name]) for name, field in numbers.items() if fields.get(name)}
+    values = {name: number for name, number in results.items() if isinstance(number, int)}
+    return values, {name: [error] for name, error in results.items() if isinstance(error, Message)}

@@ -75,27 +75,29 @@ async def call_admin_api(steps: Steps, shop_id: int, query: Query[T], variables:
 async def shop_access(steps: Steps, shop_id: int, after: int = 0) -> ShopAccess:
     """The access of a shop, of a later generation than `after`. Raises as `call_admin_api` does."""
     while True:
-        stored = await steps.read(partial(sql.find_tokens, shop_id=shop_id))
-        if stored is None:
+        stored_tokens = await steps.read(partial(sql.find_tokens, shop_id=shop_id))
+        if stored_tokens is None:
             raise await _not_connected(steps, shop_id)
         try:
-            tokens = _open_tokens(steps.resources.secret, stored)
+            tokens = _open_tokens(steps.resources.secret, stored_tokens)
         except UnsealError as error:
             # The tokens stay: the right secret key may come back, and the platform has not refused them.
-            if not await steps.transact(partial(_mark_unreadable, shop_id=shop_id, generation=stored.generation)):
+            if not await steps.transact(
+                partial(_mark_unreadable, shop_id=shop_id, generation=stored_tokens.generation)
+            ):
                 continue
             log.warning("a shop must be connected again", shop=shop_id, why=UNREADABLE)
             raise await _not_connected(steps, shop_id) from error
-        seconds = float("inf") if stored.expires_in is None else stored.expires_in
-        present = ShopAccess(stored.domain, tokens.access_token, stored.generation)
-        if seconds > REFRESH_BEFORE_SECONDS and stored.generation > after:
+        seconds = float("inf") if stored_tokens.expires_in is None else stored_tokens.expires_in
+        present = ShopAccess(stored_tokens.domain, tokens.access_token, stored_tokens.generation)
+        if seconds > REFRESH_BEFORE_SECONDS and stored_tokens.generation > after:
             return present
-        usable = seconds > MIN_REMAINING_SECONDS and stored.generation > after
+        usable = seconds > MIN_REMAINING_SECONDS and stored_tokens.generation > after
         leased_at = leases.lease_clock()
-        if await _lease(steps, shop_id, stored.generation):
+        if await _lease(steps, shop_id, stored_tokens.generation):
             try:
-                async with leases.keep_lease(partial(_renew, steps, shop_id, stored.generation), leased_at):
-                    await _refresh(steps, shop_id, stored, tokens)
+                async with leases.keep_lease(partial(_renew, steps, shop_id, stored_tokens.generation), leased_at):
+                    await _refresh(steps, shop_id, stored_tokens, tokens)
             except LeaseLost:
                 continue
             except PlatformUnreachable as error:
@@ -109,34 +111,36 @@ async def shop_access(steps: Steps, shop_id: int, after: int = 0) -> ShopAccess:
             await asyncio.sleep(POLL_SECONDS)
 
 
-async def connect(tx: Tx, shop_id: int, granted: GrantedTokens) -> None:
+async def connect(tx: Tx, shop_id: int, granted_tokens: GrantedTokens) -> None:
     """Store tokens that the platform has granted, instead of any others of the shop."""
-    await sql.store_tokens(tx, shop_id, _seal_tokens(tx.resources.secret, granted), granted)
+    await sql.store_tokens(tx, shop_id, _seal_tokens(tx.resources.secret, granted_tokens), granted_tokens)
 
 
-async def _refresh(steps: Steps, shop_id: int, stored: StoredTokens, tokens: TokenPair) -> None:
+async def _refresh(steps: Steps, shop_id: int, stored_tokens: StoredTokens, tokens: TokenPair) -> None:
     """Get the next tokens, and store them unless others were stored meanwhile. Raises as `call_admin_api` does."""
     if tokens.refresh_token is None:
-        await _mark_broken(steps, shop_id, stored.generation, "The access token has ended, and cannot be refreshed.")
+        await _mark_broken(
+            steps, shop_id, stored_tokens.generation, "The access token has ended, and cannot be refreshed."
+        )
         return
     try:
-        granted = await steps.resources.token_endpoint.refreshed(stored.domain, tokens.refresh_token)
+        granted_tokens = await steps.resources.token_endpoint.refreshed(stored_tokens.domain, tokens.refresh_token)
     except PlatformRefusal as refused:
         if refused.code != "invalid_grant":
-            await steps.transact(partial(_postpone, shop_id=shop_id, generation=stored.generation))
+            await steps.transact(partial(_postpone, shop_id=shop_id, generation=stored_tokens.generation))
             raise
         why = "The access to the shop was not used for too long, or was withdrawn."
-        await _mark_broken(steps, shop_id, stored.generation, why)
+        await _mark_broken(steps, shop_id, stored_tokens.generation, why)
         return
     except PlatformUnreachable:
-        await steps.transact(partial(_postpone, shop_id=shop_id, generation=stored.generation))
+        await steps.transact(partial(_postpone, shop_id=shop_id, generation=stored_tokens.generation))
         raise
-    sealed = _seal_tokens(steps.resources.secret, granted)
+    sealed = _seal_tokens(steps.resources.secret, granted_tokens)
 
     async def store(tx: Tx) -> None:
-        stored_now = await sql.replace_tokens(tx, shop_id, stored.generation, sealed, granted)
+        stored_now = await sql.replace_tokens(tx, shop_id, stored_tokens.generation, sealed, granted_tokens)
         if stored_now:
-            lacks = missing_scopes(granted.scopes)
+            lacks = missing_scopes(granted_tokens.scopes)
             await sql.mark_broken(tx, shop_id, missing_scopes_reason(lacks) if lacks else None)
 
     await steps.transact(store)
@@ -194,10 +198,12 @@ async def _not_connected(steps: Steps, shop_id: int) -> Problem:
     return SHOP_NOT_CONNECTED(f"The shop must be connected again. {install.broken or ''}".rstrip())
 
 
-def _open_tokens(secret: Secret, stored: StoredTokens) -> TokenPair:
+def _open_tokens(secret: Secret, stored_tokens: StoredTokens) -> TokenPair:
     """Raises `UnsealError`."""
-    return msgspec.json.decode(secret.unseal(stored.sealed), type=TokenPair)
+    return msgspec.json.decode(secret.unseal(stored_tokens.sealed), type=TokenPair)
 
 
-def _seal_tokens(secret: Secret, granted: GrantedTokens) -> bytes:
-    return secret.seal(msgspec.json.encode(TokenPair(granted.access_token, granted.refresh_token)).decode())
+def _seal_tokens(secret: Secret, granted_tokens: GrantedTokens) -> bytes:
+    return secret.seal(
+        msgspec.json.encode(TokenPair(granted_tokens.access_token, granted_tokens.refresh_token)).decode()
+    )

@@ -45,18 +45,18 @@ class InstalledShop(Struct, frozen=True):
     key: str | None
 
 
-async def install(tx: Tx, domain: str, granted: GrantedTokens, hooks: InstallHooks) -> InstalledShop:
+async def install(tx: Tx, domain: str, granted_tokens: GrantedTokens, hooks: InstallHooks) -> InstalledShop:
     """Store that a shop has the app, with its tokens. Its pools and its key stay as they were.
 
     A new shop is added. A shop without a key, because it is new or had uninstalled the app, gets one.
     """
-    if lacks := missing_scopes(granted.scopes):
+    if lacks := missing_scopes(granted_tokens.scopes):
         raise MISSING_SCOPES(f"The shop has not granted: {', '.join(lacks)}.")
     shop, key = await shops.find_or_add(tx, domain)
     before = await sql.lock_install(tx, shop.id)
-    if not await sql.store_install(tx, shop.id, granted.scopes):
+    if not await sql.store_install(tx, shop.id, granted_tokens.scopes):
         raise SERVICE_UNAVAILABLE("What the shop had here is being deleted, as the platform asked.", retry_after=60)
-    await access.connect(tx, shop.id, granted)
+    await access.connect(tx, shop.id, granted_tokens)
     await inbox.retry_of_shop(tx, shop.id)
     if before is None or before.uninstalled_at:
         for hook in hooks:
@@ -125,14 +125,14 @@ class ShopConnector:
         Raises `platform_refused`, `platform_unreachable` and `missing_scopes`.
         """
         try:
-            granted = await grant_request
+            granted_tokens = await grant_request
         except PlatformRefusal as refused:
             # The answer to the merchant does not repeat the platform's text: it may have parts of the request.
             log.warning("the storefront platform gives no access to a shop", shop=shop, code=refused.code)
             raise PLATFORM_REFUSED(hint=hint) from refused
         except PlatformUnreachable as unreachable:
             raise PLATFORM_UNREACHABLE(retry_after=ceil(unreachable.retry_after or 5)) from unreachable
-        return await self._database.transact(lambda tx: install(tx, shop, granted, self._hooks))
+        return await self._database.transact(lambda tx: install(tx, shop, granted_tokens, self._hooks))
 
     async def has_granted(self, shop: str, scope: str) -> bool:
         """Whether a shop has the app, and has granted this scope."""

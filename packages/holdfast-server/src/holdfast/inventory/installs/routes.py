@@ -144,8 +144,8 @@ class InstallPages:
         shop, cookie = query["shop"], request.cookies.get(self._states.cookie_name, "")
         if not self._states.accepts(shop, query.get("state", ""), cookie, time.time()):
             raise INSTALL_EXPIRED()
-        granted = self._resources.token_endpoint.for_code(shop, query.get("code", ""))
-        installed = await self._connector.install(shop, granted)
+        grant_request = self._resources.token_endpoint.for_code(shop, query.get("code", ""))
+        installed = await self._connector.install(shop, grant_request)
         return SITE.page(
             "installs/installed.html",
             language=language_of(request),

@@ -161,7 +161,7 @@ async def list_connected(tx: Tx, after: int, limit: int) -> list[int]:
     return [shop_id for (shop_id,) in rows]
 
 
-async def store_tokens(tx: Tx, shop_id: int, sealed: bytes, granted: GrantedTokens) -> None:
+async def store_tokens(tx: Tx, shop_id: int, sealed: bytes, granted_tokens: GrantedTokens) -> None:
     """Store the tokens of a shop instead of any others.
 
     The first generation of an install is the time in microseconds, so it is higher than all generations of an earlier
@@ -177,11 +177,11 @@ async def store_tokens(tx: Tx, shop_id: int, sealed: bytes, granted: GrantedToke
                    refresh_expires_at = excluded.refresh_expires_at,
                    generation = platform_tokens.generation + 1, leased_until = null
         """,
-        {"shop_id": shop_id, "sealed": sealed, **_lifetimes(granted)},
+        {"shop_id": shop_id, "sealed": sealed, **_lifetimes(granted_tokens)},
     )
 
 
-async def replace_tokens(tx: Tx, shop_id: int, generation: int, sealed: bytes, granted: GrantedTokens) -> bool:
+async def replace_tokens(tx: Tx, shop_id: int, generation: int, sealed: bytes, granted_tokens: GrantedTokens) -> bool:
     """Store the next tokens of a shop. False: tokens of this generation are no longer stored."""
     return (
         await tx.value(
@@ -192,7 +192,7 @@ async def replace_tokens(tx: Tx, shop_id: int, generation: int, sealed: bytes, g
                refresh_expires_at = clock_timestamp() + %(refresh_expires_in)s * interval '1 second'
          where shop_id = %(shop_id)s and generation = %(generation)s returning true
         """,
-            {"shop_id": shop_id, "generation": generation, "sealed": sealed, **_lifetimes(granted)},
+            {"shop_id": shop_id, "generation": generation, "sealed": sealed, **_lifetimes(granted_tokens)},
         )
         or False
     )
@@ -252,5 +252,5 @@ async def forget_tokens(tx: Tx, shop_id: int, generation: int) -> bool:
     )
 
 
-def _lifetimes(granted: GrantedTokens) -> dict[str, int | None]:
-    return {"expires_in": granted.expires_in, "refresh_expires_in": granted.refresh_token_expires_in}
+def _lifetimes(granted_tokens: GrantedTokens) -> dict[str, int | None]:
+    return {"expires_in": granted_tokens.expires_in, "refresh_expires_in": granted_tokens.refresh_token_expires_in}

@@ -74,11 +74,11 @@ READ_GRANTED_SCOPES = Query(
 async def store_granted_scopes(steps: Steps, delivery: Delivery) -> None:
     """Store the granted scopes of the shop, and which required ones are missing."""
     answer = await call_admin_api(steps, delivery.shop_id, READ_GRANTED_SCOPES)
-    granted = [scope.handle for scope in answer.current_app_installation.access_scopes]
-    lacks = missing_scopes(granted)
+    granted_scopes = [scope.handle for scope in answer.current_app_installation.access_scopes]
+    lacks = missing_scopes(granted_scopes)
 
     async def store(tx: Tx) -> None:
-        await sql.store_scopes(tx, delivery.shop_id, granted, missing_scopes_reason(lacks) if lacks else None)
+        await sql.store_scopes(tx, delivery.shop_id, granted_scopes, missing_scopes_reason(lacks) if lacks else None)
 
     await steps.transact(store)
 
@@ -125,13 +125,13 @@ async def uninstall(steps: Steps, delivery: Delivery) -> None:
     if install is None or install.uninstalled_at:
         log.info("an uninstall is not of this install", shop=delivery.shop_id)
         return
-    ended = await find_ended_install(steps, delivery.shop_id)
-    if ended is None:
+    ended_install = await find_ended_install(steps, delivery.shop_id)
+    if ended_install is None:
         now = await steps.read(sql.now)
         if now - delivery.received_at < dt.timedelta(seconds=ENDING_SECONDS):
             raise PlatformUnreachable("The platform still accepts the tokens of the shop.", ENDING_SECONDS)
         log.warning("a webhook tells of an uninstall, but the shop has the app", shop=delivery.shop_id)
-    elif await steps.transact(partial(_do_unless_installed_again, ended=ended, work=_end)):
+    elif await steps.transact(partial(_do_unless_installed_again, ended_install=ended_install, work=_end)):
         log.info("a shop has uninstalled the app", shop=delivery.shop_id)
 
 
@@ -145,8 +145,10 @@ async def redact(steps: Steps, delivery: Delivery) -> None:
     is_deleted = False
     if install:
         await _wait_until_due(steps, install)
-    if install and (ended := await find_ended_install(steps, delivery.shop_id)):
-        is_deleted = await steps.transact(partial(_do_unless_installed_again, ended=ended, work=_end_and_delete))
+    if install and (ended_install := await find_ended_install(steps, delivery.shop_id)):
+        is_deleted = await steps.transact(
+            partial(_do_unless_installed_again, ended_install=ended_install, work=_end_and_delete)
+        )
     log.info("a shop is deleted" if is_deleted else "a shop is not to be deleted", shop=delivery.shop_id)
 
 
@@ -158,10 +160,10 @@ async def _find_install_of(steps: Steps, delivery: Delivery, domain: str | None)
     return install
 
 
-async def _do_unless_installed_again(tx: Tx, *, ended: Install, work: Work) -> bool:
+async def _do_unless_installed_again(tx: Tx, *, ended_install: Install, work: Work) -> bool:
     """Do the work on a shop without the app, unless it was installed again while the platform was asked."""
-    install = await sql.lock_install(tx, ended.shop_id)
-    if install is None or install.installed_at != ended.installed_at:
+    install = await sql.lock_install(tx, ended_install.shop_id)
+    if install is None or install.installed_at != ended_install.installed_at:
         return False
     await work(tx, install)
     return True
@@ -208,11 +210,15 @@ async def redact_forgotten(steps: Steps) -> int:
 async def _redact_forgotten_shop(steps: Steps, shop_id: int) -> bool:
     """Whether a shop is deleted. Unless the platform says that it lacks the app, it is retried the next day."""
     try:
-        ended = await find_ended_install(steps, shop_id)
+        ended_install = await find_ended_install(steps, shop_id)
     except (PlatformUnreachable, PlatformRefusal) as error:
         log.warning("the platform does not say whether a shop has the app", shop=shop_id, why=first_line(error))
         return False
-    work = partial(_do_unless_installed_again, ended=ended, work=_end_and_delete) if ended else None
+    work = (
+        partial(_do_unless_installed_again, ended_install=ended_install, work=_end_and_delete)
+        if ended_install
+        else None
+    )
     return work is not None and await steps.transact(work)
 
 

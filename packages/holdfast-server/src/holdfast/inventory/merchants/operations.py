@@ -108,8 +108,8 @@ async def add_owner(tx: Tx[Any], shop_id: int, email: str) -> int:
 
     Raises `validation_failed` for a malformed address, and for one that belongs to another shop.
     """
-    written = usable_address(email)
-    if written is None:
+    address = usable_address(email)
+    if address is None:
         raise invalid({"email": ["must be an e-mail address such as ann@example.com"]})
     id = await tx.value(
         """
@@ -117,7 +117,7 @@ async def add_owner(tx: Tx[Any], shop_id: int, email: str) -> int:
             on conflict (email) do update set email = excluded.email where merchants.shop_id = %(shop_id)s
         returning id
         """,
-        {"shop_id": shop_id, "email": written},
+        {"shop_id": shop_id, "email": address},
     )
     if id is None:
         raise invalid({"email": ["belongs to another shop; each shop needs an address of its own"]})

@@ -74,8 +74,8 @@ async def _apply_changed_orders(steps: Steps, shop_id: int) -> int:
     since = await steps.read(partial(sql.caught_up_until, shop_id=shop_id))
     total, after = 0, None
     while since:
-        changed = f"updated_at:>='{(since - OVERLAP).strftime('%Y-%m-%dT%H:%M:%SZ')}'"
-        page = (await call_admin_api(steps, shop_id, LIST_ORDERS, {"changed": changed, "after": after})).orders
+        search_query = f"updated_at:>='{(since - OVERLAP).strftime('%Y-%m-%dT%H:%M:%SZ')}'"
+        page = (await call_admin_api(steps, shop_id, LIST_ORDERS, {"changed": search_query, "after": after})).orders
         for order_id in await steps.read(partial(_find_missed, shop_id=shop_id, orders=page.nodes)):
             total += await _apply_order(steps, shop_id, order_id)
         if page.nodes:
@@ -104,12 +104,12 @@ async def _find_missed(reader: Reader, *, shop_id: int, orders: Sequence[_Listed
     linked once. An order of the same second is read too if the list does not show that it is equal: an order can
     change twice in a second.
     """
-    stored = await sql.find_orders(reader, shop_id, {gid_number(order.id) for order in orders})
+    stored_orders = await sql.find_orders(reader, shop_id, {gid_number(order.id) for order in orders})
     gids = {line.variant.id for order in orders for line in order.line_items.nodes if line.variant}
     linked = await sql.find_ever_linked(reader, shop_id, gids)
 
     def is_missed(order: _ListedOrder) -> bool:
-        stored_order = stored.get(gid_number(order.id))
+        stored_order = stored_orders.get(gid_number(order.id))
         lines, has_more = order.line_items.nodes, order.line_items.page_info.has_next_page
         if stored_order is None:
             return has_more or any(_is_linked(line, linked) for line in lines)

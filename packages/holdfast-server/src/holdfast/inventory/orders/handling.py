@@ -62,24 +62,24 @@ async def apply_orders(tx: Tx, shop_id: int, orders: Sequence[Order]) -> list[Or
     `UncountableOrder`; then nothing is applied.
     """
     await lock_shop(tx, shop_id)
-    stored = await sql.find_orders(tx, shop_id, {order.id for order in orders})
+    stored_orders = await sql.find_orders(tx, shop_id, {order.id for order in orders})
     variants = {(order.id, line.variant_gid) for order in orders for line in order.lines if line.variant_gid}
     moments = {order.id: order.placed_at for order in orders}
     units_by_order = await sql.find_units_by_variant(tx, shop_id, moments, [*variants]) if variants else {}
     named_gids = {gid for units_of_order in units_by_order.values() for gid in units_of_order}
-    named_gids |= {line.variant_gid for order in stored.values() for line in order.lines.values()}
+    named_gids |= {line.variant_gid for order in stored_orders.values() for line in order.lines.values()}
     names = await find_names(tx, shop_id, named_gids) if named_gids else {}
     effects: list[OrderEffect] = []
     unclear: list[Order] = []
     for order in orders:
         try:
-            effect_of_order = order_effect(order, stored.get(order.id), units_by_order.get(order.id, {}), names)
+            effect_of_order = order_effect(order, stored_orders.get(order.id), units_by_order.get(order.id, {}), names)
         except AmbiguousOrder:
             unclear.append(order)
             continue
         if effect_of_order:
             effects.append(effect_of_order)
-            stored[order.id] = _stored_after(effect_of_order, stored.get(order.id))
+            stored_orders[order.id] = _stored_after(effect_of_order, stored_orders.get(order.id))
     if effects:
         await _write(tx, shop_id, effects)
         await sql.save_orders(tx, shop_id, effects)

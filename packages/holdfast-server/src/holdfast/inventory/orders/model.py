@@ -194,9 +194,9 @@ def order_effect(
     )
 
 
-def _level_changes(line: StoredLine, stored: StoredLine | None, returns: Sequence[int]) -> list[int]:
+def _level_changes(line: StoredLine, stored_line: StoredLine | None, returns: Sequence[int]) -> list[int]:
     """The changes that a line has made to levels since it was stored: each return can be at another location."""
-    stored_units, stored_returns = (stored.taken, stored.returned) if stored else (0, 0)
+    stored_units, stored_returns = (stored_line.taken, stored_line.returned) if stored_line else (0, 0)
     more_ordered = line.taken + line.returned - stored_units - stored_returns
     more_returned = line.returned - stored_returns
     returned_units: list[int] = []

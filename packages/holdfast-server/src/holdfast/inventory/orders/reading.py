@@ -296,8 +296,8 @@ async def read_past_orders(
     steps: Steps, shop_id: int, since: dt.datetime, until: dt.datetime, cursor: str = ""
 ) -> PastOrders:
     """A page of the orders that were placed between two moments. Raises as `read_order` does."""
-    placed = f"created_at:>='{_query_time(since)}' AND created_at:<='{_query_time(until)}'"
-    answer = await call_admin_api(steps, shop_id, READ_PAST_ORDERS, {"placed": placed, "after": cursor or None})
+    search_query = f"created_at:>='{_query_time(since)}' AND created_at:<='{_query_time(until)}'"
+    answer = await call_admin_api(steps, shop_id, READ_PAST_ORDERS, {"placed": search_query, "after": cursor or None})
     orders = [order for node in answer.orders.nodes if (order := await _order(steps, shop_id, node))]
     info = answer.orders.page_info
     return PastOrders(orders, (info.end_cursor or "") if info.has_next_page else "")

@@ -45,10 +45,10 @@ async def find_orders(reader: Reader, shop_id: int, ids: Collection[int]) -> dic
 
 async def stored_revision(reader: Reader, shop_id: int, id: int) -> int:
     """The revision of a stored order; 0 if it is not stored."""
-    stored = await reader.value(
+    revision = await reader.value(
         "select revision from orders where shop_id = %(shop_id)s and id = %(id)s", {"shop_id": shop_id, "id": id}
     )
-    return stored or 0
+    return revision or 0
 
 
 async def find_ever_linked(reader: Reader, shop_id: int, variant_gids: Collection[str]) -> set[str]:

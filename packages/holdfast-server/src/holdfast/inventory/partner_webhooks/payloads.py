@@ -203,9 +203,9 @@ def fields_of(topic: str) -> list[str]:
 
 def read_payload(delivery: Delivery, kind: type[P]) -> P:
     """The payload of a delivery. Raises `msgspec.ValidationError` if it is not one of this kind."""
-    stored = msgspec.json.decode(storable_json(delivery.payload))
+    body = msgspec.json.decode(storable_json(delivery.payload))
     try:
-        fields = _stored_fields(_INFO[kind], stored)
+        fields = _stored_fields(_INFO[kind], body)
     except ValueError as error:
         raise msgspec.ValidationError(str(error)) from error
     return msgspec.convert(fields, kind, strict=False)

@@ -88,11 +88,11 @@ async def get_pool_figures(reader: Reader, caller: Caller, command: GetPoolFigur
                (select case when bool_or(parked is not null or expected <> available) then 'different'
                             when bool_or(target <> available) then 'pending' when count(*) > 0 then 'same' end
                   from members
-                  join catalog_variants as known on known.shop_id = %(shop_id)s and known.gid = variant_gid
-                  join levels on levels.shop_id = %(shop_id)s and levels.item_gid = known.item_gid
+                  join catalog_variants as catalog on catalog.shop_id = %(shop_id)s and catalog.gid = variant_gid
+                  join levels on levels.shop_id = %(shop_id)s and levels.item_gid = catalog.item_gid
                  where members.shop_id = %(shop_id)s and members.pool_id = pool.id and target is not null) as sync,
                (select picture from members
-                  join catalog_variants as known on known.shop_id = %(shop_id)s and known.gid = variant_gid
+                  join catalog_variants as catalog on catalog.shop_id = %(shop_id)s and catalog.gid = variant_gid
                  where members.shop_id = %(shop_id)s and members.pool_id = pool.id and picture is not null
                  order by units_per_sale, variant_gid limit 1) as picture
           from unnest(%(ids)s::bigint[]) as pool (id) cross join today

@@ -113,22 +113,22 @@ async def _advance_by_page(steps: Steps, task: ReplayTask, running: RunningRepla
     """Read and store a page of orders; after the last one, replay them all. Returns whether that was done."""
     page = await read_past_orders(steps, task.shop_id, running.since, running.requested_at, running.cursor)
     await steps.transact(partial(_store_page, task=task, running=running, page=page))
-    read = running.read + len(page.orders)
-    if page.cursor and read < MAX_ORDERS:
+    read_count = running.read + len(page.orders)
+    if page.cursor and read_count < MAX_ORDERS:
         return False
     orders = await steps.read(partial(_find_orders, shop_id=task.shop_id))
-    result = await asyncio.to_thread(_result, running, orders, page, read)
+    result = await asyncio.to_thread(_result, running, orders, page, read_count)
     await steps.transact(partial(_finish, task=task, result=result))
     return True
 
 
-def _result(running: RunningReplay, orders: Sequence[PastOrder], page: PastOrders, read: int) -> ReplayResult:
+def _result(running: RunningReplay, orders: Sequence[PastOrder], page: PastOrders, read_count: int) -> ReplayResult:
     is_cut = bool(page.cursor and page.orders)
     since = page.orders[-1].placed_at if is_cut else running.since
     return ReplayResult(
         since=since,
         until=running.requested_at,
-        orders=read,
+        orders=read_count,
         is_cut=is_cut,
         gone_lines=running.gone_lines + _gone_lines(page.orders),
         pools=[simulation.replay(pool, orders, since, running.requested_at) for pool in running.pools],
@@ -208,11 +208,17 @@ async def _find_running(reader: Reader, shop_id: int, replay_id: int) -> Running
 
 
 async def _insert_page(
-    tx: Tx, shop_id: int, running: RunningReplay, orders: Sequence[PastOrder], read: int, gone_lines: int, cursor: str
+    tx: Tx,
+    shop_id: int,
+    running: RunningReplay,
+    orders: Sequence[PastOrder],
+    order_count: int,
+    gone_lines: int,
+    cursor: str,
 ) -> bool:
     """Store a page of orders and the cursor of the next one. Returns False if it is stored already.
 
-    read          how many orders the page had
+    order_count   how many orders the page had
     gone_lines    how many of their lines were of variants that are no longer there
     """
     return bool(
@@ -220,7 +226,7 @@ async def _insert_page(
             """
             with advanced as (
                 update replays
-                   set cursor = %(cursor)s, pages = pages + 1, read = read + %(read)s,
+                   set cursor = %(cursor)s, pages = pages + 1, read = read + %(order_count)s,
                        gone_lines = gone_lines + %(gone_lines)s, error = null
                  where shop_id = %(shop_id)s and replay_id = %(replay_id)s and pages = %(pages)s and result is null
                 returning pages)
@@ -233,7 +239,7 @@ async def _insert_page(
                 "replay_id": running.replay_id,
                 "pages": running.pages,
                 "orders": _json(orders),
-                "read": read,
+                "order_count": order_count,
                 "gone_lines": gone_lines,
                 "cursor": cursor,
             },

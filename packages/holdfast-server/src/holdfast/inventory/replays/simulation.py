@@ -179,12 +179,14 @@ def _replay_orders(
             for gid in shop_stock.pools[posting.pool_id].members
             if shop_stock.pools[posting.pool_id].on_hand < 0
         }
-        missing = max(
+        missing_units = max(
             sum(packs * members[gid].units_per_sale for gid, packs in missing_packs.items()),
             min(units, -goods_stock.pools[POOL].on_hand),
         )
-        if missing > 0:
-            oversells.append(Oversell(past_order.id, past_order.name, past_order.placed_at, units, missing, is_served))
+        if missing_units > 0:
+            oversells.append(
+                Oversell(past_order.id, past_order.name, past_order.placed_at, units, missing_units, is_served)
+            )
         for line in past_order.lines:
             if line.variant_gid in ids and line.variant_gid not in sold_out_at:
                 sold_in_stock[line.variant_gid] += line.quantity

@@ -20,7 +20,10 @@ def is_domain(text: str) -> bool:
     return _DOMAIN.fullmatch(text) is not None
 
 
-def missing_scopes(granted: Collection[str]) -> list[str]:
+def missing_scopes(granted_scopes: Collection[str]) -> list[str]:
     """The required scopes that were not granted. A write scope includes the read scope."""
-    held = {*granted, *(f"read_{scope.removeprefix('write_')}" for scope in granted if scope.startswith("write_"))}
-    return [scope for scope in REQUIRED if scope not in held]
+    present_scopes = {
+        *granted_scopes,
+        *(f"read_{scope.removeprefix('write_')}" for scope in granted_scopes if scope.startswith("write_")),
+    }
+    return [scope for scope in REQUIRED if scope not in present_scopes]

@@ -212,12 +212,14 @@ class TokenEndpoint:
         if answer.status != 200:
             raise _refusal(answer)
         try:
-            granted = msgspec.json.decode(answer.content, type=GrantedTokens)
+            granted_tokens = msgspec.json.decode(answer.content, type=GrantedTokens)
         except msgspec.DecodeError as error:
             raise PlatformUnreachable(f"The answer of the token endpoint cannot be read: {error}") from error
-        if not granted.access_token or (granted.expires_in is not None and not granted.refresh_token):
+        if not granted_tokens.access_token or (
+            granted_tokens.expires_in is not None and not granted_tokens.refresh_token
+        ):
             raise PlatformUnreachable("The answer of the token endpoint is not complete.")
-        return granted
+        return granted_tokens
 
 
 def _refusal(answer: PlatformAnswer) -> PlatformRefusal:

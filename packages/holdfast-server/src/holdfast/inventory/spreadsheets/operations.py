@@ -157,7 +157,7 @@ async def load_pools(tx: Tx, caller: Caller, command: ImportCsv) -> ImportReport
     if refused:
         raise nothing_imported(refused)
     results = [result for result in report if isinstance(result, Row)]
-    changed = [row for (_, row), result in zip(rows, results, strict=True) if result.outcome != "unchanged"]
+    changed_rows = [row for (_, row), result in zip(rows, results, strict=True) if result.outcome != "unchanged"]
 
     async def save(version: int) -> None:
         fields = [
@@ -168,13 +168,13 @@ async def load_pools(tx: Tx, caller: Caller, command: ImportCsv) -> ImportReport
                 "buffer": row.buffer,
                 "low_stock_at": row.low_stock_at,
             }
-            for row in changed
+            for row in changed_rows
         ]
         await pools.save(tx, caller.tenant, version, fields)
         saved = await pools.find_by_name(tx, caller.tenant, names)
         counts = {
             pool.id: row.quantity
-            for row in changed
+            for row in changed_rows
             if row.quantity is not None and (pool := saved.pool(row.name)) and _counts(row, pool, command)
         }
         if counts:
@@ -219,8 +219,8 @@ def _pool_result(line: int, row: PoolRow, known_pools: KnownPools, command: Impo
 def _changes(row: PoolRow, pool: Pool | None, command: ImportCsv) -> list[CellChange]:
     """The values that a row sets. The quantity is the one that the pool has then."""
     on_hand = pool and pool.on_hand
-    added = on_hand if on_hand and command.mode == "adjust" else 0
-    result = row if row.quantity is None else replace(row, quantity=added + row.quantity)
+    base_quantity = on_hand if on_hand and command.mode == "adjust" else 0
+    result = row if row.quantity is None else replace(row, quantity=base_quantity + row.quantity)
     present = {column: getattr(pool, column, None) for column in ("unit", "buffer", "low_stock_at")}
     return cell_changes(result, {"unit": present.pop("unit"), "quantity": on_hand, **present})
 
@@ -269,9 +269,9 @@ async def load_members(tx: Tx, caller: Caller, command: ImportCsv) -> ImportRepo
         _member_result(line, row, member, linked.get((pool_id, member.variant_gid)))
         for (line, row), (pool_id, member) in zip(linked_rows, links, strict=True)
     ]
-    changed = [link for link, result in zip(links, results, strict=True) if result.outcome != "unchanged"]
+    changed_links = [link for link, result in zip(links, results, strict=True) if result.outcome != "unchanged"]
     return await apply(
-        tx, caller, command, results, lambda version: pools.link_many(tx, caller.tenant, version, changed)
+        tx, caller, command, results, lambda version: pools.link_many(tx, caller.tenant, version, changed_links)
     )
 
 

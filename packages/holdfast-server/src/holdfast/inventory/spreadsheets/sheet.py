@@ -127,7 +127,7 @@ def read_rows(text: str, kind: type[R]) -> tuple[list[tuple[int, R]], list[RowRe
     separator = _separator(text)
     text, skipped = SEPARATOR_LINE.subn("", text)
     lines = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
-    known = kind.__struct_fields__
+    known_columns = kind.__struct_fields__
     good: list[tuple[int, R]] = []
     refused: list[RowRefusal] = []
     try:
@@ -135,13 +135,15 @@ def read_rows(text: str, kind: type[R]) -> tuple[list[tuple[int, R]], list[RowRe
         while len(columns) > 1 and not columns[-1]:
             columns.pop()
         head = 1 + skipped
-        if len(set(columns)) < len(columns) or not {*columns} <= {*known}:
+        if len(set(columns)) < len(columns) or not {*columns} <= {*known_columns}:
             wrong = message(
-                "line %(line)s must name columns, each once, out of: %(columns)s", line=head, columns=", ".join(known)
+                "line %(line)s must name columns, each once, out of: %(columns)s",
+                line=head,
+                columns=", ".join(known_columns),
             )
             raise invalid({"text": [wrong]})
-        if missing := {field.name for field in msgspec.structs.fields(kind) if field.required} - {*columns}:
-            names = ", ".join(sorted(missing))
+        if missing_columns := {field.name for field in msgspec.structs.fields(kind) if field.required} - {*columns}:
+            names = ", ".join(sorted(missing_columns))
             raise invalid({"text": [message("line %(line)s lacks the columns: %(columns)s", line=head, columns=names)]})
         for cells in lines:
             if not any(cell.strip() for cell in cells):

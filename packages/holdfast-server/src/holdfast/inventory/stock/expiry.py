@@ -57,12 +57,12 @@ async def expire(database: Database, row_waiters: RowWaiters | None = None) -> i
         shop_id: ids for shop_id, ids in (await database.read(_list_due)).items() if shop_id not in postponed
     }:
         for shop_id, ids in due.items():
-            ended = await _end_unless_locked(database, shop_id, ids)
-            if ended is None and row_waiters:
+            ended_count = await _end_unless_locked(database, shop_id, ids)
+            if ended_count is None and row_waiters:
                 row_waiters.leave(shop_id, partial(_end, database, shop_id, ids))
-            ended = ended or 0
-            total += ended
-            if ended < len(ids):
+            ended_count = ended_count or 0
+            total += ended_count
+            if ended_count < len(ids):
                 # Another process ended them, or something is wrong: they are not tried again at once.
                 postponed.add(shop_id)
     return total

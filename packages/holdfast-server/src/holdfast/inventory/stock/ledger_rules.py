@@ -205,8 +205,8 @@ class Stock:
 
     def _require_enough(self, posting: Posting, actor: Actor) -> None:
         pool = self.pools[posting.pool_id]
-        on_hand, held = pool.on_hand + posting.delta, pool.held + posting.held_delta
-        if abs(on_hand) > MAX_POOL_QUANTITY or held > MAX_POOL_QUANTITY:
+        on_hand, held_units = pool.on_hand + posting.delta, pool.held + posting.held_delta
+        if abs(on_hand) > MAX_POOL_QUANTITY or held_units > MAX_POOL_QUANTITY:
             raise invalid({"quantity": [f"pool {pool.id} can hold {MAX_POOL_QUANTITY} {pool.unit} at most"]})
         needs_stock = posting.kind == "hold" or (posting.delta < 0 and not pool.allow_negative)
         if not needs_stock or is_fact(posting.kind, actor):

@@ -43,8 +43,8 @@ class GetUndoStatus(Command):
 class UndoStatus(NamedTuple):
     """The ids of some entries: those that were reverted, and those whose hold has not ended."""
 
-    reverted: frozenset[int]
-    held: frozenset[int]
+    reverted_ids: frozenset[int]
+    held_ids: frozenset[int]
 
 
 class GetEntry(Command):

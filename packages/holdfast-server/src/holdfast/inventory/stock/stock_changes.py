@@ -167,9 +167,9 @@ class PendingEntries:
         if hold and hold.id:
             quantities = {entry.pool_id: entry.held_delta for entry in entries}
             self._new_holds.append(StoredHold(hold.id, hold.reference, hold.expires_at, None, quantities))
-        if ended := draft.ended_hold:
-            ended.released_at, ended.sold = stock.now, any(entry.kind == "sale" for entry in entries)
-            self._ended.append(ended)
+        if ended_hold := draft.ended_hold:
+            ended_hold.released_at, ended_hold.sold = stock.now, any(entry.kind == "sale" for entry in entries)
+            self._ended.append(ended_hold)
         change = StockChange(stock.version, command.dry_run, entries, pools, affected, hold)
         return as_dry_run(change) if command.dry_run else change
 

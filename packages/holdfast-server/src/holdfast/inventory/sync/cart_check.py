@@ -174,11 +174,13 @@ async def next_writing(tx: Tx, shop_id: int) -> list[CartNumbers] | NumbersReadi
     return rows or None
 
 
-async def store_written(tx: Tx, shop_id: int, written: Sequence[CartNumbers], digests: Mapping[str, str]) -> None:
+async def store_written(
+    tx: Tx, shop_id: int, written_numbers: Sequence[CartNumbers], digests: Mapping[str, str]
+) -> None:
     """Store that the platform has these numbers, and their digests."""
     records = [
         {"gid": numbers.variant_gid, "pools": numbers.pools, "digest": digests.get(numbers.variant_gid)}
-        for numbers in written
+        for numbers in written_numbers
     ]
     await tx.run(
         """
@@ -345,7 +347,7 @@ async def write(steps: Steps, shop_id: int, work: Sequence[CartNumbers]) -> None
         digests = {
             metafield.owner.id: metafield.compare_digest for metafield in payload.metafields or () if metafield.owner.id
         }
-        await steps.transact(partial(store_written, shop_id=shop_id, written=work, digests=digests))
+        await steps.transact(partial(store_written, shop_id=shop_id, written_numbers=work, digests=digests))
 
 
 def _unwritable(work: Sequence[CartNumbers], errors: Sequence[_WriteError]) -> list[NumbersRefusal]:

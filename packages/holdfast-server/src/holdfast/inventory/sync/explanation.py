@@ -137,12 +137,12 @@ def explain(
 
 def _is_included_in_part(changes: Sequence[PendingChange], places: Mapping[int, Place], set_unexplained: int) -> bool:
     """Whether levels have moved less than the changes that may be included, by no more than these."""
-    missing = sum(
+    missing_units = sum(
         change.amount
         for change in changes
         if change.may_be_included and places[change.id] == "set" and change.amount * set_unexplained < 0
     )
-    return abs(set_unexplained) <= abs(missing)
+    return abs(set_unexplained) <= abs(missing_units)
 
 
 def _best_places(

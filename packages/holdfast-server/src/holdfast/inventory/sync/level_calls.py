@@ -274,8 +274,10 @@ async def read_levels(steps: Steps, shop_id: int, gids: Sequence[str]) -> list[O
     observed: list[ObservedLevel] = []
     for start in range(0, len(gids), MAX_LEVELS_PER_READ):
         batch = gids[start : start + MAX_LEVELS_PER_READ]
-        read = await call_in_time(steps, shop_id, replace(READ_LEVELS, cost=LEVEL_COST * len(batch)), {"ids": [*batch]})
-        observed += _observed(level for level in read.nodes if level)
+        answer = await call_in_time(
+            steps, shop_id, replace(READ_LEVELS, cost=LEVEL_COST * len(batch)), {"ids": [*batch]}
+        )
+        observed += _observed(level for level in answer.nodes if level)
     return observed
 
 

@@ -223,16 +223,16 @@ async def _find_changes(
     """The changes by orders whose place is not certain, by item."""
     rows = await tx.tuples(
         """
-        select known.item_gid, change.id, change.location_gid, change.amount,
+        select catalog.item_gid, change.id, change.location_gid, change.amount,
                change.not_before <= greatest(began.at, ended_at) or change.received_at <= ended_at
-          from catalog_variants as known
-          join order_level_changes as change on change.shop_id = %(shop_id)s and change.variant_gid = known.gid
+          from catalog_variants as catalog
+          join order_level_changes as change on change.shop_id = %(shop_id)s and change.variant_gid = catalog.gid
          cross join lateral (
                select max(case when expected is not null then based_at
                                else coalesce(seen_at + %(lag)s * interval '1 second', 'infinity') end) as at
-                 from levels where levels.shop_id = %(shop_id)s and levels.item_gid = known.item_gid) as began
-          left join ended_levels on ended_levels.shop_id = %(shop_id)s and ended_levels.item_gid = known.item_gid
-         where known.shop_id = %(shop_id)s and known.item_gid = any(%(items)s) order by change.id
+                 from levels where levels.shop_id = %(shop_id)s and levels.item_gid = catalog.item_gid) as began
+          left join ended_levels on ended_levels.shop_id = %(shop_id)s and ended_levels.item_gid = catalog.item_gid
+         where catalog.shop_id = %(shop_id)s and catalog.item_gid = any(%(items)s) order by change.id
         """,
         {"shop_id": shop_id, "items": [*item_gids], "lag": order_lag_seconds},
     )
@@ -302,8 +302,8 @@ async def release_changes(tx: Tx, shop_id: int, pairs: Sequence[tuple[str, str]]
         """
         update order_level_changes as change set location_gid = null
           from unnest(%(items)s::text[], %(locations)s::text[]) as level (item_gid, location_gid)
-          join catalog_variants as known on known.shop_id = %(shop_id)s and known.item_gid = level.item_gid
-         where change.shop_id = %(shop_id)s and change.variant_gid = known.gid
+          join catalog_variants as catalog on catalog.shop_id = %(shop_id)s and catalog.item_gid = level.item_gid
+         where change.shop_id = %(shop_id)s and change.variant_gid = catalog.gid
            and change.location_gid = level.location_gid
         """,
         {"shop_id": shop_id, "items": [item for item, _ in pairs], "locations": [location for _, location in pairs]},
@@ -314,9 +314,9 @@ async def end_changes(tx: Tx, shop_id: int, item_gids: Collection[str]) -> None:
     """Delete the changes by orders of items whose differences were judged."""
     await tx.run(
         """
-        delete from order_level_changes as change using catalog_variants as known
-         where change.shop_id = %(shop_id)s and known.shop_id = %(shop_id)s and known.gid = change.variant_gid
-           and known.item_gid = any(%(items)s)
+        delete from order_level_changes as change using catalog_variants as catalog
+         where change.shop_id = %(shop_id)s and catalog.shop_id = %(shop_id)s and catalog.gid = change.variant_gid
+           and catalog.item_gid = any(%(items)s)
         """,
         {"shop_id": shop_id, "items": [*item_gids]},
     )

@@ -18,7 +18,7 @@ CHANGED_ITEMS: LiteralString = """
       join (select variant_gid as gid from members join pools on pools.id = pool_id
              where pools.shop_id = %(shop_id)s and pools.version > %(version)s
              union
-            select gid from variants where shop_id = %(shop_id)s and version > %(version)s) as changed using (gid)
+            select gid from variants where shop_id = %(shop_id)s and version > %(version)s) as variant using (gid)
      where shop_id = %(shop_id)s
      union
     select item_gid from levels join catalog_variants using (shop_id, item_gid)
@@ -136,7 +136,7 @@ async def _compute(tx: Tx, shop_id: int, last_plan: ShopVersions, items: Sequenc
     # based_at         the time of the platform at which `expected` began
     # suspect_at       the time at which a difference that is still unexplained becomes an edit
     # caused_at        when the platform told of the first cause of a target that is not pushed yet
-    changed = await tx.rows(
+    changed_levels = await tx.rows(
         _PlannedLevel,
         f"""
         with first_report as (
@@ -195,7 +195,7 @@ async def _compute(tx: Tx, shop_id: int, last_plan: ShopVersions, items: Sequenc
             "items": items,
         },
     )
-    started_levels = [(level.item_gid, level.location_gid) for level in changed if level.starts_tracking]
+    started_levels = [(level.item_gid, level.location_gid) for level in changed_levels if level.starts_tracking]
     if started_levels:
         await levels.release_changes(tx, shop_id, started_levels)
-    await levels.recheck(tx, shop_id, {level.item_gid for level in changed if level.needs_recheck})
+    await levels.recheck(tx, shop_id, {level.item_gid for level in changed_levels if level.needs_recheck})

@@ -73,10 +73,10 @@ class PushSizes:
         """Let the next call of a shop be larger."""
         self._sizes[shop_id] = min(self.size_of(shop_id) * 2, MAX_LEVELS_PER_PUSH)
 
-    def note_refused(self, shop_id: int, levels: int, moved: int) -> None:
-        """Let the next call of a shop be smaller: `moved` of the `levels` levels of a refused call had moved."""
-        unmoved = levels - moved
-        self._sizes[shop_id] = max(unmoved if unmoved >= moved else unmoved // 2, 1)
+    def note_refused(self, shop_id: int, level_count: int, moved_count: int) -> None:
+        """Let the next call of a shop be smaller, after a refused call of which `moved_count` levels had moved."""
+        unmoved = level_count - moved_count
+        self._sizes[shop_id] = max(unmoved if unmoved >= moved_count else unmoved // 2, 1)
 
 
 async def next_push(tx: Tx, shop_id: int, max_levels: int) -> LevelPush | None:

@@ -83,14 +83,14 @@ async def status(reader: Reader, shop_id: int, pool_id: int | None) -> SyncStatu
         """,
         {"shop_id": shop_id, "pool_id": pool_id, "version": version, "everything": everything},
     )
-    spread = await spreading(reader, shop_id)
+    location_spread = await spreading(reader, shop_id)
     fields: dict[str, Any] = dict(
         zip(
             SyncStatus.__struct_fields__,
             (
                 *row,
-                spread.locations,
-                spread.warning,
+                location_spread.locations,
+                location_spread.warning,
                 await cart_check(reader, shop_id),
                 [
                     *of_webhooks(await inbox.list_retrying_order_webhooks(reader, shop_id)),
@@ -185,9 +185,9 @@ async def list_unsynced_pools(reader: Reader, shop_id: int, command: ListUnsynce
         select id from pools
          where shop_id = %(shop_id)s and id > %(after)s and status_key <> 'archived'
            and id in (select pool_id from levels
-                        join catalog_variants as known on known.shop_id = %(shop_id)s
-                                                       and known.item_gid = levels.item_gid
-                        join members on members.shop_id = %(shop_id)s and variant_gid = known.gid
+                        join catalog_variants as catalog on catalog.shop_id = %(shop_id)s
+                                                       and catalog.item_gid = levels.item_gid
+                        join members on members.shop_id = %(shop_id)s and variant_gid = catalog.gid
                        where levels.shop_id = %(shop_id)s and target is not null
                          and (available <> target or parked is not null))
            and (%(query)s::text is null

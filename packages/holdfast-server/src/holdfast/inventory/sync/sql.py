@@ -86,11 +86,11 @@ async def is_leased_by_another(tx: Tx, shop_id: int, lease_id: UUID) -> bool:
 
 async def end_lease(tx: Tx, shop_id: int, lease_id: UUID, error: str | None, pause: float) -> None:
     """End a lease. After an error the shop rests for `pause` seconds; else it is due again with its next level."""
-    held = await tx.value(
+    is_leased = await tx.value(
         "select true from syncs where shop_id = %(shop_id)s and lease_id = %(lease_id)s for update",
         {"shop_id": shop_id, "lease_id": lease_id},
     )
-    if not held:
+    if not is_leased:
         return
     await tx.run(
         f"""

@@ -57,7 +57,7 @@ class Leaders:
         self._name = f"{database.name} leaders {version}"
         self._led: Sequence[str] = ()
         self._pause = LEADER_POLL_SECONDS
-        self._changed = asyncio.Event()
+        self._change_signal = asyncio.Event()
 
     async def lead(self, loop: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run a loop whenever this process leads it, until cancelled."""
@@ -89,12 +89,12 @@ class Leaders:
 
     async def _until(self, condition: Callable[[], bool]) -> None:
         while not condition():
-            await self._changed.wait()
+            await self._change_signal.wait()
 
     def _set_loops(self, loops: Sequence[str]) -> None:
         self._led = loops
-        self._changed.set()
-        self._changed = asyncio.Event()
+        self._change_signal.set()
+        self._change_signal = asyncio.Event()
 
     async def _assigned(self, session: AsyncConnection[Any]) -> Sequence[str]:
         """The loops that this process leads: all of them if its own session is not in the list."""

@@ -43,11 +43,11 @@ WAITERS = bound_without_strangers(
 class RowWaiters:
     """The locked rows of one loop that have waiters. The waiters are cancelled when the block ends.
 
-    ended    called after each waiter, so that the loop polls again
+    on_end    called after each waiter, so that the loop polls again
     """
 
-    def __init__(self, ended: Callable[[], object]) -> None:
-        self._ended = ended
+    def __init__(self, on_end: Callable[[], object]) -> None:
+        self._on_end = on_end
         self._tasks: dict[int, asyncio.Task[None]] = {}
 
     @property
@@ -74,7 +74,7 @@ class RowWaiters:
             log.error("work on a locked row failed", row=row, exc_info=error)
         finally:
             del self._tasks[row]
-            self._ended()
+            self._on_end()
 
     async def __aenter__(self) -> "RowWaiters":
         return self
@@ -139,13 +139,13 @@ async def keep_running(name: str, run: Callable[[], Awaitable[object]]) -> None:
     """Run background work, and start it again after a failure. A repeated failure is logged once."""
     failure = ""
     while True:
-        started = time.monotonic()
+        started_at = time.monotonic()
         try:
             await run()
         except Exception as error:
             if (task := asyncio.current_task()) and task.cancelling():
                 return  # the work was cancelled, and failed while it ended
-            is_repeated = failure == repr(error) and time.monotonic() < started + REPEATED_FAILURE_SECONDS
+            is_repeated = failure == repr(error) and time.monotonic() < started_at + REPEATED_FAILURE_SECONDS
             failure = repr(error)
             # The database logs when it is unreachable, and when it is back.
             if not is_repeated and not (isinstance(error, Problem) and error.type is SERVICE_UNAVAILABLE):

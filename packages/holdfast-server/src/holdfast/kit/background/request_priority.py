@@ -16,8 +16,8 @@ MAX_PAUSE_SECONDS = 0.1
 
 async def yield_to_requests() -> None:
     """Pause between two pieces of work that is not urgent, if the event loop is busy with requests."""
-    started = time.thread_time()
+    started_at = time.thread_time()
     await asyncio.sleep(0)
-    seconds = time.thread_time() - started
+    seconds = time.thread_time() - started_at
     if seconds > IDLE_TURN_SECONDS:
         await asyncio.sleep(min(PAUSE_FACTOR * seconds, MAX_PAUSE_SECONDS))

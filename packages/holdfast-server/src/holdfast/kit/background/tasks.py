@@ -72,10 +72,10 @@ JOB_STORED = '{"type": "job_inserted", "job_id": 0}'
 
 async def wake(database: Database[Any], wake_signal: asyncio.Event, patrol_seconds: float) -> None:
     """Set `wake_signal` whenever a delayed job becomes due, until cancelled."""
-    changed = asyncio.Event()
-    with database.listen(TASKS_CHANNEL, lambda _: changed.set()):
+    notice = asyncio.Event()
+    with database.listen(TASKS_CHANNEL, lambda _: notice.set()):
         while True:
-            changed.clear()
+            notice.clear()
             try:
                 pause = await _seconds_until_due(database, wake_signal, patrol_seconds)
             except Exception as error:
@@ -83,7 +83,7 @@ async def wake(database: Database[Any], wake_signal: asyncio.Event, patrol_secon
                 if not (isinstance(error, Problem) and error.type is SERVICE_UNAVAILABLE):
                     log.error("jobs that were put off are found on patrol only", exc_info=error)
                 pause = patrol_seconds
-            await wait_for_notification(changed, pause)
+            await wait_for_notification(notice, pause)
 
 
 async def _seconds_until_due(database: Database[Any], wake_signal: asyncio.Event, patrol_seconds: float) -> float:
@@ -316,13 +316,13 @@ async def _overdue_seconds(reader: Reader[Any]) -> float:
 
 
 def _register_handler(app: procrastinate.App, database: Database[Any], handler: TaskHandler[Any]) -> None:
-    name, stored = handler.task.name, EnqueuedTask[handler.task.arguments]
+    name, task_type = handler.task.name, EnqueuedTask[handler.task.arguments]
     retries = RetryStrategy(max_attempts=handler.attempts - 1, exponential_wait=2) if handler.attempts > 1 else False
     start_at_zero(JOBS, name, "failed")
 
     @app.task(name=name, pass_context=True, retry=retries)
     async def run(context: JobContext, **arguments: Any) -> None:  # pyright: ignore[reportUnusedFunction]
-        enqueued = msgspec.convert(arguments, stored)
+        enqueued = msgspec.convert(arguments, task_type)
         try:
             await handler.run(Steps(database, enqueued.tenant), enqueued.arguments)
         except Exception as error:
@@ -340,14 +340,14 @@ def _register_timed(app: procrastinate.App, database: Database[Any], timed: Time
     @app.task(name=name, queueing_lock=name, pass_context=True, retry=retries)
     async def run(context: JobContext, timestamp: int) -> None:  # pyright: ignore[reportUnusedFunction]
         try:
-            changed = await timed.run(Steps(database))
+            changed_count = await timed.run(Steps(database))
         except Exception as error:
             if _count_failure(context, MAX_PERIODIC_ATTEMPTS, error) == "retried":
                 raise
             return  # the timetable starts it again
         JOBS.labels(name, "done").inc()
         # Most runs of a job that runs every minute change nothing; they are logged at the level DEBUG.
-        (log.info if changed else log.debug)("job done", job=name, changed=changed)
+        (log.info if changed_count else log.debug)("job done", job=name, changed=changed_count)
 
 
 def _count_failure(context: JobContext, attempts: int, error: Exception) -> str:

@@ -44,7 +44,7 @@ class SmtpExchange(asyncio.Protocol):
         self._answers: deque[SMTPResponse] = deque()
         self._unsent: deque[bytes] = deque()
         self._error: SMTPException | None = None
-        self._changed = asyncio.Event()
+        self._change_signal = asyncio.Event()
         self._transport.set_protocol(self)
 
     def send(self, commands: Sequence[bytes]) -> None:
@@ -72,8 +72,8 @@ class SmtpExchange(asyncio.Protocol):
                 while not self._answers:
                     if self._error:
                         raise self._error
-                    self._changed.clear()
-                    await self._changed.wait()
+                    self._change_signal.clear()
+                    await self._change_signal.wait()
         except TimeoutError as error:
             if isinstance(error, SMTPException):
                 raise
@@ -104,7 +104,7 @@ class SmtpExchange(asyncio.Protocol):
                 text = b"\n".join(self._lines).decode("utf-8", "surrogateescape")
                 self._answers.append(SMTPResponse(int(match[1]), text))
                 self._lines.clear()
-                self._changed.set()
+                self._change_signal.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
         error = SMTPServerDisconnected("Connection lost")
@@ -114,4 +114,4 @@ class SmtpExchange(asyncio.Protocol):
     def _fail(self, error: SMTPException) -> None:
         self._error = self._error or error
         self._transport.close()
-        self._changed.set()
+        self._change_signal.set()

@@ -14,11 +14,11 @@ async def end_tasks(tasks: Iterable[asyncio.Task[Any]]) -> None:
     A cancellation can be lost: `asyncio.wait_for`, which libraries use, drops it in Python 3.11 if the awaited result
     arrives at the same moment. So it is repeated.
     """
-    left = {*tasks}
-    while left:
-        for task in left:
+    remaining_tasks = {*tasks}
+    while remaining_tasks:
+        for task in remaining_tasks:
             task.cancel()
-        done, left = await asyncio.wait(left, timeout=CANCEL_RETRY_SECONDS)
-        for task in done:
+        ended_tasks, remaining_tasks = await asyncio.wait(remaining_tasks, timeout=CANCEL_RETRY_SECONDS)
+        for task in ended_tasks:
             if not task.cancelled():
                 task.exception()  # else asyncio logs that the exception was never retrieved

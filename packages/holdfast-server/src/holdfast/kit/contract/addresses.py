@@ -113,8 +113,8 @@ def _in_script(ascii_domain: str) -> str:
     import idna
 
     try:
-        written: str = idna.decode(ascii_domain)
-        return written if _in_ascii(written) == ascii_domain else ascii_domain
+        unicode_domain: str = idna.decode(ascii_domain)
+        return unicode_domain if _in_ascii(unicode_domain) == ascii_domain else ascii_domain
     except UnicodeError:
         return ascii_domain
 

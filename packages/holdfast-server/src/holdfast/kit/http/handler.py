@@ -82,9 +82,9 @@ class Access:
         require_capacity = partial(runner.admission.require_capacity, operation.priority)
         return cls(operation.name, operation.scope, operation.limit, require_capacity=require_capacity)
 
-    def count(self, status: int, started: float) -> None:
+    def count(self, status: int, started_at: float) -> None:
         if not self.counts_only_refusals or status >= 400:
-            self._metrics.add(status, time.perf_counter() - started)
+            self._metrics.add(status, time.perf_counter() - started_at)
 
 
 async def handle(
@@ -95,7 +95,7 @@ async def handle(
     refuse: Callable[[problems.Problem], T],
 ) -> T:
     """Answer one request, or refuse it, and count it."""
-    started = time.perf_counter()
+    started_at = time.perf_counter()
     admitted_caller: Caller | None = None
     try:
         # Before anything is looked up or read: under overload a refusal must cost little.
@@ -110,7 +110,7 @@ async def handle(
             for limit in access.limits:
                 await limits.count_as_refused(limit, admitted_caller)
         reply = refuse(as_problem(error, access))
-    access.count(reply.status, started)
+    access.count(reply.status, started_at)
     return reply
 
 

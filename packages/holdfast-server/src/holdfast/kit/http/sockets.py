@@ -130,10 +130,10 @@ def drain_on_sigterm(seconds: float, end: Callable[[], None]) -> Generator[None]
     def wait(number: int) -> None:
         now = time.monotonic()
         _Process.drain_began_at = _Process.drain_began_at or now
-        left = _Process.drain_began_at + seconds - now
+        seconds_left = _Process.drain_began_at + seconds - now
         if not waits:
-            log.info("draining", seconds=round(left, 1))
-            waits.append(loop.call_later(left, pass_on, number))
+            log.info("draining", seconds=round(seconds_left, 1))
+            waits.append(loop.call_later(seconds_left, pass_on, number))
 
     def pass_on(number: int) -> None:
         for timer in waits:

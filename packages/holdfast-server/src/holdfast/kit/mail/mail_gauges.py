@@ -30,7 +30,7 @@ MAX_COUNTED_MAILS = 100_000
 
 async def update_gauges(reader: Reader[Any]) -> None:
     """Update the gauges."""
-    [(waiting, oldest)] = await reader.tuples(
+    [(waiting_count, oldest)] = await reader.tuples(
         """
         select count(*), coalesce(extract(epoch from now() - min(coalesce(released_at, inserted_at))), 0)::float8
           from (select inserted_at, released_at from mails where ended_at is null and hold is null
@@ -38,15 +38,15 @@ async def update_gauges(reader: Reader[Any]) -> None:
         """,
         {"counted": MAX_COUNTED_MAILS},
     )
-    held: int = await reader.value(
+    held_count: int = await reader.value(
         """
         select count(*) from (select from mails where ended_at is null and hold is not null limit %(counted)s) as held
         """,
         {"counted": MAX_COUNTED_MAILS},
     )
-    WAITING_MAILS.set(waiting)
+    WAITING_MAILS.set(waiting_count)
     OLDEST_MAIL_SECONDS.set(oldest)
-    HELD_MAILS.set(held)
+    HELD_MAILS.set(held_count)
 
 
 async def _measure(database: Database[Any], _: RowWaiters) -> float:

@@ -224,7 +224,7 @@ class ResultWriter:
             await self._wait_for(result)
 
     async def _wait_for(self, result: AttemptResult) -> None:
-        while any(waiting is result for waiting in self._waiting):
+        while any(waiting_result is result for waiting_result in self._waiting):
             if self._storing is None or self._storing.done():
                 self._storing = asyncio.create_task(self._store(), name="mails: store")
             # A waiting caller may be cancelled; the results of the others are still stored.

@@ -95,14 +95,14 @@ async def render(
     contents: Mapping[int, ContentT],
     render_contents: Callable[[list[ContentT]], Awaitable[Sequence[bytes]]],
     *,
-    held: Collection[int] = (),
+    held_ids: Collection[int] = (),
 ) -> RenderedMails:
     """Render mails together.
 
     contents    the mails that are not outdated, by id, with recipients as in the outbox
-    held        the ids of the mails that may not be sent yet
+    held_ids    the ids of the mails that may not be sent yet
     """
-    rendered: dict[int, Envelope | UnwritableMail | HeldMailResult] = {id: HeldMailResult() for id in held}
+    rendered: dict[int, Envelope | UnwritableMail | HeldMailResult] = {id: HeldMailResult() for id in held_ids}
     addressed: dict[int, ContentT] = {}
     for id, content in contents.items():
         try:

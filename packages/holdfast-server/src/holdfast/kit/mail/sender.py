@@ -110,8 +110,8 @@ async def _send(
             asyncio.create_task(connections.close_idle(), name="mails: idle connections"),
             asyncio.create_task(work.raise_fatal_error(), name="mails: failure"),
         ]
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
+        ended_tasks, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in ended_tasks:
             task.result()
     except Problem as problem:
         if problem.type is SERVICE_UNAVAILABLE:
@@ -295,8 +295,8 @@ class ShardWork(RowWork[ShardLease]):
             return await asyncio.shield(sending)
         except asyncio.CancelledError:
             self._ending.add(row)
-            if waiting := self._waiting_for_turns.get(row):
-                waiting.cancel()
+            if turn_task := self._waiting_for_turns.get(row):
+                turn_task.cancel()
             await asyncio.wait([sending], timeout=STOP_TIMEOUT_SECONDS)
             raise
         finally:
@@ -318,7 +318,7 @@ class ShardWork(RowWork[ShardLease]):
     async def _send_mails(self, lease: ShardLease) -> int:
         count, rendered = await self._due_mails.read(lease)
         if rendered:
-            started = time.monotonic()
+            started_at = time.monotonic()
             async with self._connections.use() as connection:
                 for mail, envelope in rendered:
                     async with self._send_turn:  # requests go first
@@ -331,7 +331,7 @@ class ShardWork(RowWork[ShardLease]):
                         async with self._others_freed_at_stall(lease, mail.shard):
                             await self._attempts.send(connection, lease, mail, envelope)
                 else:
-                    self._due_mails.lease_size.note_duration(len(rendered), time.monotonic() - started)
+                    self._due_mails.lease_size.note_duration(len(rendered), time.monotonic() - started_at)
         return count
 
     @contextlib.asynccontextmanager
@@ -354,11 +354,11 @@ class ShardWork(RowWork[ShardLease]):
 
     async def _wait_for_turn(self, lease: ShardLease) -> None:
         """Wait until a mail may be sent, or no further one of the lease is begun."""
-        waiting = self._waiting_for_turns[lease] = asyncio.create_task(self._rate.wait_for_turn(), name="mails: turn")
+        turn_task = self._waiting_for_turns[lease] = asyncio.create_task(self._rate.wait_for_turn(), name="mails: turn")
         try:
-            await asyncio.wait([waiting])
+            await asyncio.wait([turn_task])
         finally:
             del self._waiting_for_turns[lease]
-            await end_tasks([waiting])
-        if not waiting.cancelled():
-            waiting.result()
+            await end_tasks([turn_task])
+        if not turn_task.cancelled():
+            turn_task.result()

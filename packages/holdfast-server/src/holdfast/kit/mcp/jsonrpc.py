@@ -73,11 +73,11 @@ class RpcMessage(Struct, frozen=True):
     jsonrpc: Literal["2.0"]
     method: str
     id: Raw | UnsetType = UNSET
-    sent: Params | None = field(default=None, name="params")
+    sent_params: Params | None = field(default=None, name="params")
 
     @property
     def params(self) -> Params:
-        return self.sent or NO_PARAMS
+        return self.sent_params or NO_PARAMS
 
     @property
     def wants_answer(self) -> bool:
@@ -287,14 +287,14 @@ def required_param(value: str | UnsetType, name: str) -> str:
 
 async def perform(work: AdmittedRequest) -> Result:
     """Run and measure an admitted request. Raises `RpcError`, or a `Problem` that is answered with its HTTP status."""
-    started = time.perf_counter()
+    started_at = time.perf_counter()
     try:
         result = await work.run()
     except RpcError as fault:
         result = CallResult(fault, 400)
     except Exception as error:
         result = _result_of_problem(as_problem(error, work.access))
-    work.access.count(result.status, started)
+    work.access.count(result.status, started_at)
     if isinstance(result.result, Result):
         return result.result
     raise result.result

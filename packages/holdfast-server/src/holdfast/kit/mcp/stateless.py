@@ -213,19 +213,19 @@ class StatelessProtocol:
         uris = [uri for uri in requested.resource_subscriptions if self._resources.may_read(caller, uri)]
         followed = frozenset(uris)
         wants_list = requested.resources_list_changed and self._resources.lists(caller)
-        granted = {
+        granted_notifications = {
             **({"resourcesListChanged": True} if wants_list else {}),
             **({"resourceSubscriptions": uris} if requested.resource_subscriptions else {}),
         }
 
         def render(caller: Caller, changes: Sequence[Change] | None, _: int) -> bytes:
-            changed = [Change(uris, listed=True)] if changes is None else changes
-            updated = [uri for uri in self._resources.readable(caller, changed) if uri in followed]
-            listed = wants_list and self._resources.lists(caller) and any(change.listed for change in changed)
+            all_changes = [Change(uris, listed=True)] if changes is None else changes
+            updated = [uri for uri in self._resources.readable(caller, all_changes) if uri in followed]
+            listed = wants_list and self._resources.lists(caller) and any(change.listed for change in all_changes)
             return b"".join(map(encode_event, encode_notifications(updated, listed, **members)))
 
         granted_notice = rpc.Notification(
-            "notifications/subscriptions/acknowledged", {"notifications": granted, **members}
+            "notifications/subscriptions/acknowledged", {"notifications": granted_notifications, **members}
         )
         last = rpc.SuccessResponse(message.answered_id, {"resultType": "complete", **members})
         return ChangeStream(

@@ -176,8 +176,8 @@ def _money(amount: int, currency: str, digits: int, locale: str) -> str:
     pattern = Locale.parse(locale).currency_formats["standard"].pattern
     if get_currency_symbol(currency, locale)[-1].isalpha():
         pattern = pattern.replace("¤", "¤\u00a0", 1) if pattern.startswith("¤") else pattern
-    written = pattern.replace("0.00", f"0.{'0' * digits}" if digits else "0")
-    return format_currency(value, currency, written, locale=locale, currency_digits=False)
+    money_pattern = pattern.replace("0.00", f"0.{'0' * digits}" if digits else "0")
+    return format_currency(value, currency, money_pattern, locale=locale, currency_digits=False)
 
 
 @lru_cache(1_000)
@@ -319,8 +319,8 @@ def translations(code: str, folders: Sequence[Path]) -> Translations:
     for catalogue in (folder / "translations" / f"{code}.po" for folder in folders):
         if catalogue.exists():
             compiled = BytesIO()
-            with catalogue.open("rb") as written:
-                write_mo(compiled, read_po(written, code))
+            with catalogue.open("rb") as po_file:
+                write_mo(compiled, read_po(po_file, code))
             compiled.seek(0)
             merged.merge(Translations(compiled))
     return merged

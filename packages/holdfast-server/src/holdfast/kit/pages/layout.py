@@ -176,8 +176,8 @@ class Frame:
     @cache  # noqa: B019 - a site lasts as long as the process
     def content(self, name: str) -> bytes:
         """The bytes of an asset: of a script without the lines that are only comments."""
-        stored = next(folder / name for folder in self._folders if (folder / name).exists()).read_bytes()
-        return COMMENT_LINE.sub(b"", stored) if name.endswith(".js") else stored
+        source = next(folder / name for folder in self._folders if (folder / name).exists()).read_bytes()
+        return COMMENT_LINE.sub(b"", source) if name.endswith(".js") else source
 
     @cached_property
     def _translated(self) -> tuple[Path, ...]:
@@ -204,13 +204,13 @@ class Frame:
         environment.filters.update(self._filters)
         environment.filters["unbroken"] = _unbroken
         environment.filters["worded"] = partial(_messages_text, texts, language)
-        known: dict[str, Any] = environment.globals
-        known.update(asset=self.asset, languages=LANGUAGES, in_language=self._in_language, site=self.title)
+        variables: dict[str, Any] = environment.globals
+        variables.update(asset=self.asset, languages=LANGUAGES, in_language=self._in_language, site=self.title)
         # For imported templates; a page has the language of its visitor, which links may name.
-        known["language"] = language
-        known["icon"] = icon
-        known["style"] = Markup(STYLE)  # noqa: S704 - ours
-        known["console_style"] = Markup(CONSOLE_STYLE)  # noqa: S704 - ours
+        variables["language"] = language
+        variables["icon"] = icon
+        variables["style"] = Markup(STYLE)  # noqa: S704 - ours
+        variables["console_style"] = Markup(CONSOLE_STYLE)  # noqa: S704 - ours
         return environment
 
 

@@ -51,7 +51,7 @@ class NavigationEntry(NamedTuple):
 
     name: str
     icon: str
-    waiting: int = 0
+    waiting_count: int = 0
 
 
 class Site(Frame):

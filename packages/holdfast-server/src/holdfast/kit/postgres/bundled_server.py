@@ -80,7 +80,7 @@ class Cluster:
             )
         self.directory = directory
         self._log_path = log
-        self._started: subprocess.Popen[Any] | None = None
+        self._process: subprocess.Popen[Any] | None = None
         self._log_start = 0
 
     def url(self, user: str, database: str) -> str:
@@ -172,7 +172,7 @@ class Cluster:
 
     def full_disk(self) -> str | None:
         """What to do if the server has failed on a full disk since this process launched it; None if it has not."""
-        reason = reason_in(self._launch_log()) if self._started else None
+        reason = reason_in(self._launch_log()) if self._process else None
         if reason is None and not self.answers:  # the log is on the same disk
             reason = reason_on(self.directory.parent)
         return full_disk_text(_without_prefix(reason), self.directory.parent) if reason else None
@@ -182,9 +182,9 @@ class Cluster:
         here = self._processes()
         numbers = {process.pid for process in here}
         parents = [process for process in here if _parent(process) not in numbers]
-        if self._started and self._started.poll() is None and self._started.pid not in numbers:
+        if self._process and self._process.poll() is None and self._process.pid not in numbers:
             with contextlib.suppress(psutil.NoSuchProcess):
-                parents.append(psutil.Process(self._started.pid))  # it has not entered the directory yet
+                parents.append(psutil.Process(self._process.pid))  # it has not entered the directory yet
         return parents
 
     def _status(self) -> str:
@@ -195,8 +195,8 @@ class Cluster:
         return ""
 
     def _reap(self) -> None:
-        if self._started:
-            self._started.poll()
+        if self._process:
+            self._process.poll()
 
     def _ping(self) -> int:
         return PGconn.ping(f"{self.url(SUPERUSER, 'postgres')}&connect_timeout=2".encode())
@@ -221,7 +221,7 @@ class Cluster:
         with self._log_path.open("a") as file:
             os.fchmod(file.fileno(), 0o600)  # it quotes values from statements
             self._log_start = file.tell()
-            self._started = subprocess.Popen(  # noqa: S603 - the command is ours
+            self._process = subprocess.Popen(  # noqa: S603 - the command is ours
                 [*account.through, PROGRAMS / "postgres", "-D", self.directory, *options],
                 stdin=subprocess.DEVNULL,
                 stdout=file,
@@ -231,7 +231,7 @@ class Cluster:
                 start_new_session=True,  # Ctrl-C is for this process, which then stops the server
                 **account.options,
             )
-            return self._started
+            return self._process
 
     def _launch_error(self) -> str:
         """The reason why the server that was launched last has ended, from its log. Raises `CannotRun`."""

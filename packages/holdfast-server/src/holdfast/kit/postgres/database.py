@@ -170,10 +170,10 @@ class Tx(Reader[R_co]):
         """
         if self._tenant is not None and tenant not in {None, self._tenant}:
             raise ValueError("A transaction of a tenant enqueues no work of another.")
-        stored = msgspec.json.encode(EnqueuedTask(tenant or self._tenant, arguments)).decode()
+        task_json = msgspec.json.encode(EnqueuedTask(tenant or self._tenant, arguments)).decode()
         if delay > 0:
             await self.notify(TASKS_CHANNEL)
-        return await self.value(ENQUEUE_TASK, {"name": task.name, "arguments": stored, "delay": delay})
+        return await self.value(ENQUEUE_TASK, {"name": task.name, "arguments": task_json, "delay": delay})
 
 
 class Database(Generic[R]):
@@ -253,18 +253,20 @@ class Database(Generic[R]):
             async def connect() -> OpenConnection:
                 connection = await self._get_connection()
                 stack.push_async_callback(self.pool.putconn, connection)
-                opened = OpenConnection(
+                open_connection = OpenConnection(
                     connection, await stack.enter_async_context(pipelined_transaction(connection, begin))
                 )
                 if self.tenancy is not None and tenant is not None:
                     await AsyncCursor(connection).execute(self.tenancy, {"tenant": str(tenant)})
-                return opened
+                return open_connection
 
             async def commit(tx: Tx[Any]) -> None:
-                if opened := tx.opened:
+                if open_connection := tx.opened:
                     # From here on, only the commit ends the transaction.
                     tx.opened = None
-                    await self._commits.commit(opened.connection, stack.pop_all(), lambda: self._deliver_notices(tx))
+                    await self._commits.commit(
+                        open_connection.connection, stack.pop_all(), lambda: self._deliver_notices(tx)
+                    )
                 else:
                     self._deliver_notices(tx)
 

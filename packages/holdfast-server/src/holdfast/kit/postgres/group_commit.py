@@ -132,12 +132,12 @@ class Batcher(Generic[C, A]):
             count += sum(len(batcher._calls) for batcher in self._row_batchers.values())
         return count
 
-    def _add(self, waiting: WaitingCall[C, A]) -> None:
-        self._calls.append(waiting)
+    def _add(self, waiting_call: WaitingCall[C, A]) -> None:
+        self._calls.append(waiting_call)
         if self._running is None:
             self._running = create_shared_task(self._run_batches(), name=f"batch {self.name}")
 
-    def _move_to_row(self, locked: LockedRow, waiting: WaitingCall[C, A]) -> None:
+    def _move_to_row(self, locked: LockedRow, waiting_call: WaitingCall[C, A]) -> None:
         """Make a call wait for its row, together with other calls that wait for it."""
         assert self._run_waiting, f"{self.name} has nowhere to wait for a locked row"
         batcher = self._row_batchers.get(locked)
@@ -146,8 +146,8 @@ class Batcher(Generic[C, A]):
                 self.bound, self.name, partial(self._run_waiting, locked), complete=self._complete, size=self._size
             )
             batcher.on_idle = partial(self._row_batchers.pop, locked)
-        batcher._add(waiting)
-        self.on_locked(locked, waiting.call)
+        batcher._add(waiting_call)
+        self.on_locked(locked, waiting_call.call)
 
     async def _run_batches(self) -> None:
         try:
@@ -157,7 +157,7 @@ class Batcher(Generic[C, A]):
             while self._calls:
                 batch, self._calls = self._calls[: self._size], self._calls[self._size :]
                 # Calls whose clients have gone meanwhile are not begun.
-                batch = [waiting for waiting in batch if not waiting.future.done()]
+                batch = [waiting_call for waiting_call in batch if not waiting_call.future.done()]
                 if batch:
                     self._observe(len(batch))
                     await self._run_batch(batch)
@@ -176,7 +176,7 @@ class Batcher(Generic[C, A]):
 
     async def _run_batch(self, batch: list[WaitingCall[C, A]]) -> None:
         try:
-            answers = await self._run([waiting.call for waiting in batch])
+            answers = await self._run([waiting_call.call for waiting_call in batch])
             if len(answers) != len(batch):
                 raise RuntimeError(f"{self.name} answered {len(answers)} of {len(batch)} calls")
         except Exception as error:
@@ -210,14 +210,14 @@ class Batcher(Generic[C, A]):
             self._answer(batch, answers)
 
     def _answer(self, batch: list[WaitingCall[C, A]], answers: Sequence[A | Problem | LockedRow]) -> None:
-        for waiting, answer in zip(batch, answers, strict=True):
-            future = waiting.future
+        for waiting_call, answer in zip(batch, answers, strict=True):
+            future = waiting_call.future
             if future.done():
                 continue  # its caller was cancelled, but the work was done
             if isinstance(answer, Problem):
                 future.set_exception(answer)
             elif isinstance(answer, LockedRow):
-                self._move_to_row(answer, waiting)
+                self._move_to_row(answer, waiting_call)
             else:
                 future.set_result(answer)
 
@@ -245,9 +245,9 @@ def _shutting_down() -> Problem:
 
 
 def _fail(batch: list[WaitingCall[C, A]], error: Exception) -> None:
-    for waiting in batch:
-        if not waiting.future.done():
-            waiting.future.set_exception(error)
+    for waiting_call in batch:
+        if not waiting_call.future.done():
+            waiting_call.future.set_exception(error)
             # A cancelled caller does not read the exception; without this the event loop would report it as unread.
             with contextlib.suppress(Exception):
-                waiting.future.exception()
+                waiting_call.future.exception()

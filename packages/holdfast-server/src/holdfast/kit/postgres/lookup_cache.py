@@ -52,7 +52,7 @@ class LookupCache(Generic[K, V]):
     look_up        returns the result for a key; its exceptions are not cached
     changes_alone  whether a result changes only with its own key. If not, every announcement drops it
     max_results    the maximum number of cached results
-    waiting        returns a context that is entered while a caller waits for a look-up
+    wait_context   returns a context that is entered while a caller waits for a look-up
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class LookupCache(Generic[K, V]):
         look_up: Callable[[K], Awaitable[V]],
         changes_alone: Callable[[V], bool] = lambda _: True,
         max_results: int = MAX_RESULTS,
-        waiting: Callable[[], AbstractContextManager[object]] = nullcontext,
+        wait_context: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         self.bound = bound
         self._database = database
@@ -72,7 +72,7 @@ class LookupCache(Generic[K, V]):
         self._key_of = key_of
         self._look_up = look_up
         self._changes_alone = changes_alone
-        self._waiting = waiting
+        self._wait_context = wait_context
         self._announcements = 0
         self._results: LRUCache[K, CachedResult[V]] = LRUCache(max_results)
         self._look_ups: dict[tuple[K, int], asyncio.Task[V]] = {}
@@ -92,7 +92,7 @@ class LookupCache(Generic[K, V]):
         if task is None:
             task = self._look_ups[look_up] = create_shared_task(self._find(key))
             task.add_done_callback(partial(self._forget_look_up, look_up))
-        with self._waiting():
+        with self._wait_context():
             return await asyncio.shield(task)
 
     async def _find(self, key: K) -> V:

@@ -61,21 +61,21 @@ class Commits:
         `after_commit_attempt` is called after a commit, and also if its result is unknown, even if no caller waits.
         """
         # The task sets the future itself. With `asyncio.shield` the caller goes on one turn of the event loop later.
-        ended = asyncio.get_running_loop().create_future()
-        task = asyncio.create_task(_commit(stack, after_commit_attempt, ended))
+        commit_future = asyncio.get_running_loop().create_future()
+        task = asyncio.create_task(_commit(stack, after_commit_attempt, commit_future))
         self._in_progress[task] = connection
-        task.add_done_callback(partial(self._forget, ended))
-        await ended
+        task.add_done_callback(partial(self._forget, commit_future))
+        await commit_future
 
-    def _forget(self, ended: asyncio.Future[None], task: asyncio.Task[None]) -> None:
+    def _forget(self, commit_future: asyncio.Future[None], task: asyncio.Task[None]) -> None:
         """Forget a commit that has ended, and give its error to the caller."""
         del self._in_progress[task]
         error = None if task.cancelled() else task.exception()
-        if not ended.done():  # else the caller has the result, or no longer waits
+        if not commit_future.done():  # else the caller has the result, or no longer waits
             if error:
-                ended.set_exception(error)
+                commit_future.set_exception(error)
             else:
-                ended.cancel()
+                commit_future.cancel()
 
     async def close(self) -> None:
         """Wait for the commits, then shut the sockets of the remaining ones. PostgreSQL continues these commits."""
@@ -89,7 +89,7 @@ class Commits:
 
 
 async def _commit(
-    stack: contextlib.AsyncExitStack, after_commit_attempt: Callable[[], None], ended: asyncio.Future[None]
+    stack: contextlib.AsyncExitStack, after_commit_attempt: Callable[[], None], commit_future: asyncio.Future[None]
 ) -> None:
     try:
         await stack.aclose()
@@ -97,8 +97,8 @@ async def _commit(
         after_commit_attempt()
         raise
     after_commit_attempt()
-    if not ended.done():
-        ended.set_result(None)
+    if not commit_future.done():
+        commit_future.set_result(None)
 
 
 def _shut_socket(connection: AsyncConnection[Any]) -> None:

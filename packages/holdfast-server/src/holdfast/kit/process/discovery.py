@@ -264,8 +264,8 @@ def _replies(
         if compressed:
             plain = build(False)
             etag = plain.etag[:-1] + b'-gzip"'
-            changed = {**plain.headers, b"etag": etag, b"content-encoding": b"gzip"}
-            return EncodedDocument(gzip.compress(plain.content, mtime=0), etag, changed)
+            gzip_headers = {**plain.headers, b"etag": etag, b"content-encoding": b"gzip"}
+            return EncodedDocument(gzip.compress(plain.content, mtime=0), etag, gzip_headers)
         content = body if isinstance(body, bytes) else body()
         etag = f'"{sha256(content).hexdigest()[:32]}"'.encode()
         more = {

@@ -36,8 +36,8 @@ def metrics_route(token: str) -> Route:
 
 
 def _has_token(request: Request, token: str) -> bool:
-    scheme, _, sent = request.headers.get(b"authorization", b"").partition(b" ")
-    return scheme.lower() == b"bearer" and hmac.compare_digest(sent.strip(), token.encode())
+    scheme, _, sent_token = request.headers.get(b"authorization", b"").partition(b" ")
+    return scheme.lower() == b"bearer" and hmac.compare_digest(sent_token.strip(), token.encode())
 
 
 def _is_local(request: Request) -> bool:

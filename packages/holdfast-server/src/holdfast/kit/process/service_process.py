@@ -132,12 +132,13 @@ class ServiceProcess(Generic[S, R]):
         return settings.model_copy(update={"database_url": url})
 
     def _require_schema(self, url: str) -> None:
-        missing = self.pending(url)
-        if len(missing) == len(self.schema()):
+        missing_migrations = self.pending(url)
+        if len(missing_migrations) == len(self.schema()):
             raise CannotStart(f"The database has no tables yet. Make them with: holdfast {self.name} migrate")
-        if missing:
+        if missing_migrations:
             raise CannotStart(
-                f"The database lacks {names_text(missing)}. Bring it up to date with: holdfast {self.name} migrate"
+                f"The database lacks {names_text(missing_migrations)}. "
+                f"Bring it up to date with: holdfast {self.name} migrate"
             )
 
     def schema(self) -> list[Migration]:

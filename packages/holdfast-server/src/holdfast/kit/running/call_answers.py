@@ -80,15 +80,15 @@ class LoggedAnswerer(CallAnswerer):
     async def answer(self, tx: Tx[Any], tenant: int | None, calls: Sequence[Any], *, waits: bool) -> Sequence[Any]:
         before = [await self._version(tx, call) if call.caller.is_agent else None for call in calls]
         answers = await self._answerer.answer(tx, tenant, calls, waits=waits)
-        done = [
+        answered_calls = [
             (call, answer)
             for call, answer, version in zip(calls, answers, before, strict=True)
             if call.caller.is_agent
             and not isinstance(answer, Problem | LockedRow)
             and (version is None or version != await self._version(tx, call))
         ]
-        if done:
-            await self._agent_log.store(tx, self._operation, done)
+        if answered_calls:
+            await self._agent_log.store(tx, self._operation, answered_calls)
         return answers
 
     def can_commit_early(self, calls: Sequence[Any]) -> bool:

@@ -113,10 +113,10 @@ class Idempotency:
 
         work    answers the new requests, given by their indexes; a `Problem` among its answers is not stored
         """
-        stored = await self._find_answers(tx, requests)
-        new_indexes = [index for index, request in enumerate(requests) if request.id not in stored]
+        stored_answers = await self._find_answers(tx, requests)
+        new_indexes = [index for index, request in enumerate(requests) if request.id not in stored_answers]
         new_answers = dict(zip(new_indexes, await work(new_indexes), strict=True)) if new_indexes else {}
-        if stored:
+        if stored_answers:
             await tx.wait_for_earlier_commits()
         secret = tx.resources.secret
         await self._insert_answers(
@@ -130,7 +130,9 @@ class Idempotency:
             },
         )
         return [
-            self._stored_or_problem(secret, stored[request.id], request) if request.id in stored else new_answers[index]
+            self._stored_or_problem(secret, stored_answers[request.id], request)
+            if request.id in stored_answers
+            else new_answers[index]
             for index, request in enumerate(requests)
         ]
 
@@ -153,25 +155,31 @@ class Idempotency:
 
     async def find_answer(self, reader: Reader[HasSecret], request: RepeatableRequest) -> Raw | Problem | None:
         """The stored answer to a request, or None if there is none."""
-        stored = await self._find_answers(reader, [request])
-        return self._stored_or_problem(reader.resources.secret, stored[request.id], request) if stored else None
+        stored_answers = await self._find_answers(reader, [request])
+        return (
+            self._stored_or_problem(reader.resources.secret, stored_answers[request.id], request)
+            if stored_answers
+            else None
+        )
 
-    def _stored_or_problem(self, secret: Secret, stored: StoredAnswer, request: RepeatableRequest) -> Raw | Problem:
-        if stored.fingerprint == ERASED_FINGERPRINT:
+    def _stored_or_problem(
+        self, secret: Secret, stored_answer: StoredAnswer, request: RepeatableRequest
+    ) -> Raw | Problem:
+        if stored_answer.fingerprint == ERASED_FINGERPRINT:
             return self.reused(
                 "The request with this key was done. It was about a person whose data was erased since.",
                 hint="Use a new key for a new request.",
             )
-        if stored.fingerprint != request.fingerprint:
+        if stored_answer.fingerprint != request.fingerprint:
             return self.reused()
-        if not stored.sealed:
+        if not stored_answer.sealed:
             return self.reused(
                 "This was done before, but its answer cannot be read any more: it was too large beside others, or is "
                 "of an earlier release.",
                 hint="Look at what was created; use a new key for a new request.",
             )
         try:
-            return Raw(secret.unseal(stored.sealed).encode())
+            return Raw(secret.unseal(stored_answer.sealed).encode())
         except UnsealError:
             return self.reused(
                 "This was done before, but its answer was stored under another secret key or by an earlier release "

@@ -329,8 +329,8 @@ class Operation:
         """The types of the fields that such a caller may send although they cannot be changed, by name."""
         has_fields = self.method == "PATCH" and hasattr(self.answer, "__struct_fields__")
         fields = msgspec.structs.fields(self.answer) if has_fields else ()
-        sent = {*self.command.__struct_fields__} - {*self.path_fields}
-        return {field.name: field.type for field in fields if field.name not in sent}
+        sent_fields = {*self.command.__struct_fields__} - {*self.path_fields}
+        return {field.name: field.type for field in fields if field.name not in sent_fields}
 
     @cached_property
     def refuses(self) -> tuple[problems.ProblemType, ...]:
@@ -423,6 +423,6 @@ class AgentLog(Protocol):
         """
         ...
 
-    async def store(self, tx: Tx[Any], operation: Operation, done: Sequence[tuple[Call[Any], Any]]) -> None:
+    async def store(self, tx: Tx[Any], operation: Operation, answered_calls: Sequence[tuple[Call[Any], Any]]) -> None:
         """Store the calls of agents that were done, each with its answer."""
         ...

@@ -31,23 +31,23 @@ class ReadOnlyMembers:
 
         values    the members of the body or the arguments, as they were sent
         """
-        sent = {name: value for name, value in values.items() if name in self._types}
-        if not sent or self._reading is None or self._run is None:
+        sent_values = {name: value for name, value in values.items() if name in self._types}
+        if not sent_values or self._reading is None or self._run is None:
             return
         path = {name: getattr(command, name) for name in self._reading.path_fields}
         present = msgspec.to_builtins(await self._run(caller, self._reading.command(**path)))
         errors = {
             name: [message("cannot be changed: leave it out, or send what the service answers now")]
-            for name, value in sent.items()
+            for name, value in sent_values.items()
             if not _is_same(value, present.get(name), self._types[name])
         }
         if errors:
             raise invalid(errors)
 
 
-def _is_same(sent: Any, present: Any, type_: Any) -> bool:
+def _is_same(sent_value: Any, present_value: Any, type_: Any) -> bool:
     """Whether two values in JSON are the same value of a type. The same moment can be written in several ways."""
-    if sent == present:
+    if sent_value == present_value:
         return True
-    values = [msgspec.convert(value, type_, strict=False) for value in (sent, present)]
+    values = [msgspec.convert(value, type_, strict=False) for value in (sent_value, present_value)]
     return values[0] == values[1]

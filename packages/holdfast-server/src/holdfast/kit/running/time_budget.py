@@ -32,9 +32,9 @@ class TimeBudget:
     def require(self, owner: Hashable, seconds: float) -> None:
         """Raise `rate_limited` if the work of an owner has taken this many seconds in its window."""
         spent, ends_at = self._spent.get(owner, (0.0, 0.0))
-        left = ends_at - self._clock()
-        if left > 0 and spent >= seconds:
-            raise self._refusal(seconds, left)
+        seconds_left = ends_at - self._clock()
+        if seconds_left > 0 and spent >= seconds:
+            raise self._refusal(seconds, seconds_left)
 
     def spend(self, owner: Hashable, seconds: float) -> None:
         """Count work of an owner."""
@@ -47,6 +47,6 @@ class TimeBudget:
             self._spent = {name: window for name, window in self._spent.items() if window[1] > now}
             self._cleanup_size = max(MIN_WINDOWS, 2 * len(self._spent))
 
-    def _refusal(self, seconds: float, left: float) -> Problem:
+    def _refusal(self, seconds: float, seconds_left: float) -> Problem:
         text = self._text.format(seconds=f"{seconds:g}", minutes=f"{self._window / 60:g}")
-        return RATE_LIMITED(text, retry_after=max(1, math.ceil(left)))
+        return RATE_LIMITED(text, retry_after=max(1, math.ceil(seconds_left)))

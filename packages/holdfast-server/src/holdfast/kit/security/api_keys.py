@@ -54,9 +54,9 @@ def digest(key: str) -> bytes:
 class KeyRing:
     """Finds the caller of a raw key. Concurrent look-ups share one statement; results are cached for a second.
 
-    find       `(reader, hashes) -> {hash: caller}` of active keys; a `Problem` says why a key is inactive
-    name       the name of its look-ups in metrics
-    waiting    returns a context that is entered while a request waits for a look-up
+    find            `(reader, hashes) -> {hash: caller}` of active keys; a `Problem` says why a key is inactive
+    name            the name of its look-ups in metrics
+    wait_context    returns a context that is entered while a request waits for a look-up
     """
 
     def __init__(
@@ -64,14 +64,14 @@ class KeyRing:
         database: Database[Any],
         find: Find,
         name: str = "find_keys",
-        waiting: Callable[[], AbstractContextManager[object]] = nullcontext,
+        wait_context: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
-        self.waiting = waiting
+        self.wait_context = wait_context
         self._database = database
         self._find = find
         self._batches = Batcher[bytes, Caller](KEY_LOOK_UPS, name, self._look_up)
         self._callers = LookupCache(
-            KEY_CALLERS, database, CHANNEL, bytes.fromhex, self._batches.submit, waiting=waiting
+            KEY_CALLERS, database, CHANNEL, bytes.fromhex, self._batches.submit, wait_context=wait_context
         )
 
     async def caller(self, key: str | None) -> Caller:

@@ -120,7 +120,7 @@ class SigningKeySet:
     """The keys of a set at the time `now`, newest first."""
 
     algorithm: Algorithm
-    stored: tuple[_StoredKey, ...]
+    stored_keys: tuple[_StoredKey, ...]
     now: float
 
     def sign(self, type: TokenType[C], claims: C, at: float | None = None) -> str:
@@ -128,8 +128,8 @@ class SigningKeySet:
         moment = self.now if at is None else at
         # If no key is old enough, clients are most likely to have the oldest one.
         signer = next(
-            (stored.key for stored in self.stored if stored.since + SIGNING_DELAY_SECONDS <= moment),
-            self.stored[-1].key,
+            (stored_key.key for stored_key in self.stored_keys if stored_key.since + SIGNING_DELAY_SECONDS <= moment),
+            self.stored_keys[-1].key,
         )
         header = {"alg": self.algorithm, "typ": type.typ, "kid": signer.kid}
         return jwt.encode(header, msgspec.to_builtins(claims), signer, [self.algorithm])
@@ -162,7 +162,7 @@ class SigningKeySet:
         type = next((type for type in types if type.typ == header.typ), None)
         if type is None:
             raise InvalidToken("The token is of another kind.")
-        key = next((stored.key for stored in self.stored if stored.key.kid == header.kid), None)
+        key = next((stored_key.key for stored_key in self.stored_keys if stored_key.key.kid == header.kid), None)
         if key is None:
             raise UnknownKey("The token is signed with an unknown key.")
         try:
@@ -174,7 +174,7 @@ class SigningKeySet:
 
     def jwks(self) -> dict[str, Any]:
         """The public keys as a set of RFC 7517. Clients may cache it for `PUBLISHED_TTL_SECONDS` seconds."""
-        return {"keys": [stored.key.as_dict(private=False) for stored in self.stored]}
+        return {"keys": [stored_key.key.as_dict(private=False) for stored_key in self.stored_keys]}
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class SigningKeyTable:
     async def read_or_create(self, tx: Tx[HasSecret]) -> SigningKeySet:
         """The keys. Creates the first key if there is none; concurrent processes get the same key."""
         keys = await self.find_usable(tx)
-        if not keys.stored:
+        if not keys.stored_keys:
             await self._make_first(tx)
             keys = await self.find_usable(tx)
         return keys
@@ -204,7 +204,7 @@ class SigningKeyTable:
         by hand; its tokens become invalid as soon as clients no longer have it in their caches.
         """
         await self._add(tx)
-        removed = await tx.tuples(
+        removed_rows = await tx.tuples(
             f"""
             delete from {self.table} as old
              where exists (select from {self.table} as successor
@@ -214,7 +214,7 @@ class SigningKeyTable:
             """,
             {"retention_seconds": self.max_token_seconds + 43_200},
         )
-        return 1 + len(removed)
+        return 1 + len(removed_rows)
 
     async def find_usable(self, reader: Reader[HasSecret]) -> SigningKeySet:
         """The keys that this service can unseal; there may be none."""
@@ -227,20 +227,20 @@ class SigningKeyTable:
             """,
         )
         secret = reader.resources.secret
-        stored: list[_StoredKey] = []
+        stored_keys: list[_StoredKey] = []
         for row in rows:
             if row.kid is None:
                 continue
             try:
-                stored.append(_StoredKey(_unseal_key(secret, row.sealed, self.algorithm), row.since))
+                stored_keys.append(_StoredKey(_unseal_key(secret, row.sealed, self.algorithm), row.since))
             except UnsealError:
                 log.warning("a signing key was sealed under another secret key", kid=row.kid)
-        return SigningKeySet(self.algorithm, tuple(stored), rows[0].now)
+        return SigningKeySet(self.algorithm, tuple(stored_keys), rows[0].now)
 
     async def _make_first(self, tx: Tx[HasSecret]) -> None:
         """Create a key if there is none yet. Concurrent transactions wait until this one ends."""
         await tx.run(f"lock table {self.table} in share row exclusive mode")
-        if not (await self.find_usable(tx)).stored:
+        if not (await self.find_usable(tx)).stored_keys:
             await self._add(tx)
 
     async def _add(self, tx: Tx[HasSecret]) -> None:

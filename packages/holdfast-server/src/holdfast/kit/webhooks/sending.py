@@ -186,7 +186,7 @@ class DeliveryWork(TableWork):
                         return turn
                     messages = await self._due_messages(row.key, is_failing=False)
         except FetchRefusal as refusal:  # the address cannot be used
-            results = [_result_without_answer(messages[0], endpoint, refusal, started=time.monotonic())]
+            results = [_result_without_answer(messages[0], endpoint, refusal, started_at=time.monotonic())]
             turn.messages, turn.pause = 1, await self._store_results(row, endpoint, results)
         except Problem as problem:  # too many messages of this tenant wait for their turn
             turn.pause = float(problem.retry_after or FIRST_ENDPOINT_PAUSE_SECONDS)
@@ -203,14 +203,14 @@ class DeliveryWork(TableWork):
         further one is begun.
         """
         secrets = self._secrets(endpoint)
-        waiting = deque(messages)
+        waiting_messages = deque(messages)
         results: list[SendResult] = []
 
         async def send_one_after_another() -> None:
-            while waiting and all(result.error is None for result in results):
+            while waiting_messages and all(result.error is None for result in results):
                 if results and time.monotonic() >= ends_at:
                     return
-                results.append(await _send_message(session, endpoint, waiting.popleft(), secrets))
+                results.append(await _send_message(session, endpoint, waiting_messages.popleft(), secrets))
 
         async with asyncio.TaskGroup() as group:
             for _ in range(min(MAX_CONNECTIONS, len(messages))):
@@ -256,7 +256,7 @@ async def _send_message(
     session: PostSession, endpoint: EndpointRow, message: DueMessage, secrets: Sequence[str]
 ) -> SendResult:
     """Send one message."""
-    body, started = body_of(message), time.monotonic()
+    body, started_at = body_of(message), time.monotonic()
     headers = {
         **signed_headers(secrets, f"msg_{message.id}", int(time.time()), body),
         "Content-Type": "application/json",
@@ -264,14 +264,14 @@ async def _send_message(
     try:
         answer = await session.post(body, headers)
     except FetchRefusal as refusal:
-        return _result_without_answer(message, endpoint, refusal, started)
+        return _result_without_answer(message, endpoint, refusal, started_at)
     if 200 <= answer.status < 300:
-        return SendResult(message_id=message.id, status=answer.status, milliseconds=_milliseconds(started))
-    return _result_of_status(message, endpoint, answer, started)
+        return SendResult(message_id=message.id, status=answer.status, milliseconds=_milliseconds(started_at))
+    return _result_of_status(message, endpoint, answer, started_at)
 
 
 def _result_without_answer(
-    message: DueMessage, endpoint: EndpointRow, refusal: FetchRefusal, started: float
+    message: DueMessage, endpoint: EndpointRow, refusal: FetchRefusal, started_at: float
 ) -> SendResult:
     """The result of an attempt without an answer."""
     reason: FailureReason = "broken" if refusal.reason == "content" else refusal.reason
@@ -279,14 +279,14 @@ def _result_without_answer(
     return SendResult(
         message_id=message.id,
         status=None,
-        milliseconds=_milliseconds(started),
+        milliseconds=_milliseconds(started_at),
         reason=reason,
         error=error,
         retry_pause=_retry_pause(message, endpoint),
     )
 
 
-def _result_of_status(message: DueMessage, endpoint: EndpointRow, answer: PostAnswer, started: float) -> SendResult:
+def _result_of_status(message: DueMessage, endpoint: EndpointRow, answer: PostAnswer, started_at: float) -> SendResult:
     """The result of an attempt with another status than 200 to 299."""
     error = error_text("status", f"The answer has the status {answer.status}.")
     retry_after = _retry_after(answer.headers.get("retry-after", ""))
@@ -297,7 +297,7 @@ def _result_of_status(message: DueMessage, endpoint: EndpointRow, answer: PostAn
     return SendResult(
         message_id=message.id,
         status=answer.status,
-        milliseconds=_milliseconds(started),
+        milliseconds=_milliseconds(started_at),
         reason="status",
         error=error,
         retry_pause=retry_pause,
@@ -327,5 +327,5 @@ def _retry_after(text: str) -> float:
     return min(max(seconds, 0.0), MAX_RETRY_AFTER_SECONDS)
 
 
-def _milliseconds(started: float) -> int:
-    return round((time.monotonic() - started) * 1_000)
+def _milliseconds(started_at: float) -> int:
+    return round((time.monotonic() - started_at) * 1_000)

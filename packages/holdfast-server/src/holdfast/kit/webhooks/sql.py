@@ -67,7 +67,7 @@ async def count_messages(reader: Reader[Any], endpoint_ids: Sequence[int]) -> di
         """,
         {"ids": [*endpoint_ids], "max_counted": MAX_COUNTED},
     )
-    return {id: MessageCounts(waiting, failed) for id, waiting, failed in rows}
+    return {id: MessageCounts(waiting_count, failed_count) for id, waiting_count, failed_count in rows}
 
 
 async def lock_endpoint(tx: Tx[Any], tenant_id: int, id: int) -> EndpointRow | None:

@@ -47,8 +47,8 @@ class AccountPages:
             return self._signed_in.page(session, request, "console/account/secure.html", here=ACCOUNT)
         await self._signed_in.read(session, request)
         await self._secure(session.person, EndAccess(account_id=session.account_id))
-        left = self._signed_in.sessions.cookie("session", "", 0)
-        return SITE.page("console/account/secured.html", language=language_of(request), headers=[left])
+        expired_cookie = self._signed_in.sessions.cookie("session", "", 0)
+        return SITE.page("console/account/secured.html", language=language_of(request), headers=[expired_cookie])
 
     async def data(self, session: Session, request: Request) -> Reply:
         """Redirect to the page of one's own data; or say that a mail with the link is sent."""
@@ -64,14 +64,14 @@ class AccountPages:
         await self._signed_in.read(session, request)
         command = OpenDataLink(account_id=session.account_id, session_id=session.id, language=language.code)
         try:
-            opened: DataLinkResult = await self._open(session.person, command)
+            result: DataLinkResult = await self._open(session.person, command)
         except Problem as problem:
             if problem.type is not FORBIDDEN:
                 raise
             return self._own_data(session, request, "organizer", 403)
-        if opened.link is None:
+        if result.link is None:
             return self._own_data(session, request, "sent")
-        return redirect(language.at(path(self._secret, opened.link)))
+        return redirect(language.at(path(self._secret, result.link)))
 
     def _own_data(self, session: Session, request: Request, state: str, status: int = 200) -> Reply:
         template = "console/account/own_data.html"

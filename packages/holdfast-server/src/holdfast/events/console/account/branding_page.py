@@ -53,9 +53,9 @@ class BrandingPage:
         if form.refused:
             return await self._page(session, request, values=form.fields, refused=form.refused)
         values = _values_of(form.fields)
-        changed = await try_form(lambda: self._change(organizer(session), check(ChangeBranding, values)))
-        if isinstance(changed, FormRefusal):
-            return await self._page(session, request, values=form.fields, refusal=changed)
+        result = await try_form(lambda: self._change(organizer(session), check(ChangeBranding, values)))
+        if isinstance(result, FormRefusal):
+            return await self._page(session, request, values=form.fields, refusal=result)
         if form.photos:
             await self._change_logo(organizer(session), ChangeLogo(key=form.photos[0].key))
         return self._console.redirect(request, f"{BRANDING_PATH}?done=saved")
@@ -69,8 +69,8 @@ class BrandingPage:
         refusal: FormRefusal = NOT_REFUSED,
         refused: Sequence[FileRefusal] = (),
     ) -> Reply:
-        stored: Branding = await self._get(organizer(session), GetBranding())
-        keys = [stored.logo_key] if stored.logo_key else []
+        branding: Branding = await self._get(organizer(session), GetBranding())
+        keys = [branding.logo_key] if branding.logo_key else []
         logos: PhotoList = await self._photos(organizer(session), ReadPhotos(keys=keys))
         typed = (values or {}).get("accent", "")
         return self._console.page(
@@ -79,13 +79,13 @@ class BrandingPage:
             "account/branding.html",
             422 if refused else refusal.status,
             here=BRANDING_PATH,
-            branding=stored,
+            branding=branding,
             logo_image=logos.photos[0][1] if logos.photos else None,
-            preview_style=stylesheet_path(stored.accent) if stored.accent else "",
-            values=values or {"accent": stored.accent or OUR_ACCENT, "about": stored.about or ""},
+            preview_style=stylesheet_path(branding.accent) if branding.accent else "",
+            values=values or {"accent": branding.accent or OUR_ACCENT, "about": branding.about or ""},
             errors=refusal.errors,
             our_accent=OUR_ACCENT,
-            cover=cover_svg(stored.name),
+            cover=cover_svg(branding.name),
             nearest=nearest_passing(typed) if is_color(typed) and not passes(typed) else "",
             refused=refused,
             is_saved=values is None and not refused and read_query(request.query).get("done") == "saved",

@@ -93,11 +93,11 @@ class StartPages:
         refusal = NOT_REFUSED
         for slug in slugs:
             named = {"name": name, "slug": slug, "account_id": session.account_id}
-            done = await try_form(
+            result = await try_form(
                 partial(self._make_organizer, session, named),
                 instructions=INSTRUCTIONS,
             )
-            refusal = done if isinstance(done, FormRefusal) else NOT_REFUSED
+            refusal = result if isinstance(result, FormRefusal) else NOT_REFUSED
             if "slug" not in refusal.errors:
                 break
         if not name and not typed_slug:

@@ -189,7 +189,7 @@ class OrganizerAgents:
         apps: Sequence[ConnectedApp] = await self._apps(caller, ListConnections())
         active: Sequence[ApiKey] = await self._keys(caller, ListKeys())
         uses: Sequence[KeyUse] = await self._uses(caller, ListKeys())
-        used = {use.id: use.used_at for use in uses}
+        use_times = {use.id: use.used_at for use in uses}
         limits: Sequence[AgentLimit] = await self._limits(caller, ListLimits())
         limit_of = {limit.client_id or limit.key_id: limit for limit in limits}
         cards = [
@@ -214,7 +214,7 @@ class OrganizerAgents:
                 origin=f"{key.key[:8]}…",
                 abilities=[texts.gettext("Everything that you can do here.")],
                 since=key.inserted_at,
-                used_at=used.get(key.id),
+                used_at=use_times.get(key.id),
                 remove=f"{AGENTS}/keys/{key.id}/revoke",
                 limit=limit_of.get(key.id),
             )
@@ -245,8 +245,8 @@ class OrganizerAgents:
 
     async def requests(self, session: Session, request: Request) -> Sequence[RequestCard]:
         """What waits for the organizer."""
-        every_waiting = await self._requests.list_waiting(organizer(session), MAX_REQUESTS)
-        return [await describe(session, request, waiting) for waiting in every_waiting]
+        waiting_requests = await self._requests.list_waiting(organizer(session), MAX_REQUESTS)
+        return [await describe(session, request, waiting_request) for waiting_request in waiting_requests]
 
     async def values(self, session: Session, request: Request) -> Mapping[str, Any]:
         """The empty form for a new key."""

@@ -52,31 +52,37 @@ MADE = frozenset({"create_event", "create_queue"})
 MAX_TEXT = 300
 
 
-async def describe(session: Session, request: Request, waiting: WaitingRequest) -> RequestCard:
+async def describe(session: Session, request: Request, waiting_request: WaitingRequest) -> RequestCard:
     """The card of a request, in the language of the page."""
-    return card_of(waiting, language_of(request))
+    return card_of(waiting_request, language_of(request))
 
 
-def card_of(waiting: WaitingRequest, language: Language) -> RequestCard:
+def card_of(waiting_request: WaitingRequest, language: Language) -> RequestCard:
     """The card of a request, in a language."""
-    texts, command = SITE.texts(language), waiting.command
-    labels = {**(QUEUE_LABELS if hasattr(command, "queue_id") or waiting.operation == "create_queue" else EVENT_LABELS)}
+    texts, command = SITE.texts(language), waiting_request.command
+    labels = {
+        **(
+            QUEUE_LABELS
+            if hasattr(command, "queue_id") or waiting_request.operation == "create_queue"
+            else EVENT_LABELS
+        )
+    }
     labels = {**OTHER_LABELS, **labels, **OWN_LABELS}
-    event: Mapping[str, Any] = waiting.facts.get("event") or {}
+    event: Mapping[str, Any] = waiting_request.facts.get("event") or {}
     before: Mapping[str, Any] = {
-        **(waiting.facts.get("person") or {}),
-        **(waiting.facts.get("before") or {}),
+        **(waiting_request.facts.get("person") or {}),
+        **(waiting_request.facts.get("before") or {}),
         **(event.get("before") or {}),
     }
     currency = getattr(command, "currency", None) or event.get("currency") or ""
     zone = getattr(command, "timezone", None) or event.get("timezone") or ""
-    is_free = waiting.operation in MADE and getattr(command, "pricing_mode", None) == "free"
+    is_free = waiting_request.operation in MADE and getattr(command, "pricing_mode", None) == "free"
     if is_free:
         labels["pricing_mode"] = EVENT_LABELS["price"]
     changes: list[FieldChange] = []
     for field in structs.fields(command):
         name, value = field.name, getattr(command, field.name)
-        is_left_out = value is UNSET or name in IDS or (waiting.operation in MADE and value == field.default)
+        is_left_out = value is UNSET or name in IDS or (waiting_request.operation in MADE and value == field.default)
         if is_left_out or (value in (None, []) and name not in before) or (is_free and name == "price"):
             continue
         words = [
@@ -90,7 +96,7 @@ def card_of(waiting: WaitingRequest, language: Language) -> RequestCard:
         label = texts.gettext(labels.get(name) or name)
         moment = value if isinstance(value, dt.datetime) and not zone else None
         changes.append(FieldChange(label, old if name in before else "", new or texts.gettext("empty"), moment))
-    return RequestCard(request=waiting, changes=changes)
+    return RequestCard(request=waiting_request, changes=changes)
 
 
 def _text(name: str, value: Any, currency: str, zone: str, language: Language) -> str:

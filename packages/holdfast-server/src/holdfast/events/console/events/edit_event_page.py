@@ -93,11 +93,11 @@ class EditEventPage:
             return await self._form(
                 session, request, details, values, errors, 409 if by_others else 422, by_others=by_others
             )
-        changed = structs.replace(details, event=edited.event)
+        changed_details = structs.replace(details, event=edited.event)
         if edited.is_question:
-            return await self._form(session, request, changed, values, {}, 422, new_date=changes.datetime)
+            return await self._form(session, request, changed_details, values, {}, 422, new_date=changes.datetime)
         if not edited.is_done:
-            return await self._form(session, request, changed, values, {}, 409, by_others=True)
+            return await self._form(session, request, changed_details, values, {}, 409, by_others=True)
         return self._console.redirect(request, f"{HOME}/events/{event_id}")
 
     async def _form(
@@ -120,8 +120,8 @@ class EditEventPage:
         new_date    a date in the past, about which the organizer is asked before it is saved
         """
         event = details.event
-        stored = field_values(event)
-        form_values = {**stored, **values}
+        stored_values = field_values(event)
+        form_values = {**stored_values, **values}
         people: PeopleCounts = await self._count(organizer(session), GetEvent(event_id=event.id))
         return self._console.page(
             session,
@@ -137,7 +137,11 @@ class EditEventPage:
             preview=preview_of(form_values, next(iter(details.photos), None), event),
             digits=digits,
             images=details.images_from,
-            others=[(name, stored[name]) for name in stored if values.get(name, stored[name]) != stored[name]]
+            others=[
+                (name, stored_values[name])
+                for name in stored_values
+                if values.get(name, stored_values[name]) != stored_values[name]
+            ]
             if by_others
             else [],
             by_others=by_others,
@@ -155,15 +159,15 @@ def _changes(event: EventRow, values: Mapping[str, str], raw: Mapping[str, Any],
     end moves with the beginning.
     """
     before = field_values(event)
-    changed = {name for name, text in values.items() if text != before[name]}
+    changed_names = {name for name, text in values.items() if text != before[name]}
     # The same date and time in another time zone is another moment.
-    if "timezone" in changed and "datetime" not in changed:
-        changed |= {"ends_at"} & values.keys()
-    if changed & {"datetime", "timezone"}:
-        changed |= {"datetime", "timezone"} & values.keys()
-    errors = {name: messages for name, messages in unread.items() if name in changed}
+    if "timezone" in changed_names and "datetime" not in changed_names:
+        changed_names |= {"ends_at"} & values.keys()
+    if changed_names & {"datetime", "timezone"}:
+        changed_names |= {"datetime", "timezone"} & values.keys()
+    errors = {name: messages for name, messages in unread.items() if name in changed_names}
     fields: dict[str, Any] = {"event_id": event.id}
-    for name in changed - errors.keys():
+    for name in changed_names - errors.keys():
         if values[name] or name not in EMPTY_MEANS:
             fields[name] = raw[name]
         elif EMPTY_MEANS[name] is not None:

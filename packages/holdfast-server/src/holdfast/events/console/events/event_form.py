@@ -312,13 +312,13 @@ class EventPreview(Struct, frozen=True):
 def preview_of(values: Mapping[str, str], photo: ImageAttributes | None, event: EventRow | None = None) -> EventPreview:
     """The preview for typed values. `event`: the event to edit; None: a new one."""
     raw, errors = command_values(values, event)
-    known = {name: value for name, value in raw.items() if name not in errors}
-    starts_at, ends_at = (_moment(known.get(name)) for name in ("datetime", "ends_at"))
+    valid_values = {name: value for name, value in raw.items() if name not in errors}
+    starts_at, ends_at = (_moment(valid_values.get(name)) for name in ("datetime", "ends_at"))
     mode = event.pricing_mode if event else values.get("pricing_mode", "")
     currency = event.currency if event else values.get("currency", "")
-    price, lowest, highest = (_count(known.get(name)) for name in ("price", "min_price", "max_price"))
+    price, lowest, highest = (_count(valid_values.get(name)) for name in ("price", "min_price", "max_price"))
     is_bounded = mode == "dynamic" and lowest is not None and highest is not None and lowest < highest
-    seats = _count(known.get("capacity"))
+    seats = _count(valid_values.get("capacity"))
     title = one_line(values.get("title", ""), MAX_TITLE_CHARACTERS)
     return EventPreview(
         title=title,
@@ -332,7 +332,7 @@ def preview_of(values: Mapping[str, str], photo: ImageAttributes | None, event: 
         currency=currency,
         seats=seats if seats and seats <= MAX_PREVIEW_SEATS else None,
         left=max(0, (seats or 0) - (event.registered_count if event else 0)),
-        waiting=_count(known.get("waitinglist_capacity")),
+        waiting=_count(valid_values.get("waitinglist_capacity")),
         photo=photo,
         cover=cover_svg(title),
     )

@@ -129,9 +129,9 @@ class NewEventPage:
             if details.event.pricing_mode == "free":
                 values["currency"] = _currency(usual, request)
             return await self._form(session, request, values, {})
-        known = {"timezone": usual.timezone or "", "currency": _currency(usual, request)}
+        usual_values = {"timezone": usual.timezone or "", "currency": _currency(usual, request)}
         origin: ZoneOrigin = "last" if usual.timezone else "browser"
-        return await self._form(session, request, {**NEW_FORM_VALUES, **known}, {}, zone_origin=origin)
+        return await self._form(session, request, {**NEW_FORM_VALUES, **usual_values}, {}, zone_origin=origin)
 
     async def _create(self, session: Session, request: Request) -> Reply:
         fields, uploaded, refused = await self._uploads.read(session, request)

@@ -119,7 +119,7 @@ class PhotosPage:
     ) -> Reply:
         details: EventDetails = await self._get_event(organizer(session), GetEvent(event_id=event_id))
         query = SITE.read_query(request)
-        removed = query.get("done")
+        removed_key = query.get("done")
         return self._console.page(
             session,
             request,
@@ -128,7 +128,7 @@ class PhotosPage:
             event=details.event,
             photos=[*zip(details.event.image_keys, details.photos, strict=True)],
             cover=cover_svg(one_line(details.event.title)),
-            removed=removed if removed not in details.event.image_keys else None,
+            removed_key=removed_key if removed_key not in details.event.image_keys else None,
             was_first=query.get("state") == "first",
             values=values,
             errors=errors,

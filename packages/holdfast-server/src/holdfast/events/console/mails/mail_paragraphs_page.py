@@ -79,9 +79,9 @@ class MailParagraphsPage:
         previews: Sequence[MailPreview] = (),
     ) -> Reply:
         others = [
-            (kind, stored)
+            (kind, stored_text)
             for kind in paragraphs.kinds
-            if (stored := paragraphs.texts.get(kind, "")) != texts.get(kind, "")
+            if (stored_text := paragraphs.texts.get(kind, "")) != texts.get(kind, "")
         ]
         language, currency = language_of(request), paragraphs.event.currency
         translated = SITE.texts(language)

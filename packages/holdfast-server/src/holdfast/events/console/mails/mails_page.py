@@ -69,15 +69,15 @@ class MailsPage:
         if request.method != "POST":
             return self._console.redirect(request, MAILS)
         fields = await self._console.signed_in.read(session, request)
-        done = "again"
+        notice = "again"
         try:
             await self._retry(organizer(session), command_in_path(RetryMail, request))
         except Problem as problem:
             if problem.type is not NOT_FOUND:
                 raise
-            done = "nothing"
+            notice = "nothing"
         status = _status_named(fields.get("status"))
-        return self._console.redirect(request, f"{MAILS}?{f'status={status}&' if status else ''}done={done}")
+        return self._console.redirect(request, f"{MAILS}?{f'status={status}&' if status else ''}done={notice}")
 
 
 def _status_named(name: str | None) -> MailStatusFilter | None:

@@ -56,29 +56,33 @@ class PaymentsPage:
             return await self._page(session, request, command)
         fields = await self._console.signed_in.read(session, request)
         payments = await self._payments(session, command)
-        paid = next((payment for payment in payments if str(payment.id) == fields.get("payment")), None)
-        if paid is None:
+        payment = next((payment for payment in payments if str(payment.id) == fields.get("payment")), None)
+        if payment is None:
             raise NOT_FOUND()
-        if paid.blocked:
+        if payment.blocked:
             return await self._page(
-                session, request, command, fields, FormRefusal({f"amount-{paid.id}": [BLOCK_MESSAGES[paid.blocked]]})
+                session,
+                request,
+                command,
+                fields,
+                FormRefusal({f"amount-{payment.id}": [BLOCK_MESSAGES[payment.blocked]]}),
             )
-        name, decimals = f"amount-{paid.id}", digits(paid.currency)
+        name, decimals = f"amount-{payment.id}", digits(payment.currency)
         amount = minor_units(fields.get(name, ""), decimals)
-        if amount is None or amount % rules_of(paid.currency).unit:
+        if amount is None or amount % rules_of(payment.currency).unit:
             example = {0: "1250", 3: "12.500"}.get(decimals, "12.50")
             wrong = message("Enter an amount, such as %(example)s.", example=example)
             if amount is not None:
                 wrong = message("Enter an amount that ends in 0, such as %(example)s.", example=example)
             return await self._page(session, request, command, fields, FormRefusal({name: [wrong]}))
-        refund = {"event_id": command.event_id, "user_id": command.user_id, "payment_id": paid.id, "amount": amount}
-        done = await try_form(
+        refund = {"event_id": command.event_id, "user_id": command.user_id, "payment_id": payment.id, "amount": amount}
+        result = await try_form(
             lambda: forms.run_once(self._refund, organizer(session), check(RefundPayment, refund), fields, RefundResult)
         )
-        if isinstance(done, FormRefusal):
-            left = language_of(request).money(paid.refundable, paid.currency, decimals)
+        if isinstance(result, FormRefusal):
+            refundable = language_of(request).money(payment.refundable, payment.currency, decimals)
             wrong = message(
-                "Enter an amount of more than 0 and at most what is left of the payment, %(left)s.", left=left
+                "Enter an amount of more than 0 and at most what is left of the payment, %(left)s.", left=refundable
             )
             return await self._page(session, request, command, fields, FormRefusal({name: [wrong]}))
         return self._console.redirect(request, f"{list_path(command.event_id)}/{command.user_id}/payments")

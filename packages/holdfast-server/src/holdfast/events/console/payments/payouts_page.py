@@ -90,12 +90,12 @@ class PayoutsPage:
         fields = await self._console.signed_in.read(session, request)
         text = fields.get("refund_days", "")
         days = int(text) if text.isascii() and text.isdigit() and len(text) < 6 else text
-        done = await try_form(
+        result = await try_form(
             lambda: self._set_rule(organizer(session), check(SetRefundRule, {"refund_days": days})),
             instructions=INSTRUCTIONS,
         )
-        if isinstance(done, FormRefusal):
-            return await self._page(session, request, fields, done)
+        if isinstance(result, FormRefusal):
+            return await self._page(session, request, fields, result)
         return self._console.redirect(request, f"{PAYOUTS}?done=saved")
 
     async def _page(

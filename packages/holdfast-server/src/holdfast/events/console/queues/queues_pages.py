@@ -95,11 +95,11 @@ def update_command(fields: Mapping[str, str], before: Queue) -> UpdateQueue:
     timezone = fields.get("timezone", "")
     stored_values = field_values(before, timezone)
     # A browser leaves out a box that is not checked.
-    sent = {**fields, "public_log": fields.get("public_log", "")}
+    sent_fields = {**fields, "public_log": fields.get("public_log", "")}
     typed = {
-        name: sent[name]
+        name: sent_fields[name]
         for name in QUEUE_LABELS
-        if name in sent and name != "event_id" and not _is_same(sent[name], stored_values[name])
+        if name in sent_fields and name != "event_id" and not _is_same(sent_fields[name], stored_values[name])
     }
     empty = {name: [message("is required")] for name in REQUIRED if typed.get(name) == ""}
     return check(UpdateQueue, {**_values(UpdateQueue, typed, timezone), "queue_id": before.id}, unread=empty)
@@ -256,13 +256,13 @@ class QueuesPages:
         if request.method != "POST":
             return await self._form(session, request, {}, kind, queue=queue)
         fields = await self._console.signed_in.read(session, request)
-        done = await try_form(
+        result = await try_form(
             lambda: self._update(organizer(session), update_command(fields, queue)),
             QUOTA_EXCEEDED,
             instructions=INSTRUCTIONS,
         )
-        if isinstance(done, FormRefusal):
-            return await self._form(session, request, fields, kind, done, queue=queue)
+        if isinstance(result, FormRefusal):
+            return await self._form(session, request, fields, kind, result, queue=queue)
         return self._console.redirect(request, f"{QUEUES}/{queue.id}")
 
     async def delete(self, session: Session, request: Request) -> Reply:

@@ -253,17 +253,17 @@ class LiveEvents:
 
     async def _read(self, event_ids: Set[int]) -> None:
         """Read the facts of events, and publish what has changed. The streams of events that are not public end."""
-        started = time.monotonic()
+        started_at = time.monotonic()
         rows = await self._database.read(lambda reader: find_facts(reader, [*event_ids]))
         facts_by_id = {facts.id: facts for facts in rows}
         for event_id in event_ids:
             facts = facts_by_id.get(event_id)
             for event in self._watched.get(event_id, ()):
-                if event.read_at > started:
+                if event.read_at > started_at:
                     # Another read began later and ended earlier. It is not known which of them is newer.
                     self._changes.announce(str(event.event_id))
                     continue
-                event.read_at = started
+                event.read_at = started_at
                 if facts is None:
                     event.withdraw()
                 # The form is valid for two hours, so it is rendered again from time to time.

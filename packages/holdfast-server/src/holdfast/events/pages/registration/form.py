@@ -210,8 +210,8 @@ def purpose(event_id: int) -> str:
 
 def form_secret(fields: Mapping[str, str]) -> str:
     """The secret of a form that was sent. A form without one gets a new secret, which no other form has."""
-    sent = fields.get(SECRET, "")
-    return sent if _SECRET.fullmatch(sent) else secrets.token_hex(16)
+    sent_secret = fields.get(SECRET, "")
+    return sent_secret if _SECRET.fullmatch(sent_secret) else secrets.token_hex(16)
 
 
 def read_fields(

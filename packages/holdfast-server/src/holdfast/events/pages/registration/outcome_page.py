@@ -112,7 +112,7 @@ class OutcomePage:
         """The page. `correction`: why the address `email` was not taken."""
         language = language_of(request)
         # The payment processor redirects here after a payment. Only its report to the service confirms the payment.
-        paid = "paid" in SITE.read_query(request)
+        has_paid = "paid" in SITE.read_query(request)
         try:
             registration: OwnRegistration = await self._get_registration(caller, GetOwnRegistration(**link._asdict()))
         except Problem as problem:
@@ -122,7 +122,7 @@ class OutcomePage:
                 caller, GetRemovedPayment(**link._asdict())
             )
             return own_registration_pages.gone_page(
-                language, link.event_id, framed=self._framed, payment=payment, paid=paid
+                language, link.event_id, framed=self._framed, payment=payment, has_paid=has_paid
             )
         if _age(registration) > MAX_OUTCOME_AGE_SECONDS and registration.status not in ("held", "in_draw"):
             return own_registration_pages.gone_page(language, link.event_id, framed=self._framed)
@@ -142,8 +142,8 @@ class OutcomePage:
             **own_registration_pages.picture_values(registration, self._settings),
             zone=registration.timezone or "UTC",
             digits=digits(registration.currency),
-            refresh=refresh_seconds(registration, paid=paid),
-            paid=paid,
+            refresh=refresh_seconds(registration, has_paid=has_paid),
+            has_paid=has_paid,
             code=code,
             qr=qr(code) if code else None,
             correction=correction,
@@ -166,15 +166,15 @@ def _age(registration: OwnRegistration) -> float:
     )
 
 
-def refresh_seconds(registration: OwnRegistration, *, paid: bool = False) -> int | None:
+def refresh_seconds(registration: OwnRegistration, *, has_paid: bool = False) -> int | None:
     """Seconds after which the page reloads: more for a longer wait, and varied so that pages do not reload together.
 
     None if the status is final.
 
-    paid    whether the visitor has just paid
+    has_paid    whether the visitor has just paid
     """
     if registration.status == "held":
-        least, most = (4, 8) if registration.payment_url and not paid else (1, 2)
+        least, most = (4, 8) if registration.payment_url and not has_paid else (1, 2)
     elif registration.waits_for_draw:
         seconds = (registration.draw_round_at - registration.now).total_seconds() if registration.draw_round_at else 0
         least, most = (5, 10) if seconds < 5 else (int(min(seconds, 600)), int(min(seconds, 600)) + 5)

@@ -93,12 +93,12 @@ def gone_page(
     *,
     framed: bool = False,
     payment: RemovedPayment | None = None,
-    paid: bool = False,
+    has_paid: bool = False,
 ) -> Reply:
     """The page behind a link to a registration that was removed, or replaced by a newer one.
 
     payment    its last payment, from which the page explains the refund
-    paid       whether the visitor comes from the page of the payment processor after a payment
+    has_paid   whether the visitor comes from the page of the payment processor after a payment
     """
     return SITE.page(
         "pages/registration/gone.html",
@@ -106,7 +106,7 @@ def gone_page(
         language=language,
         framed=framed,
         own=payment,
-        paid=paid,
+        has_paid=has_paid,
         digits=digits(payment.currency) if payment else 0,
         form_path=language.at(f"/events/{event_id}/{'embed' if framed else 'registrations'}"),
     )
@@ -270,7 +270,7 @@ class OwnRegistrationPages:
             receipt_path=f"{path}?{RECEIPT}",
             unsubscribe_path=language.at(f"{path}/unsubscribe"),
             data_path=language.at(f"{path}/data"),
-            paid=False,  # after a payment the visitor returns to another page
+            has_paid=False,  # after a payment the visitor returns to another page
             **picture_values(registration, self._settings),
             **self._values(registration, language),
         )

@@ -241,8 +241,8 @@ class ShopAgents:
 
     async def requests(self, session: Session, request: Request) -> Sequence[RequestCard]:
         """What waits for the merchant."""
-        every_waiting = await self._requests.list_waiting(merchant(session), MAX_REQUESTS)
-        return [await describe(session, request, waiting) for waiting in every_waiting]
+        waiting_requests = await self._requests.list_waiting(merchant(session), MAX_REQUESTS)
+        return [await describe(session, request, waiting_request) for waiting_request in waiting_requests]
 
     async def values(self, session: Session, request: Request) -> Mapping[str, Any]:
         """The key of the shop, and the keys before it."""

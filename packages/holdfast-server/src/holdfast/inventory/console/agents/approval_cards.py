@@ -29,18 +29,18 @@ NOTES = ("release_variants", "text", "order_reference", "reference", "reason")
 MAX_TEXT = 300
 
 
-async def describe(session: Session, request: Request, waiting: WaitingRequest) -> RequestCard:
+async def describe(session: Session, request: Request, waiting_request: WaitingRequest) -> RequestCard:
     """The card of a request, in the language of the page."""
-    return card_of(waiting, language_of(request))
+    return card_of(waiting_request, language_of(request))
 
 
-def card_of(waiting: WaitingRequest, language: Language) -> RequestCard:
+def card_of(waiting_request: WaitingRequest, language: Language) -> RequestCard:
     """The card of a request, in a language."""
-    texts, command, facts = SITE.texts(language), waiting.command, waiting.facts
+    texts, command, facts = SITE.texts(language), waiting_request.command, waiting_request.facts
     labels = {**POOL_LABELS, **OTHER_LABELS}
     changes: list[FieldChange] = []
     unit = "".join(pool["unit"] for pool in facts["pools"].values())
-    if waiting.operation == "update_pool":
+    if waiting_request.operation == "update_pool":
         pool = facts["pools"].get(str(command.pool_id), {})
         changes += [
             FieldChange(
@@ -70,7 +70,7 @@ def card_of(waiting: WaitingRequest, language: Language) -> RequestCard:
     for name in NOTES:
         if value := getattr(command, name, None):
             changes.append(FieldChange(texts.gettext(labels[name]), "", _text(value, language)))
-    return RequestCard(request=waiting, changes=changes)
+    return RequestCard(request=waiting_request, changes=changes)
 
 
 def _text(value: Any, language: Language) -> str:

@@ -41,11 +41,11 @@ class HoldsPage:
             HOLD_ENDED,
         )
         if isinstance(outcome, FormRefusal):
-            return await self._list_page(session, request, {}, ended=True)
+            return await self._list_page(session, request, {}, hold_has_ended=True)
         return self._console.redirect(request, HOLDS)
 
     async def _list_page(
-        self, session: Session, request: Request, query: Mapping[str, str], *, ended: bool = False
+        self, session: Session, request: Request, query: Mapping[str, str], *, hold_has_ended: bool = False
     ) -> Reply:
         command = check(ListHolds, {"limit": PAGE_SIZE, **({"cursor": query["cursor"]} if "cursor" in query else {})})
         hold_list: HoldList = await self._list(merchant(session), command)
@@ -53,12 +53,12 @@ class HoldsPage:
             session,
             request,
             "pools/holds.html",
-            409 if ended else 200,
+            409 if hold_has_ended else 200,
             here=HOLDS,
             holds=hold_list.holds,
             pools=await self._pools(session, hold_list.holds),
             after=hold_list.next_cursor,
-            ended=ended,
+            hold_has_ended=hold_has_ended,
             scripts=["live.js"],
             once=forms.new_token(),
         )

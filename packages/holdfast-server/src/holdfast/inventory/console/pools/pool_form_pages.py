@@ -117,8 +117,8 @@ class PoolForms:
         for _ in range(MAX_TRIES):
             pool = await pool_of(self._console, session, request)
             command = _update_command(pool, fields)
-            stored = _form_values(pool)
-            if {**stored, **_typed_values(fields)} == stored:
+            stored_values = _form_values(pool)
+            if {**stored_values, **_typed_values(fields)} == stored_values:
                 return
             if fields.get("seen") != _form_values_json(pool):
                 break
@@ -145,7 +145,9 @@ class PoolForms:
             "pools/pool_form.html",
             refusal.status,
             pool=pool,
-            stored=_with_default_unit(_form_values(pool), request) if pool and refusal.code == STALE.code else {},
+            stored_values=_with_default_unit(_form_values(pool), request)
+            if pool and refusal.code == STALE.code
+            else {},
             # A form sent after that refusal comes from a merchant who has seen the stored values.
             seen=_form_values_json(pool) if pool and refusal.code in {"", STALE.code} else values.get("seen", ""),
             values=_with_default_unit(values, request),

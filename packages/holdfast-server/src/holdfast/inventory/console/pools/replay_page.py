@@ -130,9 +130,9 @@ def picture_of(pool: PoolResult) -> PoolPicture:
 
 def _units_by_kind(pool: PoolResult) -> Mapping[str, int]:
     """What became of the units. If more were sold than there were, none are left."""
-    left = 0 if pool.missing_units else pool.ends_with
-    sold = pool.began_with - pool.more_units - left
-    return {"sold": sold, "more": pool.more_units, "left": left, "missing": pool.missing_units}
+    units_left = 0 if pool.missing_units else pool.ends_with
+    sold = pool.began_with - pool.more_units - units_left
+    return {"sold": sold, "more": pool.more_units, "left": units_left, "missing": pool.missing_units}
 
 
 def _jars(units: Mapping[str, int], units_per_jar: int) -> Sequence[str]:

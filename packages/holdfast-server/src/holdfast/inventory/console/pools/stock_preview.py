@@ -61,5 +61,5 @@ def preview_of(change: StockChange, pool: PoolWithMembers) -> StockPreview:
         if member.effective is not None
     ]
     # If a change concerns too many variants for the list of the dry run, it is told without their numbers.
-    known = [] if change.affected is None else numbers
-    return StockPreview(pools, known[:MAX_NUMBERS], len(known[MAX_NUMBERS:]), pool.status == "active")
+    known_numbers = [] if change.affected is None else numbers
+    return StockPreview(pools, known_numbers[:MAX_NUMBERS], len(known_numbers[MAX_NUMBERS:]), pool.status == "active")

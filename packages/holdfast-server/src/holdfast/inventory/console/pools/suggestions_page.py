@@ -86,9 +86,9 @@ class SuggestionsPage:
             return await self._page(session, request)
         fields = await self._console.signed_in.read(session, request)
         if fields.get("do") == "import":
-            started = await try_form(lambda: self._import(merchant(session), ImportProducts()), SHOP_NOT_CONNECTED)
-            if isinstance(started, FormRefusal):
-                return await self._page(session, request, fields, started)
+            result = await try_form(lambda: self._import(merchant(session), ImportProducts()), SHOP_NOT_CONNECTED)
+            if isinstance(result, FormRefusal):
+                return await self._page(session, request, fields, result)
             return self._console.redirect(request, SUGGESTIONS)
         suggestions = (await self._suggestions(session, fields.get("cursor", ""))).suggestions
         if fields.get("do") == "all":

@@ -116,9 +116,9 @@ class VariantsPage:
         choices: dict[str, PoolChange] = {"keep_pool": await run(caller, msgspec.structs.replace(change, dry_run=True))}
         if isinstance(change, LinkVariants):
             adding = msgspec.structs.replace(change, dry_run=True, initial="sum_from_platform")
-            added = await try_form(lambda: run(caller, adding))
-            if not isinstance(added, FormRefusal) and added.pool.on_hand != pool.on_hand:
-                choices["sum_from_platform"] = added
+            other_choice = await try_form(lambda: run(caller, adding))
+            if not isinstance(other_choice, FormRefusal) and other_choice.pool.on_hand != pool.on_hand:
+                choices["sum_from_platform"] = other_choice
         gids = _gids(change)
         affected_gids = [effect.variant_gid for choice in choices.values() for effect in choice.affected]
         return self._console.page(

@@ -82,20 +82,22 @@ class Functions(Migration):
             connection.execute(TABLE)
         applied = dict(connection.execute("select name, checksum from functions").fetchall())
         checksums = {name: _checksum(sql) for name, sql in self.definitions.items()}
-        changed = {name: checksum for name, checksum in checksums.items() if applied.get(name) != checksum}
+        changed_checksums = {name: checksum for name, checksum in checksums.items() if applied.get(name) != checksum}
         gone = sorted(applied.keys() - checksums.keys(), key=lambda name: (_is_function(name), name))
-        connection.execute("delete from functions where name = any(%s)", [[*changed, *gone]])
+        connection.execute("delete from functions where name = any(%s)", [[*changed_checksums, *gone]])
         connection.execute(
             "insert into functions (name, checksum) select * from unnest(%s::text[], %s::text[])",
-            [[*changed], [*changed.values()]],
+            [[*changed_checksums], [*changed_checksums.values()]],
         )
-        for name in filter(_is_function, changed):
+        for name in filter(_is_function, changed_checksums):
             try:
                 connection.execute(self.definitions[name].encode())
             except psycopg.Error as error:
                 error.add_note(name)
                 raise
-        _change_triggers(connection, {name: self.definitions[name] for name in changed if not _is_function(name)}, gone)
+        _change_triggers(
+            connection, {name: self.definitions[name] for name in changed_checksums if not _is_function(name)}, gone
+        )
 
 
 def _change_triggers(connection: psycopg.Connection[Any], statements: Mapping[str, str], gone: Sequence[str]) -> None:

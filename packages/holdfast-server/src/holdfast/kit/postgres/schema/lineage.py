@@ -68,7 +68,7 @@ class FailedMigration(MigrationError):
         part = f" at {notes[0]}" if notes else ""
         if not notes and position.isdecimal():
             part = f" at line {migration.sql[: int(position)].count(chr(10)) + 1}"
-        stored = "Nothing of it is stored; the migrations before it are."
+        effect = "Nothing of it is stored; the migrations before it are."
         match error:
             case errors.InsufficientPrivilege():
                 remedy = (
@@ -84,7 +84,7 @@ class FailedMigration(MigrationError):
                 )
         super().__init__(
             f"{migration.name} failed{part}, in {location}. PostgreSQL says: {first_line(error).rstrip('.')}. "
-            f"{'This was a trial: nothing is stored.' if is_trial else stored} The version that has served until now "
+            f"{'This was a trial: nothing is stored.' if is_trial else effect} The version that has served until now "
             f"goes on working. {remedy}"
         )
 
@@ -144,7 +144,7 @@ def not_applied(
     names = {migration.name for migration in migrations}
     unknown = [name for name in recorded if name not in names and not WITHOUT_FILE.match(name)]
     baselines: list[Migration] = []
-    missing: list[Migration] = []
+    missing_migrations: list[Migration] = []
     newest_position = -1
     for migration in migrations:
         baseline = BASELINE.match(migration.sql)
@@ -163,12 +163,12 @@ def not_applied(
         elif baseline and unknown:
             raise _unknown_lineage(location, unknown, migration)
         else:
-            missing.append(migration)
+            missing_migrations.append(migration)
     newer = [name for name in unknown if order[name] > newest_position]
-    lacking = [migration for migration in missing if not WITHOUT_FILE.match(migration.name)]
+    lacking = [migration for migration in missing_migrations if not WITHOUT_FILE.match(migration.name)]
     if newer and lacking:
         raise _unknown_lineage(location, newer, lacking[0])
-    return baselines, missing
+    return baselines, missing_migrations
 
 
 def _require_own_database(

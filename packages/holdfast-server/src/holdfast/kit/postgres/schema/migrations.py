@@ -78,11 +78,13 @@ def migrate(
     other_services    see `not_applied`
     """
     with _session(url, patience) as connection:
-        baselines, missing = not_applied(connection, applied_migrations(connection), migrations, other_services)
+        baselines, missing_migrations = not_applied(
+            connection, applied_migrations(connection), migrations, other_services
+        )
         connection.execute(TABLE)
         for baseline in baselines:
             _record(connection, baseline)
-        for migration in missing:
+        for migration in missing_migrations:
 
             def apply(migration: Migration = migration) -> None:
                 with connection.transaction():
@@ -90,7 +92,7 @@ def migrate(
 
             _apply_when_unblocked(apply, migration.name, patience)
         _deny_temporary_tables(connection)
-        return [migration.name for migration in missing]
+        return [migration.name for migration in missing_migrations]
 
 
 def try_migrations(
@@ -106,9 +108,9 @@ def try_migrations(
     """
     with _session(url, patience) as connection:
         applied = applied_migrations(connection)
-        baselines, missing = not_applied(connection, applied, migrations, other_services)
+        baselines, missing_migrations = not_applied(connection, applied, migrations, other_services)
         seconds = seconds if applied else patience  # no process uses an empty database
-        names = [migration.name for migration in missing]
+        names = [migration.name for migration in missing_migrations]
         succeeded: list[str] = []
 
         def apply() -> None:
@@ -117,7 +119,7 @@ def try_migrations(
                 connection.execute(TABLE)
                 for baseline in baselines:
                     _record(connection, baseline)
-                for migration in missing:
+                for migration in missing_migrations:
                     _apply(connection, migration, is_trial=True)
                     succeeded.append(migration.name)
 
@@ -142,8 +144,8 @@ def pending_migrations(
     """The names of the migrations that were never applied. Changes nothing. Raises `MigrationError`."""
     with psycopg.connect(url) as connection:
         applied = applied_migrations(connection)
-        _, missing = not_applied(connection, applied, migrations, other_services)
-        return [migration.name for migration in missing if migration.name not in applied]
+        _, missing_migrations = not_applied(connection, applied, migrations, other_services)
+        return [migration.name for migration in missing_migrations if migration.name not in applied]
 
 
 @contextmanager

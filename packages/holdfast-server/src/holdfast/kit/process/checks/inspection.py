@@ -159,8 +159,8 @@ async def open_inspection(
                     "is started.",
                 )
                 return inspection
-            async with replace(inspection, url=url).connection() as opened:
-                cursor = await opened.connection.execute(LISTENERS, listeners(f"holdfast {process.name}"))
+            async with replace(inspection, url=url).connection() as open_connection:
+                cursor = await open_connection.connection.execute(LISTENERS, listeners(f"holdfast {process.name}"))
                 processes, machines = await cursor.fetchone() or (0, 0)
     except (CannotRun, CannotStart) as error:
         # Their text says what to do after what is wrong.

@@ -105,33 +105,35 @@ async def check_schema(inspection: Inspection[Any]) -> None:
         return
     file = schema_file(inspection.process)
     objects = read_objects(file)
-    for missing in objects:
-        is_of_lost_table = missing.kind == "column" and ("table", missing.name.partition(".")[0]) not in present
-        if missing[:2] not in present and not is_of_lost_table:
-            inspection.wrong(_message(missing), _remedy(missing, file))
+    for schema_object in objects:
+        is_of_lost_table = (
+            schema_object.kind == "column" and ("table", schema_object.name.partition(".")[0]) not in present
+        )
+        if schema_object[:2] not in present and not is_of_lost_table:
+            inspection.wrong(_message(schema_object), _remedy(schema_object, file))
     for message, statement in await inspection.database.tuples(BROKEN_OBJECTS):
         inspection.wrong(message, f"Run in the database: {statement}")
     inspection.ok(f"The database has all {len(objects)} tables, columns, indexes and other objects.")
 
 
-def _message(missing: SchemaObject) -> str:
-    match missing.kind:
+def _message(lack: SchemaObject) -> str:
+    match lack.kind:
         case "row security":
-            return f"Row-level security of the table {missing.name} is off."
+            return f"Row-level security of the table {lack.name} is off."
         case "right":
-            return f"The role holdfast_shop lacks the right {missing.name}."
+            return f"The role holdfast_shop lacks the right {lack.name}."
         case kind:
-            return f"The {kind} {missing.name} is missing."
+            return f"The {kind} {lack.name} is missing."
 
 
-def _remedy(missing: SchemaObject, file: Path) -> str:
-    if missing.kind == "index":
-        return f"Run in the database: {missing.sql.replace(' INDEX ', ' INDEX CONCURRENTLY ', 1)}"
-    if missing.sql:
-        return f"Run in the database: {missing.sql}"
-    if missing.kind in {"table", "column"}:
+def _remedy(lack: SchemaObject, file: Path) -> str:
+    if lack.kind == "index":
+        return f"Run in the database: {lack.sql.replace(' INDEX ', ' INDEX CONCURRENTLY ', 1)}"
+    if lack.sql:
+        return f"Run in the database: {lack.sql}"
+    if lack.kind in {"table", "column"}:
         return "Restore the database from a backup: docs/backup.md"
-    return f"Run in the database the statement that begins with CREATE {missing.kind.upper()} {missing.name} in {file}"
+    return f"Run in the database the statement that begins with CREATE {lack.kind.upper()} {lack.name} in {file}"
 
 
 CREATE = re.compile(

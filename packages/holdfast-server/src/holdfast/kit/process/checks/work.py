@@ -65,7 +65,7 @@ CHECKS.query(
            (select task_name from procrastinate_jobs where status = 'failed' order by id desc limit 1) as task,
            (select clock_timestamp() - min(coalesce(scheduled_at, at)) from procrastinate_jobs
               left join lateral (select min(at) as at from procrastinate_events
-                                  where job_id = procrastinate_jobs.id) as stored on true
+                                  where job_id = procrastinate_jobs.id) as first_event on true
              where status = 'todo') as age
     """,
     Fault(
