@@ -28,7 +28,7 @@ async def sign_in(context: BrowserContext, stage: FormStage) -> Page:
     await page.locator("#email").fill(EMAIL)
     await page.locator("main summary").click()
     await page.locator("#password").fill(PASSWORD)
-    await page.get_by_role("button", name="Sign in with the password").click()
+    await page.locator("main details button").click()
     await expect(page).to_have_url(f"{stage.base_url}/console")
     return page
 

@@ -9,6 +9,8 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from playwright.async_api import Browser, FrameLocator, Page, expect
 
+from holdfast.kit.pages.language import LANGUAGES
+from holdfast_demo.shopify.site import SITE, local_title
 from tests.browser.demonstration import Demonstration, run_demonstration
 from tests.browser.looking import open_context, parametrize_looks, submit, too_wide, violations
 from tests.helpers.events_service import eventually
@@ -67,7 +69,8 @@ async def test_a_6_pack_is_sold_and_storefront_stream_levels_and_history_say_so(
         async with visitor.stream("GET", stream_url) as stream:
             stream_events = events(stream)
             assert (await anext(stream_events))["data"]["variants"] == dict(zip(gids, (50, 8, 4), strict=True))
-            await page.get_by_role("button", name="Sell one 6-pack").click()
+            six_pack = local_title(LANGUAGES[language], "6-pack")
+            await page.get_by_role("button", name=f"{demo_text(language, 'Sell one')} {six_pack}").click()
             change = await anext(stream_events)
 
         sold = dict(zip(gids, (44, 7, 3), strict=True))
@@ -75,7 +78,7 @@ async def test_a_6_pack_is_sold_and_storefront_stream_levels_and_history_say_so(
         assert await quantities() == sold
 
         async def levels_follow() -> bool:
-            return await platform_levels(page) == ["44", "7", "3"]
+            return await platform_levels(page, language) == ["44", "7", "3"]
 
         await eventually(levels_follow)
         assert await violations(page) == []
@@ -158,9 +161,9 @@ async def open_pool(page: Page, app: FrameLocator) -> None:
 async def install(page: Page, demonstration: Demonstration, shop: str, language: str) -> str:
     """Open a shop at the platform, and install the app by clicking. Returns the key that its page Agents shows."""
     await page.goto(demonstration.shops)
-    await page.get_by_text("Open another shop").click()
-    await page.get_by_label("Domain").fill(shop)
-    await page.get_by_role("button", name="Open the shop").click()
+    await page.get_by_text(demo_text(language, "Open another shop")).click()
+    await page.locator("#domain").fill(shop)
+    await page.locator("#domain").press("Enter")
     await expect(page.get_by_text(shop).first).to_be_visible()
     await page.get_by_role("link", name="Install").click()
     await page.get_by_role("button", name="Install").click()
@@ -170,14 +173,20 @@ async def install(page: Page, demonstration: Demonstration, shop: str, language:
     assert await too_wide(page) == []
     key = await app.locator("#key").text_content()
     assert key
-    await page.get_by_role("link", name="Back to the shop").click()
-    await expect(page.get_by_role("link", name="See it live")).to_be_visible()
+    await page.get_by_role("link", name=demo_text(language, "Back to the shop")).click()
+    await expect(page.get_by_role("link", name=demo_text(language, "See it live"))).to_be_visible()
     return key
 
 
-async def platform_levels(page: Page) -> list[str]:
+def demo_text(language: str, text: str) -> str:
+    """A text of the pages of demo shops, in a language."""
+    return SITE.texts(LANGUAGES[language]).gettext(text)
+
+
+async def platform_levels(page: Page, language: str) -> list[str]:
     """What the platform has of single, 6-pack and 12-pack, as its page says."""
-    return [await page.locator("li", has_text=title).locator("strong").first.inner_text() for title in PACKS]
+    titles = [local_title(LANGUAGES[language], title) for title in PACKS]
+    return [await page.locator("li", has_text=title).locator("strong").first.inner_text() for title in titles]
 
 
 async def events(stream: httpx2.Response) -> AsyncIterator[Event]:

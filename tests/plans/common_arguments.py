@@ -35,5 +35,6 @@ def webhook_arguments(message_type: str, unused_endpoint_id: int) -> dict[str, d
         "list_webhook_deliveries": {"endpoint_id": 1, "limit": 5},
         "resend_webhook_messages": {"endpoint_id": 1, "since": "2026-01-01T00:00:00Z", "only_failed": False},
         "list_webhook_attempts": {"endpoint_id": 1, "message_id": "msg_1"},
+        "find_webhook_failure": {"endpoint_id": 1},
         "resend_webhook_message": {"endpoint_id": 1, "message_id": "msg_1"},
     }

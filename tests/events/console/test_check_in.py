@@ -41,6 +41,23 @@ async def test_a_typed_code_checks_in_and_says_who_it_is(service: Service) -> No
     assert "✗ Not on the list This code is unknown." in await scan(table, path, "4F-7K3M9Q")
 
 
+async def test_a_check_in_without_people_says_so_instead_of_a_count(service: Service) -> None:
+    table, path, event_id = await open_check_in(service)
+
+    empty = await table.browser.get(path)
+    await sign_up(service, {"id": event_id}, "ann")
+    one = await table.browser.get(path)
+    past = await table.ada.create_event()
+    await end_event(service, past)
+    over = await table.browser.get(f"/console/events/{past['id']}/check-in")
+
+    assert "Nobody has a seat yet. As soon as people have one, you can check them in here. Share" in main_text(empty)
+    assert "Nobody has a seat yet." not in main_text(one)
+    assert "Nobody has a seat at this event." in main_text(over)
+    hidden_count = re.compile('<p class="in"[^>]* hidden>')
+    assert [bool(hidden_count.search(answer.text)) for answer in (empty, one, over)] == [True, False, True]
+
+
 async def test_the_check_in_page_has_scanning_and_search_above_the_report_and_the_list(service: Service) -> None:
     table, path, event_id = await open_check_in(service, "ann")
 

@@ -57,6 +57,18 @@ async def test_more_people_than_places_on_the_waiting_list_are_counted_as_people
 
     assert "Waiting list 2 of 2 places taken" in text(fits)
     assert "2 people wait for a seat." in text(await browser.get(path))
+    listed = await browser.get(f"{path}/registrations")
+    assert "1 of 1 seats taken · 2 people on the waiting list ·" in text(listed)
+
+
+async def test_a_waiting_list_that_is_closed_is_not_counted_in_places(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
+    event = await ada.create_event(waitinglist_capacity=0)
+    await service.run_sql("update events set seats_passed_on = 1")
+
+    page = await browser.get(f"/console/events/{event['id']}")
+
+    assert "Waiting list 0 people wait for a seat. 1 cancelled seat went to a person who waited" in text(page)
 
 
 async def test_the_price_is_a_picture_with_words(service: Service) -> None:
@@ -188,15 +200,17 @@ async def test_the_chart_of_an_event_shows_registrations_by_hour_on_its_first_da
 
 async def test_an_event_shows_who_is_checked_in_from_the_day_before(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
-    event = await ada.create_event()
+    event, empty_event = await ada.create_event(), await ada.create_event()
     await ada.register(event["id"], email="ann@example.com")
     await service.settle()
     early = await browser.get(f"/console/events/{event['id']}")
     await service.run_sql("update events set datetime = now() + interval '20 hours', end_datetime = null")
 
     late = await browser.get(f"/console/events/{event['id']}")
+    empty = await browser.get(f"/console/events/{empty_event['id']}")
 
     assert "Checked in 0" not in text(early)
+    assert "Checked in 0" not in text(empty)
     assert "Checked in 0 of 1 people" in text(late)
 
 

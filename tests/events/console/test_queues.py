@@ -145,6 +145,7 @@ async def test_a_queue_is_deleted_after_a_question(service: Service) -> None:
 async def test_the_picture_shows_length_pace_and_wait(service: Service) -> None:
     scene = await open_organizer_scene(service)
     queue = await scene.ada.create_queue(release_rate=1, max_queue_size=500)
+    empty = " ".join((await scene.page(f"/console/queues/{queue['id']}")).split())
     for visitor in ("ann", "bob", "cleo", "dan"):
         await scene.ada.post(f"/api/queues/{queue['id']}/join", {"visitor_id": visitor})
     await service.run_sql("update queue_visitors set joined_at = now() - interval '6 minutes' where ticket = 1")
@@ -159,6 +160,7 @@ async def test_the_picture_shows_length_pace_and_wait(service: Service) -> None:
     assert "<dt>Let in during the last minute</dt><dd><strong>1</strong>" in text
     assert "at most 1 a minute" in text
     assert "<dt>Longest wait now</dt><dd><strong>4 minutes</strong>" in text
+    assert "<dt>Longest wait now</dt><dd><strong>–</strong>" in empty  # noqa: RUF001
     assert "M295 60V2.0" in text
     assert "At most 6 minutes." in text
 

@@ -12,6 +12,7 @@ from holdfast.accounts.webhooks import webhook_pages
 from holdfast.events.settings import Settings
 from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.webhooks import endpoints
+from holdfast.kit.webhooks.failures import FAILURES
 from holdfast.kit.webhooks.verifying import VERIFYING
 from tests.events.console.organizer_scene import OrganizerScene, hidden_field, open_organizer_scene
 from tests.helpers.events_service import Service, running_events
@@ -239,6 +240,50 @@ async def test_a_message_says_what_it_waits_for(scene: OrganizerScene, program: 
     [state] = re.findall(r'id="state" data-live>(.*?)</div>', listed, re.DOTALL)
     assert "Failing" in state
     assert "Nothing has been delivered since" in state
+
+
+async def test_a_webhook_that_fails_says_why_and_what_to_do(scene: OrganizerScene, program: OrganizerProgram) -> None:
+    async def state() -> str:
+        [state] = re.findall(r'id="state" data-live>(.*?)</div>', await scene.page(path_of(program)), re.DOTALL)
+        return " ".join(re.sub("<[^>]*>", " ", state).split())
+
+    statuses = [500, 0, 204, 410]
+    program.receiver.answer = lambda _: ReceiverAnswer(statuses.pop(0))
+    await scene.ada.create_event()
+    states: list[str] = []
+    for _ in range(3):
+        await program.deliver()
+        await program.pass_pauses()
+        states.append(await state())
+    await scene.ada.create_event()
+    await program.deliver()
+    states.append(await state())
+
+    assert "Your program answered with the status 500. Today" in states[0]
+    assert states[0].endswith(FAILURES["status"].advice)
+    assert "The connection broke off before there was an answer. Today" in states[1]
+    assert states[1].endswith(FAILURES["broken"].advice)
+    assert "Your program answered with the status" not in states[2]
+    assert "Your program answered that it wants no more messages (410), so this address was paused." in states[3]
+
+
+async def test_a_webhook_says_the_newest_reason_also_if_no_message_waits(
+    scene: OrganizerScene, program: OrganizerProgram
+) -> None:
+    statuses = [500, 503]
+    program.receiver.answer = lambda _: ReceiverAnswer(statuses.pop(0))
+    await scene.ada.create_event()
+    await program.deliver()
+    await scene.ada.create_event()
+    await scene.service.run_sql("update webhook_deliveries set due_at = now() + interval '1 day'")
+    await scene.service.run_sql("update webhook_endpoints set leased_until = now(), next_due_at = now()")
+    await program.deliver()
+    waiting = main_text(await scene.browser.get(path_of(program)))
+    await scene.service.run_sql("update webhook_deliveries set status = 'failed', due_at = null, ended_at = now()")
+    failed = main_text(await scene.browser.get(path_of(program)))
+
+    for page in (waiting, failed):
+        assert "Your program answered with the status 503. Today" in page
 
 
 async def test_the_manual_of_webhooks_has_the_program_that_verifies_and_every_type(scene: OrganizerScene) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from holdfast.inventory.console.pools import pool_pages
 from holdfast.inventory.stock.model import MAX_QUANTITY
 from holdfast.inventory.sync.model import ANOTHER_APP, CHANGED_AT_PLATFORM
 from holdfast_demo.shopify.errors import Fault
@@ -218,9 +219,14 @@ async def test_a_number_that_was_changed_in_the_shop_can_be_kept_with_a_correcti
     assert "All in sync" in main_text(await merchant_with_pool.get(PATH))
 
 
-async def test_a_pool_says_what_the_shop_shows_instead(merchant_with_pool: MerchantAtPlatform) -> None:
+async def test_a_pool_says_what_the_shop_shows_instead(
+    merchant_with_pool: MerchantAtPlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = f"/console/pools/{merchant_with_pool.at_platform.pool_id}"
     same = main_text(await merchant_with_pool.get(path))
+    await merchant_with_pool.inventory.sql("update levels set parked = 'It was refused.' where target is not null")
+    parked = main_text(await merchant_with_pool.get(path))
+    await merchant_with_pool.inventory.sql("update levels set parked = null")
 
     await add_to_levels(merchant_with_pool.inventory, 3)
 
@@ -229,6 +235,12 @@ async def test_a_pool_says_what_the_shop_shows_instead(merchant_with_pool: Merch
     assert "Your shop shows 53, the pool has 50. Honey jars · Single" in main_text(page)
     assert "Your shop shows 11, the pool has 8. Honey jars · 6-pack" in main_text(page)
     assert "Compare both numbers" in main_text(page)
+    assert "The sync of this pool needs your attention." in parked
+    assert "Your shop shows" not in parked
+    monkeypatch.setattr(pool_pages, "MAX_DIFFERENCES", 2)
+    first = main_text(await merchant_with_pool.get(path))
+    assert [text.count("Your shop shows") for text in (main_text(page), first)] == [3, 2]
+    assert ["There are more differences." in text for text in (main_text(page), first)] == [False, True]
 
 
 async def test_a_pool_is_not_corrected_if_the_number_that_is_kept_cannot_be_released(

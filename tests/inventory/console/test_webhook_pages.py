@@ -113,6 +113,7 @@ async def test_a_message_that_failed_is_shown_with_its_attempt_and_sent_again(
     assert "stock.changed no. 1 <i>Honey</i> Today" in main_text(messages)
     assert "<i>Honey" not in messages.text
     assert "Nothing has been delivered since" in listed
+    assert "Your program answered with the status 500. Today" in main_text(messages)
     assert again.headers["location"] == merchant.address_of(f"{path}?done=resend")
     assert [received.id for received in program.receiver.received] == [message.id] * 2
     assert "Nothing has been delivered since" not in main_text(await merchant.get(PAGE))

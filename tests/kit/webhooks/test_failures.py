@@ -35,7 +35,7 @@ async def test_a_message_is_sent_again_with_the_same_id_until_it_is_taken(
     attempts = answer.json()["data"]
     assert [attempt["status"] for attempt in attempts] == [500, 302, None, 204]
     assert [attempt["reason"] for attempt in attempts] == ["status", "status", "broken", None]
-    advice = "A message is delivered when the answer has a status from 200 to 299. Redirects are not followed."
+    advice = FAILURES["status"].advice
     assert [attempt["error"] for attempt in attempts] == [
         f"The answer has the status 500. {advice}",
         f"The answer has the status 302. {advice}",

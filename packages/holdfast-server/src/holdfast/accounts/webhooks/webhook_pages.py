@@ -43,6 +43,7 @@ from holdfast.kit.webhooks.model import (
     WebhookAttempt,
     WebhookDelivery,
     WebhookEndpoint,
+    WebhookFailure,
     content_of,
     subject_of,
 )
@@ -119,7 +120,7 @@ class WebhookPages:
         self._create, self._update = run["create_webhook_endpoint"], run["update_webhook_endpoint"]
         self._delete, self._rotate = run["delete_webhook_endpoint"], run["rotate_webhook_secret"]
         self._ping, self._deliveries = run["ping_webhook_endpoint"], run["list_webhook_deliveries"]
-        self._attempts = run["list_webhook_attempts"]
+        self._attempts, self._find_failure = run["list_webhook_attempts"], run["find_webhook_failure"]
         self._resend, self._resend_range = run["resend_webhook_message"], run["resend_webhook_messages"]
 
     def routes(self) -> list[Route]:
@@ -191,11 +192,15 @@ class WebhookPages:
         )
         endpoint: WebhookEndpoint = await self._get(self._caller_of(session), command)
         page: Page[WebhookDelivery] = await self._deliveries(self._caller_of(session), listing)
+        failure: WebhookFailure | None = None
+        if endpoint.failing_since and endpoint.status != "paused":
+            failure = await self._find_failure(self._caller_of(session), command)
         return self._page(
             session,
             request,
             "webhook.html",
             endpoint=endpoint,
+            failure=failure,
             deliveries=page.data,
             subjects=await self._names_of(session, {delivery.subject for delivery in page.data}),
             status_filter=status,
@@ -348,7 +353,6 @@ class WebhookPages:
                 content_of(delivery.type, delivery.created_at, delivery.subject, delivery.number, delivery.data)
             ),
             attempts=attempts,
-            failures=FAILURES,
             done=read_query(request.query).get("done"),
             scripts=["live.js"],
         )
@@ -415,6 +419,7 @@ class WebhookPages:
             descriptions={PING: message("A test."), **{type.name: type.description for type in self._types}},
             days=RETENTION_DAYS,
             max_counted=MAX_COUNTED,
+            failures=FAILURES,
             manual=MANUAL,
             scripts=scripts,
             **values,

@@ -53,6 +53,7 @@ from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.registrations import details_mail, latest, timeline
 from holdfast.events.site import SITE
 from holdfast.events.webhooks.messages import MESSAGES
+from holdfast.events.webhooks.operations import CONSOLE_OPERATIONS as WEBHOOK_OPERATIONS
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.process.part import Endpoints, Part
 
@@ -81,6 +82,7 @@ OPERATIONS = (
     *payouts_page.OPERATIONS,
     *check_in.OPERATIONS,
     *seat_handover.OPERATIONS,
+    *WEBHOOK_OPERATIONS,
 )
 """The operations that only the console runs. Each is declared beside its function, or in the module of its page."""
 
@@ -90,7 +92,8 @@ def endpoints(context: Context) -> Endpoints:
     signed_in, runner = context.signed_in, context.console_runner
     settings, secret = context.database.resources.settings, context.database.resources.secret
     changes = LiveChanges(context.database)
-    console = Console(signed_in, {operation.name: runner.run_of(operation) for operation in api.OPERATIONS})
+    operations = (*api.OPERATIONS, *WEBHOOK_OPERATIONS)
+    console = Console(signed_in, {operation.name: runner.run_of(operation) for operation in operations})
     uploads = Uploads(console, runner)
     event_page = ConsoleEventPage(console, runner, settings, secret)
     agents_page = agents_pages.agents_page(console, runner, settings, context.agent_requests)

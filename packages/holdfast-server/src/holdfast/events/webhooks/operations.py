@@ -7,6 +7,7 @@ from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, refuses
+from holdfast.kit.running.operation import Operation, read
 from holdfast.kit.webhooks.endpoints import COUNT_ENDPOINTS, EndpointOperations
 from holdfast.kit.webhooks.model import CreateWebhookEndpoint, SetWebhook, WebhookEndpoint
 
@@ -20,6 +21,9 @@ async def require_quota_of_endpoints(tx: Tx, organizer_id: int) -> None:
 
 
 ENDPOINTS = EndpointOperations(MESSAGES, require_quota_of_endpoints, has_approvals=False)
+
+CONSOLE_OPERATIONS = (Operation("find_webhook_failure", None, read(ENDPOINTS.find_failure)),)
+"""The operations that only the console runs."""
 
 
 @refuses(VALIDATION_FAILED, FORBIDDEN, QUOTA_EXCEEDED)

@@ -63,6 +63,7 @@ CONSOLE_OPERATIONS = (
     Operation("ping_webhook_endpoint", None, single(ENDPOINTS.ping)),
     Operation("list_webhook_deliveries", None, read(ENDPOINTS.list_deliveries)),
     Operation("list_webhook_attempts", None, read(ENDPOINTS.list_attempts)),
+    Operation("find_webhook_failure", None, read(ENDPOINTS.find_failure)),
     Operation("resend_webhook_message", None, single(ENDPOINTS.resend)),
     Operation("resend_webhook_messages", None, single(ENDPOINTS.resend_range)),
 )

@@ -37,6 +37,7 @@ from holdfast.kit.webhooks.model import (
     WebhookAttempt,
     WebhookDelivery,
     WebhookEndpoint,
+    WebhookFailure,
     id_of,
 )
 from holdfast.kit.webhooks.signing import new_secret, public_key, scheme_of
@@ -194,6 +195,14 @@ class EndpointOperations:
         """List the attempts to send a message, with answers."""
         row = await self._find(reader, caller, command.endpoint_id)
         return await sql.list_attempts(reader, row.id, id_of(command.message_id))
+
+    @refuses(NOT_FOUND, FORBIDDEN)
+    async def find_failure(
+        self, reader: Reader[Any], caller: Caller, command: GetWebhookEndpoint
+    ) -> WebhookFailure | None:
+        """Find the newest attempt at an endpoint that failed."""
+        row = await self._find(reader, caller, command.endpoint_id)
+        return await sql.find_failure(reader, row.id)
 
     @refuses(NOT_FOUND, FORBIDDEN)
     async def resend(self, tx: Tx[Any], caller: Caller, command: ResendWebhookMessage) -> ResentMessages:

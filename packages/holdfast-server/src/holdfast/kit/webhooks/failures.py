@@ -25,7 +25,8 @@ FAILURES: Mapping[FailureReason, FailureText] = {
     "status": FailureText(
         translatable("Your program did not take the message."),
         translatable(
-            "A message is delivered when the answer has a status from 200 to 299. Redirects are not followed."
+            "Look into the log of your program. A message is delivered when the answer has a status from 200 to 299. "
+            "Redirects are not followed."
         ),
     ),
     "address": FailureText(

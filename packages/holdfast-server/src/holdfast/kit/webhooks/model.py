@@ -209,6 +209,14 @@ class WebhookAttempt(Struct):
     error: Annotated[str | None, Meta(description="Why it failed, and what to do.")]
 
 
+class WebhookFailure(Struct):
+    """An attempt that failed, as the page of its endpoint shows it."""
+
+    attempted_at: Timestamp
+    status: int | None
+    reason: FailureReason | None
+
+
 class ResentMessages(Struct):
     """How many messages are sent again; of a dry run, how many would be."""
 

@@ -14,6 +14,7 @@ from holdfast.kit.webhooks.model import (
     ResendWebhookMessages,
     WebhookAttempt,
     WebhookDelivery,
+    WebhookFailure,
     id_of,
 )
 
@@ -218,6 +219,34 @@ async def list_attempts(reader: Reader[Any], endpoint_id: int, message_id: int) 
          where endpoint_id = %(endpoint_id)s and message_id = %(message_id)s order by id
         """,
         {"endpoint_id": endpoint_id, "message_id": message_id},
+    )
+
+
+MAX_SCANNED_FAILURES = 25
+"""The most messages that wait, and that failed, of which the last attempts are read for the newest failure."""
+
+
+async def find_failure(reader: Reader[Any], endpoint_id: int) -> WebhookFailure | None:
+    """The newest attempt that failed, of the messages that are due last and of those that failed last."""
+    return await reader.row(
+        WebhookFailure,
+        """
+        with delivery as (
+            (select message_id from webhook_deliveries
+              where endpoint_id = %(endpoint_id)s and status = 'waiting' and due_at is not null
+              order by due_at desc limit %(max_scanned)s)
+            union all
+            (select message_id from webhook_deliveries
+              where endpoint_id = %(endpoint_id)s and status = 'failed'
+              order by message_id desc limit %(max_scanned)s))
+        select attempted_at, attempt.status, reason
+          from delivery cross join lateral (
+                select id, attempted_at, status, reason, error from webhook_attempts
+                 where endpoint_id = %(endpoint_id)s and message_id = delivery.message_id
+                 order by id desc limit 1) as attempt
+         where error is not null order by attempt.id desc limit 1
+        """,
+        {"endpoint_id": endpoint_id, "max_scanned": MAX_SCANNED_FAILURES},
     )
 
 

@@ -93,6 +93,8 @@
   async function standing(state) {
     const { entered, registered, unsent, checkedAt } = await store.standing();
     if (registered) {
+      part("in").hidden = false;
+      part("nobody")?.remove();
       part("entered").textContent = number.format(entered);
       part("registered").textContent = number.format(registered);
     }

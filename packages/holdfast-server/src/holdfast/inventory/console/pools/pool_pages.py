@@ -46,6 +46,9 @@ MAX_NEWEST_ENTRIES = 10
 
 PAGE_SIZE = 50
 
+MAX_COMPARED_LEVELS = 200
+"""The most levels of a pool that the page compares with the shop."""
+
 MAX_DIFFERENCES = 3
 """The most numbers of the shop that the page shows beside those of the pool; the page of the sync has the rest."""
 
@@ -145,7 +148,8 @@ class PoolPage:
             "pools/pool.html",
             pool=pool,
             figure=figure,
-            differences=await self._differences(session, pool, names) if figure.sync == "different" else [],
+            differences=await self._differences(session, pool) if figure.sync == "different" else [],
+            max_differences=MAX_DIFFERENCES,
             since=history.moments[0].at,
             drawn=draw_steps(
                 [(moment.at, moment.on_hand) for moment in history.moments],
@@ -186,11 +190,11 @@ class PoolPage:
             scripts=["live.js"],
         )
 
-    async def _differences(self, session: Session, pool: PoolWithMembers, names: Mapping[str, str]) -> list[Drift]:
-        """The first numbers of a pool that are others in the shop, of variants that have names on the page."""
-        command = GetDrift(pool_id=pool.id, limit=MAX_DIFFERENCES)
+    async def _differences(self, session: Session, pool: PoolWithMembers) -> list[Drift]:
+        """The numbers of a pool that are others in the shop. A parked level may have the same number."""
+        command = GetDrift(pool_id=pool.id, limit=MAX_COMPARED_LEVELS)
         report: DriftReport = await self._drift(merchant(session), command)
-        return [drift for drift in report.drift if drift.difference and drift.variant_gid in names]
+        return [drift for drift in report.drift if drift.difference]
 
     async def _limiting(self, session: Session, pool: PoolWithMembers) -> Mapping[str, int]:
         """The limiting pool of each variant; a kit may be limited by another pool than this one."""
