@@ -12,7 +12,7 @@ from _pytest.config import Config, ExitCode
 from holdfast.kit.contract.client import CLIENT_GONE
 from holdfast.kit.contract.problems import INTERNAL_ERROR, SERVICE_UNAVAILABLE
 from holdfast.kit.environment.metrics import REFUSALS
-from holdfast.kit.running.operation import Operations
+from holdfast.kit.operations.operation import Operations
 
 Refusal = tuple[str, str]
 """The name of an operation, and a code."""

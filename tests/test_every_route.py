@@ -12,9 +12,9 @@ from holdfast.inventory.problems import error_body, oauth_body
 from holdfast.inventory.service import INVENTORY
 from holdfast.kit.http.handler import Access, as_problem
 from holdfast.kit.http.request_pace import URGENT
+from holdfast.kit.operations.operation import Operation
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.process.service_process import ServiceProcess
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.runner import Runner
 from tests.helpers.form_browser import token
 from tests.helpers.routes import serve_all_routes
 

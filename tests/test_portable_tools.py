@@ -7,7 +7,7 @@ import pytest
 from holdfast.events import api as events
 from holdfast.inventory import api as inventory
 from holdfast.kit.mcp.tools import definition, definitions
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.operations.operation import Operation
 from tests.kit.mcp.portable_schemas import unportable, unsaid_bounds
 
 TOOLS = {

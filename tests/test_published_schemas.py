@@ -29,7 +29,7 @@ from holdfast.kit.http.index import field_names
 from holdfast.kit.http.rest import CommandReader
 from holdfast.kit.mcp.jsonrpc import RpcError
 from holdfast.kit.mcp.tools import CLEAR, ArgumentReader, clearable, definition, has_unsaid_minimum
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.operations.operation import Operation
 from tests.events.routed import ROUTED
 from tests.helpers.generated import Schema, fits, from_schema
 

@@ -19,7 +19,7 @@ from benchmarks.scale.costs import CallCosts
 from benchmarks.scale.engine import Action, Cores, Lock, Simulation
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.request_pace import MIN_REQUESTS_IN_A_TURN, REQUESTS_IN_A_TURN, TURN_SECONDS
-from holdfast.kit.running.admission import Admission, Priority
+from holdfast.kit.operations.admission import Admission, Priority
 
 CALLS_TOGETHER = 8
 """The most requests of which the work is counted together."""

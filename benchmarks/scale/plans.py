@@ -15,7 +15,7 @@ from benchmarks.scale.cells import Cells
 from benchmarks.scale.costs import CallCosts, Costs
 from benchmarks.scale.model import MAX_BATCH, MICRO
 from benchmarks.scale.waits import Wait, waits_behind, weighted
-from holdfast.kit.running.admission import MAX_RETRY_SECONDS, Priority
+from holdfast.kit.operations.admission import MAX_RETRY_SECONDS, Priority
 
 GB = 1e9
 

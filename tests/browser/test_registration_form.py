@@ -12,7 +12,7 @@ from playwright.async_api import Browser, Frame, Page, expect
 from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.events.registrations.links import own_url
 from holdfast.events.settings import Settings
-from holdfast.kit.running.admission import MIN_IN_PROGRESS
+from holdfast.kit.operations.admission import MIN_IN_PROGRESS
 from tests.browser.looking import LOOKS, open_context, too_wide, violations, with_and_without_scripts
 from tests.browser.registering import DOCUMENT, FormStage, Watch, serve_stage
 from tests.helpers.events_service import eventually

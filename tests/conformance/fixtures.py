@@ -8,9 +8,9 @@ from holdfast.kit import mcp
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import ProblemType
+from holdfast.kit.operations import operation
+from holdfast.kit.operations.operation import READS, Operation
 from holdfast.kit.postgres.database import Reader
-from holdfast.kit.running import operation
-from holdfast.kit.running.operation import READS, Operation
 
 INTENDED = ProblemType("intended", 409, "This tool intentionally returns an error for testing.", "Expect it.")
 

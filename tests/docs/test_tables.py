@@ -17,8 +17,8 @@ from holdfast.inventory.api import OPERATIONS as INVENTORY_OPERATIONS
 from holdfast.inventory.problems import ALL as OF_INVENTORY
 from holdfast.inventory.service import INVENTORY
 from holdfast.kit.contract.problems import COMMON_PROBLEMS, ProblemType
+from holdfast.kit.operations.operation import Operations
 from holdfast.kit.process.service_process import ServiceProcess
-from holdfast.kit.running.operation import Operations
 
 DOCS = Path(__file__).parents[2] / "docs"
 SETTINGS_OF_LIMITS = {

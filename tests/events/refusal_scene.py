@@ -12,7 +12,7 @@ import pytest
 from holdfast.events.documents.examples import BODIES
 from holdfast.events.problems import ALL
 from holdfast.kit.contract.problems import COMMON_PROBLEMS
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.operations.operation import Operation
 from tests.events.routed import ROUTED
 from tests.helpers.events_service import Client, Service
 

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.operations.operation import Operation
 from tests.events.refusal_scene import (
     DEEP,
     RefusalScene,

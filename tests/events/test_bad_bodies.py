@@ -12,7 +12,7 @@ from psycopg.conninfo import make_conninfo
 
 from holdfast.events.service import EVENTS
 from holdfast.kit.contract.command import fields
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.operations.operation import Operation
 from tests.events.refusal_scene import (
     DEEP,
     HUGE,

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from holdfast.kit.running.slots import MAX_WAITING
+from holdfast.kit.operations.slots import MAX_WAITING
 from tests.events.pages.own_registration import register_and_settle
 from tests.helpers.events_service import Service
 from tests.helpers.locked_rows import hold_locks

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from schemathesis import GenerationMode, checks
 from schemathesis.specs.openapi import checks as openapi_checks
 
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.operations.operation import Operation
 from tests.events.refusal_scene import failures_in
 from tests.events.routed import ROUTED
 from tests.helpers.databases import scratch_database

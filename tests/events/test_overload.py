@@ -10,9 +10,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from holdfast.kit.running.admission import MIN_IN_PROGRESS
-from holdfast.kit.running.runner import TENANT_SHARE_DIVISOR
-from holdfast.kit.running.slots import SLOT_TIMEOUT_SECONDS
+from holdfast.kit.operations.admission import MIN_IN_PROGRESS
+from holdfast.kit.operations.runner import TENANT_SHARE_DIVISOR
+from holdfast.kit.operations.slots import SLOT_TIMEOUT_SECONDS
 from tests.events.console.organizer_scene import open_organizer_scene
 from tests.helpers.event_visitor import Visitor, field_value, page_text
 from tests.helpers.events_service import Client, Service, eventually

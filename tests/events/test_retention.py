@@ -13,8 +13,8 @@ from holdfast.events.service import IDEMPOTENCY
 from holdfast.events.settings import Settings
 from holdfast.kit.background.tasks import in_batches
 from holdfast.kit.mail import outbox
-from holdfast.kit.running import idempotency
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations import idempotency
+from holdfast.kit.operations.steps import Steps
 from tests.helpers.events_service import Service, eventually
 from tests.helpers.payments import open_payment_scene
 

@@ -4,7 +4,7 @@ import asyncio
 
 from holdfast.events.events import recurrence
 from holdfast.events.queues.visitor_retention import forget_visitors
-from holdfast.kit.running.idempotency import Idempotency
+from holdfast.kit.operations.idempotency import Idempotency
 from tests.events.queues.queue_scene import open_queue
 from tests.helpers.events_service import Service
 from tests.helpers.locked_rows import hold_locks, without_waiting

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.events.payments.reconciliation import reconcile
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations.steps import Steps
 from holdfast_demo.stripe.processor import StripeDouble
 from holdfast_demo.stripe.webhooks import Endpoint
 from tests.helpers.event_visitor import Visitor, field_value

@@ -14,7 +14,7 @@ import httpx2
 from holdfast.events.photos.model import size_name
 from holdfast.events.photos.retention import clear_photos
 from holdfast.events.photos.sizes import SizesWork
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations.steps import Steps
 from holdfast.kit.security.http_client import HttpClient
 from tests.helpers.events_service import eventually, running_events, unlimited
 from tests.helpers.photos import a_day_passes, photo_states, stored_files

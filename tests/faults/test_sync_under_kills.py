@@ -22,7 +22,7 @@ from holdfast.inventory.partner_webhooks import sql as partner_webhooks
 from holdfast.inventory.shopify.platform_client import PlatformUnreachable
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync import operations as sync
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations.steps import Steps
 from holdfast.kit.security.http_client import HttpClient
 from tests.helpers.events_service import eventually
 from tests.helpers.inventory_service import Inventory, Shop, running_inventory, unlimited

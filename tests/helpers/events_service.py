@@ -27,7 +27,7 @@ from holdfast.events.service import EVENTS
 from holdfast.events.service import service as build_service
 from holdfast.events.settings import Settings
 from holdfast.kit.http.application import Application
-from holdfast.kit.running.runner import Runner
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.security import api_keys
 from tests.helpers.connections import ReusedConnection
 from tests.helpers.databases import State, empty_database, restore_database

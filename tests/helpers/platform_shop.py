@@ -11,7 +11,7 @@ import httpx2
 from holdfast.inventory.installs.routes import INSTALL_PATH
 from holdfast.inventory.resources import Steps
 from holdfast.inventory.settings import Settings
-from holdfast.kit.running import steps
+from holdfast.kit.operations import steps
 from holdfast_demo.shopify import seed
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.platform_state import App

@@ -19,8 +19,8 @@ from holdfast.inventory.resources import Tx
 from holdfast.kit.contract.caller import system
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.running.operation import Batch, Batched, Call, Operation, Stepwise
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations.operation import Batch, Batched, Call, Operation, Stepwise
+from holdfast.kit.operations.steps import Steps
 from tests.helpers.inventory_service import SINGLE, Inventory, Shop
 from tests.inventory.samples import ARGUMENTS, prepare_shop
 

@@ -9,8 +9,8 @@ from msgspec import Struct
 from holdfast.inventory.resources import Tx
 from holdfast.kit.background import tasks
 from holdfast.kit.background.tasks import TaskHandler
+from holdfast.kit.operations.steps import Steps
 from holdfast.kit.postgres.transactions import Task
-from holdfast.kit.running.steps import Steps
 from tests.helpers.background_loops import run_in_background
 from tests.helpers.inventory_service import Inventory, Shop
 

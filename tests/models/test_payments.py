@@ -20,7 +20,7 @@ from holdfast.events.payments.operations import RefundPayment, refund
 from holdfast.events.processor.processor import ProcessorUnreachable
 from holdfast.kit.contract.caller import api_key
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations.steps import Steps
 from holdfast_demo.stripe.errors import Fault, StripeRefusal
 from tests.helpers.event_visitor import Visitor
 from tests.helpers.events_service import unlimited

@@ -14,11 +14,11 @@ from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import Problem
+from holdfast.kit.operations.operation import Batch, Batched, Call, Operation, Stepwise
+from holdfast.kit.operations.steps import Steps
 from holdfast.kit.postgres.database import Database
 from holdfast.kit.process.part import Part
 from holdfast.kit.process.service_process import ServiceProcess
-from holdfast.kit.running.operation import Batch, Batched, Call, Operation, Stepwise
-from holdfast.kit.running.steps import Steps
 from tests.plans.filling import filling_database, small_tables
 from tests.plans.judging import findings_of
 from tests.plans.recording import Recorder

@@ -24,8 +24,8 @@ from holdfast.events.registrations import search, substring_search
 from holdfast.events.registrations.substring_search import IndexArguments
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import api_key, person, system
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations.operation import Operation
+from holdfast.kit.operations.steps import Steps
 from tests.events.agents.samples import ANN, ARGUMENTS, PHOTOS
 from tests.events.console.organizing import sign_in_organizer
 from tests.helpers.databases import scratch_database

@@ -24,8 +24,8 @@ from holdfast.inventory.replays import operations as replays
 from holdfast.inventory.replays.model import REPLAY, BeginReplay, ReplayTask
 from holdfast.inventory.resources import Reader
 from holdfast.kit.contract.caller import api_key, person
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations.operation import Operation
+from holdfast.kit.operations.steps import Steps
 from holdfast_demo.shopify.shops import NewVariant
 from tests.helpers.databases import scratch_database
 from tests.helpers.events_service import eventually

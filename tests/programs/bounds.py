@@ -87,7 +87,7 @@ NOT_SHARED = {
     "kit/outbound/requests.py:Limits": "connections of one session, which its owner alone uses",
     "events/payments/checkout.py:MAX_OPEN_MINUTES": "how long one payment may take",
     "inventory/partner_webhooks/inbox.py:MAX_WAITING": "how many rows an answer lists",
-    "kit/running/idempotency.py:MAX_LARGE_ANSWERS_BYTES": "what is stored for one tenant; beyond it less is stored",
+    "kit/operations/idempotency.py:MAX_LARGE_ANSWERS_BYTES": "what is stored for one tenant; beyond it less is stored",
 }
 """Constants with such a name that limit what nobody shares. Each has what it limits."""
 

@@ -11,7 +11,7 @@ from holdfast.events.check_in.model import Scan, StoreScans, Verdict
 from holdfast.events.check_in.seat_handover import GiveSeats, SeatHandover
 from holdfast.events.registrations.entrance_code import short_code
 from holdfast.kit.contract.caller import Caller, person
-from holdfast.kit.running.runner import Runner
+from holdfast.kit.operations.runner import Runner
 from tests.events.pages.own_registration import own_path
 from tests.helpers.events_service import Client, Service
 

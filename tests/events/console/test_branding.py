@@ -9,7 +9,7 @@ from holdfast.events.organizers import accounts
 from holdfast.events.paths import event_path
 from holdfast.events.photos.retention import clear_photos
 from holdfast.events.photos.sizes import SizesWork
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations.steps import Steps
 from tests.events.console.event_scene import foreign_event
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.pages.own_registration import register_and_settle

@@ -31,8 +31,8 @@ from holdfast.events.users.model import new_public_ids
 from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, Problem, ProblemType
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.runner import Runner
+from holdfast.kit.operations.operation import Operation
+from holdfast.kit.operations.runner import Runner
 from tests.helpers.events_service import Client, Service, running_events
 
 NOWHERE = 4711

@@ -7,7 +7,7 @@ from holdfast.events.payments.operations import RefundPayment
 from holdfast.events.service import IDEMPOTENCY
 from holdfast.kit.contract.caller import api_key
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.running.runner import Runner
+from holdfast.kit.operations.runner import Runner
 from tests.events.console.organizer_scene import hidden_field
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import give_back, pay_for_seat

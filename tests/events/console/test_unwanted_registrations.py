@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.events import ownership
 from holdfast.events.ownership import CancelEventsArguments
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations.steps import Steps
 from tests.events.console.organizing import OWNER_EMAIL, register_stranger
 from tests.helpers.event_visitor import page_text
 from tests.helpers.events_service import Client, Service, event_fields, queue_fields

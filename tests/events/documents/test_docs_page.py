@@ -19,7 +19,7 @@ from holdfast.events.documents.field_words import FIELD_WORDS, MONEY, MONEY_FIEL
 from holdfast.events.problems import ALL
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import COMMON_PROBLEMS
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.operations.operation import Operation
 from holdfast.kit.webhooks.signing import new_secret, signed_headers
 from holdfast.kit.webhooks.verifying import VERIFYING
 from tests.events.routed import ROUTED

@@ -16,7 +16,7 @@ from holdfast.events.queues import release
 from holdfast.events.settings import Settings
 from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.contract.problems import COMMON_PROBLEMS
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.operations.operation import Operation
 from tests.events.refusal_scene import PROCESSOR_KEY
 from tests.events.routed import ROUTED
 from tests.helpers.events_service import Client, Service, event_fields, queue_fields

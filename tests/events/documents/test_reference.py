@@ -8,7 +8,7 @@ from holdfast.events.documents import openapi, reference
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import COMMON_PROBLEMS
-from holdfast.kit.running.operation import Operation, read, single
+from holdfast.kit.operations.operation import Operation, read, single
 
 
 class LookIntoJar(Command):

@@ -10,7 +10,7 @@ from holdfast.events.events import hand_over_filing
 from holdfast.events.mails import operations
 from holdfast.events.mails.operations import ListMails
 from holdfast.kit.contract.caller import api_key
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations.steps import Steps
 from tests.helpers.events_service import Client, Service
 
 COUNT = 600

@@ -2,7 +2,7 @@
 
 from holdfast.events.pages.event.cache import find_linked_events
 from holdfast.events.photos.retention import clear_photos
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations.steps import Steps
 from tests.events.events.series import EVENING, all_events, continue_series_now, create_past_series
 from tests.helpers.events_service import Service
 from tests.helpers.photos import a_day_passes, read_photo, upload

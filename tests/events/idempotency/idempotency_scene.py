@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.api import OPERATIONS
 from holdfast.events.documents.examples import BODIES
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.operations.operation import Operation
 from tests.helpers.events_service import Client, Service
 from tests.helpers.photos import key_of
 

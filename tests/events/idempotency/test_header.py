@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.operations.operation import Operation
 from tests.events.idempotency.idempotency_scene import REPEATABLE, IdempotencyScene, of_each, status_and_code
 from tests.helpers.cases import in_turn
 from tests.helpers.events_service import Service

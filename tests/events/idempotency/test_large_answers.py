@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.kit.running import idempotency
+from holdfast.kit.operations import idempotency
 from tests.events.idempotency.idempotency_scene import IdempotencyScene, status_and_code
 from tests.helpers.events_service import Client
 

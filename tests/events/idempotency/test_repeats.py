@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.operations.operation import Operation
 from tests.events.idempotency.idempotency_scene import (
     ADD_PHOTO,
     CREATE_EVENT,

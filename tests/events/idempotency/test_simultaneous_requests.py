@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 
 from holdfast.events.settings import Settings
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.operations.operation import Operation
 from tests.events.idempotency.idempotency_scene import CREATE_REGISTRATION, IdempotencyScene, of_each
 from tests.helpers.events_service import Client, eventually, running_events
 

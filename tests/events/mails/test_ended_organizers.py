@@ -2,7 +2,7 @@
 
 from holdfast.events import ownership
 from holdfast.events.ownership import CancelEventsArguments
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations.steps import Steps
 from tests.events.mails.post import ANN, Post, body
 from tests.helpers.form_browser import Browser
 

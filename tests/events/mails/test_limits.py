@@ -7,7 +7,7 @@ from holdfast.events.mails import sending
 from holdfast.events.resources import Tx
 from holdfast.kit.mail.message import Envelope
 from holdfast.kit.mail.outbox import HeldMailResult, Mail
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations.steps import Steps
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.log.log_scene import seal_logs
 from tests.events.mails.post import ANN, BOB, Post, let_time_pass

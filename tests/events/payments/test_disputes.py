@@ -8,7 +8,7 @@ from holdfast.events.payments.operations import ListPersonPayments, RefundPaymen
 from holdfast.events.payments.reconciliation import reconcile
 from holdfast.kit.contract.caller import Caller, api_key
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations.steps import Steps
 from tests.events.console.paid_scene import pay_for_seat
 from tests.helpers.event_visitor import page_text
 from tests.helpers.payments import PaymentScene, open_dispute

@@ -9,7 +9,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from holdfast.events.payments.reconciliation import MEANINGS, ReconciliationReport, log_differences, reconcile
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations.steps import Steps
 from holdfast_demo.stripe.errors import Fault
 from tests.helpers.events_service import Service
 from tests.helpers.forking import forks

@@ -10,7 +10,7 @@ from holdfast.events.ownership import CancelEventsArguments
 from holdfast.events.people import operations
 from holdfast.events.people.model import Erasure
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations.steps import Steps
 from tests.events.pages.own_data import OwnDataReader
 from tests.helpers.event_visitor import page_text
 from tests.helpers.events_service import Client, Service

@@ -10,7 +10,7 @@ from PIL import Image
 from holdfast.events.photos.model import MAX_PHOTO_BYTES, MAX_PHOTOS
 from holdfast.events.photos.retention import clear_photos
 from holdfast.events.settings import Settings
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations.steps import Steps
 from tests.events.console.event_scene import foreign_event, stored_events
 from tests.events.console.organizer_scene import hidden_field
 from tests.events.console.organizing import sign_in_organizer

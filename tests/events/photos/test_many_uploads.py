@@ -19,7 +19,7 @@ from holdfast.events.photos.operations import STORE_PHOTO, StorePhoto
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.running.time_budget import TimeBudget
+from holdfast.kit.operations.time_budget import TimeBudget
 from tests.events.crowds import Crowd, crowd_of
 from tests.events.photos.gate import Gate, program
 from tests.events.photos.site import PhotoSite

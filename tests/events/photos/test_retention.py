@@ -10,7 +10,7 @@ from holdfast.events.photos.model import upload_name
 from holdfast.events.photos.retention import clear_photos
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations.steps import Steps
 from tests.helpers.events_service import Client, Service, eventually, running_events
 from tests.helpers.photos import a_day_passes, photo_states, presign, stored_file, stored_files, upload
 from tests.helpers.pictures import picture

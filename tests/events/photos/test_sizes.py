@@ -13,7 +13,7 @@ from holdfast.events.photos.retention import clear_photos
 from holdfast.events.photos.sizes import find_sizes
 from holdfast.events.settings import Settings
 from holdfast.kit.background import row_work
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations.steps import Steps
 from tests.helpers.background_loops import run_in_background
 from tests.helpers.events_service import Service, eventually, running_events
 from tests.helpers.photos import (

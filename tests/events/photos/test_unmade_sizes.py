@@ -16,7 +16,7 @@ from holdfast.events.photos.sizes import find_sizes
 from holdfast.events.settings import Settings
 from holdfast.kit.background.leases import LeasedRow
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations.steps import Steps
 from tests.events.photos.gate import Gate, program
 from tests.helpers.events_service import Service, eventually, running_events
 from tests.helpers.photos import (

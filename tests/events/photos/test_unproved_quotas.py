@@ -8,7 +8,7 @@ import pytest
 from holdfast.events.photos import retention, unproved_quotas
 from holdfast.events.photos.unproved_quotas import MAX_IDLE_BYTES, MAX_IDLE_FILES, MAX_TOTAL_BYTES
 from holdfast.events.settings import Settings
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations.steps import Steps
 from tests.events.photos.site import PhotoSite
 from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.photos import photo_states, presign, put_upload, stored_files, upload

@@ -5,7 +5,7 @@ from typing import Any
 
 from holdfast.events.pricing.operations import thin_histories
 from holdfast.kit.background.tasks import in_batches
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations.steps import Steps
 from tests.events.pricing.sale import Change, Sale, open_sale
 from tests.helpers.events_service import Service
 

@@ -9,7 +9,7 @@ from holdfast.events.queues import operations
 from holdfast.events.queues.model import JoinQueue
 from holdfast.events.resources import Tx
 from holdfast.kit.contract.caller import access_token
-from holdfast.kit.running.operation import Batch, Call
+from holdfast.kit.operations.operation import Batch, Call
 from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.helpers.events_service import Service, eventually, running_events
 

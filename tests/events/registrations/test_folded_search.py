@@ -21,8 +21,8 @@ from holdfast.events.registrations.search import SearchRegistrations
 from holdfast.events.registrations.substring_search import IndexArguments
 from holdfast.events.service import IDEMPOTENCY
 from holdfast.kit.contract.caller import person
-from holdfast.kit.running.runner import Runner
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations.runner import Runner
+from holdfast.kit.operations.steps import Steps
 from tests.events.console.organizing import sign_in_organizer
 from tests.helpers.events_service import Service
 from tests.helpers.people import sign_up

@@ -9,7 +9,7 @@ from holdfast.events.pages.registration.form_pages import SIGN_UP
 from holdfast.events.registrations.sign_up import SignUp, SignUpResult, clean_name
 from holdfast.kit.contract.caller import stranger
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.running.runner import Runner
+from holdfast.kit.operations.runner import Runner
 from tests.helpers.events_service import Service
 
 

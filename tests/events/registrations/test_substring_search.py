@@ -17,8 +17,8 @@ from holdfast.events.registrations.search import SearchRegistrations
 from holdfast.events.registrations.substring_search import IndexArguments
 from holdfast.events.service import IDEMPOTENCY
 from holdfast.kit.contract.caller import person
-from holdfast.kit.running.runner import Runner
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations.runner import Runner
+from holdfast.kit.operations.steps import Steps
 from tests.helpers.event_visitor import Visitor
 from tests.helpers.events_service import Client, Service, eventually
 from tests.helpers.people import end_event, erase, sign_up

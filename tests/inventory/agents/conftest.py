@@ -22,11 +22,11 @@ from holdfast.inventory.shops import operations as shops
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.http.event_streams import Streams
+from holdfast.kit.operations.operation import Operation, read
+from holdfast.kit.operations.rate_limits import Limits
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.process.part import Endpoints
 from holdfast.kit.process.service import Service
-from holdfast.kit.running.operation import Operation, read
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.api_keys import KeyRing
 from tests.helpers.any_bound import ANY_BOUND
 from tests.helpers.inventory_service import run_sql

@@ -8,7 +8,7 @@ from holdfast.inventory.shops.operations import SHOP_LIMITS
 from holdfast.inventory.stock import operations as stock
 from holdfast.inventory.stock.model import SetPoolQuantity
 from holdfast.kit.contract.caller import system
-from holdfast.kit.running.operation import Batch, Call
+from holdfast.kit.operations.operation import Batch, Call
 from tests.helpers.form_browser import main_text
 from tests.helpers.inventory_service import Shop, run_sql
 from tests.inventory.console.merchant_scene import Admin

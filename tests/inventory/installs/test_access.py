@@ -18,7 +18,7 @@ from holdfast.inventory.shopify.platform_tokens import GrantedTokens, TokenEndpo
 from holdfast.kit.background import leases
 from holdfast.kit.background.leases import LEASE_SECONDS
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.running import steps
+from holdfast.kit.operations import steps
 from tests.helpers.events_service import eventually
 from tests.helpers.locked_rows import wait_for_lock_waiters
 from tests.helpers.platform_shop import CLIENT, DOMAIN, SECRET, PlatformScene

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.orders.catching_up import catch_up
 from holdfast.inventory.shops.model import SCOPES
-from holdfast.kit.running import steps
+from holdfast.kit.operations import steps
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.model import Order
 from holdfast_demo.shopify.orders import SaleLine

@@ -14,7 +14,7 @@ import pytest_asyncio
 from holdfast.inventory.partner_webhooks.payloads import PAYLOADS, stored_payload
 from holdfast.inventory.partner_webhooks.routes import MAX_BODY_BYTES, routes
 from holdfast.inventory.service import HANDLERS
-from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.operations.rate_limits import Limits
 from tests.helpers.inventory_service import Inventory, Shop
 from tests.helpers.platform_webhooks import deliver, install_app
 from tests.helpers.serving import application

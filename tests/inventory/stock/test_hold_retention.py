@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.inventory.stock import retention
 from holdfast.kit.background.tasks import in_batches
-from holdfast.kit.running.steps import Steps
+from holdfast.kit.operations.steps import Steps
 from tests.helpers.inventory_service import Inventory, Shop
 
 

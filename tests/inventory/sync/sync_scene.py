@@ -12,7 +12,7 @@ from holdfast.inventory.service import HANDLERS
 from holdfast.inventory.sync import levels, operations
 from holdfast.inventory.sync.model import LocationPercent, ObservedLevel, OrderLevelChange, Spreading
 from holdfast.inventory.sync.shop_sync import SyncWork
-from holdfast.kit.running import steps as kit
+from holdfast.kit.operations import steps as kit
 from holdfast_demo.shopify import payloads
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.model import Location, Variant, gid

@@ -16,7 +16,7 @@ from holdfast.kit.contract.client import (
     without_client,
 )
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.running.slots import Slots
+from holdfast.kit.operations.slots import Slots
 
 BOUND = Bound(name="Tests", service="both", total="", tenant="", address="", reserved="", stranger="")
 OWNER = stranger("address 192.0.2.1").owner

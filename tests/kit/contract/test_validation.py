@@ -13,7 +13,7 @@ from holdfast.inventory.api import OPERATIONS as INVENTORY
 from holdfast.kit.contract.command import Command, NotBlank, check
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.contract.validation import json_error, mismatch
-from holdfast.kit.running.operation import Operation
+from holdfast.kit.operations.operation import Operation
 
 
 class ValidatedLid(Struct, forbid_unknown_fields=True):

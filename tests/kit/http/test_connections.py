@@ -17,7 +17,7 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http import connection_limits as counts
 from holdfast.kit.http.connection import MAX_HEADER_BYTES
 from holdfast.kit.http.connection_limits import ConnectionLimits
-from holdfast.kit.running.slots import Slots
+from holdfast.kit.operations.slots import Slots
 from tests.helpers.any_bound import ANY_BOUND
 from tests.helpers.events_service import eventually
 from tests.kit.sockets import REQUEST, SocketSite, serve_site

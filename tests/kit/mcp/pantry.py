@@ -20,10 +20,7 @@ from holdfast.kit.contract.problems import (
     ProblemType,
 )
 from holdfast.kit.http.event_streams import Feed, Streams
-from holdfast.kit.postgres.database import Database, Reader, Tx
-from holdfast.kit.process.part import Endpoints
-from holdfast.kit.process.service import Service
-from holdfast.kit.running.operation import (
+from holdfast.kit.operations.operation import (
     ADDS,
     OVERWRITES,
     READS,
@@ -35,8 +32,11 @@ from holdfast.kit.running.operation import (
     read_batched,
     single,
 )
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Runner
+from holdfast.kit.operations.rate_limits import Limits
+from holdfast.kit.operations.runner import Runner
+from holdfast.kit.postgres.database import Database, Reader, Tx
+from holdfast.kit.process.part import Endpoints
+from holdfast.kit.process.service import Service
 from holdfast.kit.security import api_keys
 from holdfast.kit.security.api_keys import KeyRing, digest, new_key
 from tests.helpers.any_bound import ANY_BOUND

@@ -14,10 +14,10 @@ from holdfast.kit.contract.client import address
 from holdfast.kit.contract.problems import COMMON_PROBLEMS, FORBIDDEN, RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.rate_limits import Limits
 from holdfast.kit.pages.forms import ANOTHERS_FORM, FOREIGN_FORM
 from holdfast.kit.pages.language import LANGUAGES
 from holdfast.kit.pages.site import Site
-from holdfast.kit.running.rate_limits import Limits
 from tests.helpers.events_service import Service
 from tests.helpers.serving import application
 from tests.kit.pages.form_requests import request

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from holdfast.kit.operations.admission import Admission
 from holdfast.kit.postgres import lookup_cache
 from holdfast.kit.postgres.lookup_cache import LookupCache
-from holdfast.kit.running.admission import Admission
 from tests.helpers.any_bound import ANY_BOUND
 from tests.helpers.events_service import Service
 

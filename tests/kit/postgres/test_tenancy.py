@@ -8,10 +8,10 @@ import pytest
 
 from holdfast.kit.contract.caller import Caller, api_key
 from holdfast.kit.contract.command import Command
+from holdfast.kit.operations.operation import Batch, Operation, batched, read, single, steps
+from holdfast.kit.operations.runner import Runner
+from holdfast.kit.operations.steps import Conclusion, Steps
 from holdfast.kit.postgres.database import Reader, Tx
-from holdfast.kit.running.operation import Batch, Operation, batched, read, single, steps
-from holdfast.kit.running.runner import Runner
-from holdfast.kit.running.steps import Conclusion, Steps
 from tests.helpers.events_service import Service
 
 

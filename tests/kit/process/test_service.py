@@ -13,10 +13,10 @@ from holdfast.events.resources import Database, Steps
 from holdfast.kit.background.loops import Loop, LoopStep, RowWaiters
 from holdfast.kit.background.tasks import Schedule, TimedTask
 from holdfast.kit.http.event_streams import Streams
+from holdfast.kit.operations.rate_limits import Limits
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.process import service as kit
 from holdfast.kit.process.part import Endpoints, Part
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.api_keys import KeyRing
 from tests.helpers.any_bound import ANY_BOUND
 from tests.helpers.events_service import Service, eventually

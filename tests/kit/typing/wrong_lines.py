@@ -12,10 +12,10 @@ from holdfast.kit.background.tasks import Schedule, TaskHandler, TimedTask
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import Problem
+from holdfast.kit.operations.operation import Batch, Call, Operation, batched, read, read_batched, single, steps
+from holdfast.kit.operations.steps import Conclusion, Steps
 from holdfast.kit.postgres.database import Reader, Tx
 from holdfast.kit.postgres.transactions import Task
-from holdfast.kit.running.operation import Batch, Call, Operation, batched, read, read_batched, single, steps
-from holdfast.kit.running.steps import Conclusion, Steps
 
 
 class Ask(Command):

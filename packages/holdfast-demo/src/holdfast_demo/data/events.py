@@ -24,7 +24,7 @@ from holdfast.events.registrations import accepting
 from holdfast.events.registrations.model import AcceptRegistration
 from holdfast.events.resources import Tx
 from holdfast.kit.contract.caller import ADMIN, Caller, api_key
-from holdfast.kit.running.operation import Batch, Call
+from holdfast.kit.operations.operation import Batch, Call
 from holdfast_demo.data.photos import CONTENT_TYPE, draw_photo
 
 NAME = "Demo Organizer"

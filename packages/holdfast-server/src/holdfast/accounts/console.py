@@ -7,7 +7,7 @@ from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import Answer, SignedInPages
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
-from holdfast.kit.running.runner import Run
+from holdfast.kit.operations.runner import Run
 
 HOME = "/console"
 

@@ -15,8 +15,8 @@ from holdfast.accounts.signin.pages import SignInPages
 from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.accounts.stopped_mails.pages import StoppedMailsPages
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.process.part import Endpoints, Part
-from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.service_secret import SealedTable
 
 

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from holdfast.kit.contract.bounds import Bound, address_limit, bound_without_strangers
 from holdfast.kit.environment import settings as kit
-from holdfast.kit.running.rate_limits import SharedLimit
+from holdfast.kit.operations.rate_limits import SharedLimit
 
 LINKS_WITH_SHARES = 3
 """How many times the links that one client address can ask for an e-mail address gets from all of them together."""

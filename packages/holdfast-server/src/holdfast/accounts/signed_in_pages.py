@@ -15,11 +15,11 @@ from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.answers import known_parameters
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, anonymous
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.rate_limits import Limits
 from holdfast.kit.pages.form_files import FileLimits, TakeFile, read_files
 from holdfast.kit.pages.forms import ANOTHERS_FORM, FormTokens, read_form, require_same_site
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.site import NavigationEntry, Site, redirect
-from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.security.service_secret import Secret
 
 SIGN_IN = "/sign-in"

@@ -19,7 +19,7 @@ from holdfast.events.registrations.model import AcceptedRegistration
 from holdfast.events.users import operations as users
 from holdfast.events.webhooks import operations as webhooks
 from holdfast.events.webhooks.operations import ENDPOINTS
-from holdfast.kit.running.operation import (
+from holdfast.kit.operations.operation import (
     ADDS,
     FETCHES,
     OVERWRITES,

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from holdfast.kit.contract.bounds import Bound, address_limit, credential_limit
 from holdfast.kit.contract.client import WIDE_SHARE
 from holdfast.kit.environment import settings as kit
-from holdfast.kit.running.rate_limits import SharedLimit
+from holdfast.kit.operations.rate_limits import SharedLimit
 
 AUTHORIZATION_PARAMETERS = frozenset(
     {"client_id", "redirect_uri", "response_type", "response_mode", "scope", "state", "resource", "prompt", "nonce"}

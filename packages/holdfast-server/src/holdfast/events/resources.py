@@ -10,11 +10,11 @@ from holdfast.events.settings import Settings
 from holdfast.events.storage.store import MissingPackage, Store
 from holdfast.events.texts.rendering import TextRenderer
 from holdfast.kit.mail.transport import mailer_of
+from holdfast.kit.operations import steps
+from holdfast.kit.operations.rate_limits import Limits
 from holdfast.kit.outbound.requests import OutboundClient
 from holdfast.kit.postgres import database
 from holdfast.kit.process import resources
-from holdfast.kit.running import steps
-from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.security.service_secret import HmacSigner, Secret
 
 

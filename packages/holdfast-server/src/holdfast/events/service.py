@@ -55,11 +55,11 @@ from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit import mcp
 from holdfast.kit.contract.problems import COMMON_PROBLEMS
 from holdfast.kit.http.event_streams import Streams
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.process.discovery import RESOURCE_PATH, ServiceDescription, reverse_dns
 from holdfast.kit.process.part import Endpoints, Part
 from holdfast.kit.process.service import Service
 from holdfast.kit.process.service_process import ServiceProcess
-from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.api_keys import KeyRing
 
 DRAWS = draws_part((QUEUE_DRAWS, EVENT_DRAWS), drawn.place_due)

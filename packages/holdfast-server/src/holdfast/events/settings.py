@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 from holdfast.accounts.settings import SignInSettings
 from holdfast.events.oauth_settings import OAuthSettings
 from holdfast.kit.environment import settings as kit
-from holdfast.kit.running.rate_limits import SharedLimit
+from holdfast.kit.operations.rate_limits import SharedLimit
 from holdfast_verify.formats.cosignature import CosignatureVerifier
 
 UPLOADS_PER_PHOTO = 4

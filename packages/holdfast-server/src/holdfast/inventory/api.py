@@ -17,7 +17,7 @@ from holdfast.inventory.sync import operations as sync
 from holdfast.inventory.webhooks import operations as webhooks
 from holdfast.inventory.webhooks.operations import ENDPOINTS
 from holdfast.kit import mcp
-from holdfast.kit.running.operation import (
+from holdfast.kit.operations.operation import (
     ADDS,
     OVERWRITES,
     READS,

@@ -7,8 +7,8 @@ from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.inventory.availability.cache import AvailabilityCache
 from holdfast.inventory.resources import Database
 from holdfast.kit.http.event_streams import Streams
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Runner
+from holdfast.kit.operations.rate_limits import Limits
+from holdfast.kit.operations.runner import Runner
 
 
 class Context(NamedTuple):

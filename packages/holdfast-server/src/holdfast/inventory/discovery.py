@@ -10,9 +10,9 @@ from holdfast.inventory.agents.model import JWT_BEARER, SERVICE_AUTH
 from holdfast.inventory.shops.model import SCOPES
 from holdfast.kit.http.index import Route
 from holdfast.kit.mcp import EndpointConfig
+from holdfast.kit.operations.operation import Operations
 from holdfast.kit.process import discovery
 from holdfast.kit.process.discovery import MARKDOWN, ServiceDescription, document, fill_template
-from holdfast.kit.running.operation import Operations
 
 HERE = Path(__file__).parent
 

@@ -12,10 +12,10 @@ from holdfast.inventory.shopify.platform_client import Platform
 from holdfast.inventory.shopify.platform_tokens import TokenEndpoint
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.mail.transport import mailer_of
+from holdfast.kit.operations import steps
+from holdfast.kit.operations.idempotency import Idempotency
 from holdfast.kit.postgres import database
 from holdfast.kit.process import resources
-from holdfast.kit.running import steps
-from holdfast.kit.running.idempotency import Idempotency
 
 MAX_REMEMBERED_POOLS = 20_000
 """The most pools that a process remembers, of all shops together. One takes about a kilobyte."""

@@ -49,12 +49,12 @@ from holdfast.inventory.sync import cart_check
 from holdfast.inventory.sync import part as sync
 from holdfast.kit import mcp
 from holdfast.kit.http.event_streams import StreamOwner, Streams
+from holdfast.kit.operations.rate_limits import Limits
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.process.discovery import reverse_dns
 from holdfast.kit.process.part import Endpoints, Part
 from holdfast.kit.process.service import Service
 from holdfast.kit.process.service_process import ServiceProcess
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Runner
 from holdfast.kit.security import api_keys
 from holdfast.kit.security.api_keys import KeyRing
 

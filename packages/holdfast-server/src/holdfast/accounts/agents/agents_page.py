@@ -25,9 +25,9 @@ from holdfast.accounts.console import Console
 from holdfast.accounts.sessions import Session
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.rate_limits import Limits
 from holdfast.kit.pages.page_cache import constant_page
 from holdfast.kit.pages.site import Site
-from holdfast.kit.running.rate_limits import Limits
 
 KEY = "YOUR_KEY"
 """Stands for the key in settings that people copy."""

@@ -18,9 +18,9 @@ from msgspec.structs import replace
 from holdfast.accounts.agents.requests import OF_CREDENTIAL, CredentialId, SealedRequest, answer_key
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import INSUFFICIENT_SCOPE, NOT_FOUND, Problem
+from holdfast.kit.operations.operation import Operations
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.postgres.database import Database, Reader, Tx
-from holdfast.kit.running.operation import Operations
-from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.service_secret import UnsealError
 
 Facts = Mapping[str, Any]

@@ -14,8 +14,8 @@ from holdfast.kit.contract.messages import GroupedNumber, Message, message
 from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.running.runner import Runner
 
 LIMIT = "/console/agents/limit"
 """The path of the page. `?key=` has the id of an API key, `?app=` that of the client of a connected app."""

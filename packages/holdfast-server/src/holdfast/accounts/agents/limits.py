@@ -18,10 +18,10 @@ from msgspec import Meta, Struct
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, rule
 from holdfast.kit.contract.problems import DAILY_LIMIT_REACHED, FORBIDDEN, NOT_FOUND, Problem, refuses
+from holdfast.kit.operations.operation import Operation, read, steps
+from holdfast.kit.operations.steps import Conclusion, Steps
 from holdfast.kit.postgres.database import Reader, Tx
 from holdfast.kit.postgres.lookup_cache import TTL_SECONDS
-from holdfast.kit.running.operation import Operation, read, steps
-from holdfast.kit.running.steps import Conclusion, Steps
 from holdfast.kit.security import api_keys
 
 MAX_DAILY_LIMIT = 10**12

@@ -15,8 +15,8 @@ from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import APPROVAL_DECLINED, APPROVAL_REQUIRED, Problem
+from holdfast.kit.operations.operation import ApprovedCall, Operation
 from holdfast.kit.postgres.database import Tx
-from holdfast.kit.running.operation import ApprovedCall, Operation
 
 MAX_WAITING_REQUESTS = 50
 """The most requests of one credential that wait. The schema has this many slots."""

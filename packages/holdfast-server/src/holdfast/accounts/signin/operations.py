@@ -25,11 +25,11 @@ from holdfast.accounts.signin.links import SignInByLink
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import STRANGERS, Caller, Owner
 from holdfast.kit.contract.command import Command
+from holdfast.kit.operations.admission import Admission
+from holdfast.kit.operations.operation import SIGN_IN_LANE, Operation, read, single, steps
+from holdfast.kit.operations.slots import Slots
+from holdfast.kit.operations.steps import Conclusion, Steps
 from holdfast.kit.postgres.database import Reader, Tx
-from holdfast.kit.running.admission import Admission
-from holdfast.kit.running.operation import SIGN_IN_LANE, Operation, read, single, steps
-from holdfast.kit.running.slots import Slots
-from holdfast.kit.running.steps import Conclusion, Steps
 
 T = TypeVar("T")
 

@@ -44,10 +44,10 @@ from holdfast.kit.contract.problems import (
 )
 from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, headers_of
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages.forms import FormTokens, read_form, require_same_site
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
-from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.cookie_secrets import is_cookie_secret, new_cookie_secret
 
 # A browser also names those that it is compatible with, so the order matters.

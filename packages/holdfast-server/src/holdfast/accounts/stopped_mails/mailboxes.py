@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from holdfast.kit.contract.addresses import mailbox
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
+from holdfast.kit.operations.operation import SIGN_IN_LANE, Operation, read, single
 from holdfast.kit.postgres.database import Database, Reader, Tx
-from holdfast.kit.running.operation import SIGN_IN_LANE, Operation, read, single
 from holdfast.kit.security.service_secret import HmacSigner, Secret
 
 MAILBOX_PATH = "/mails"

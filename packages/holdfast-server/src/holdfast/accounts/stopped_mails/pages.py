@@ -9,10 +9,10 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.rate_limits import Limits
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import Site, redirect
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.service_secret import Secret
 
 

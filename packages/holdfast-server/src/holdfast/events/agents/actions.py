@@ -11,7 +11,7 @@ from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import PERSON_EMAIL
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, Id
-from holdfast.kit.running.operation import Call, Operation, read
+from holdfast.kit.operations.operation import Call, Operation, read
 
 MAX_ACTIONS = 200
 

@@ -42,7 +42,7 @@ from holdfast.events.registrations.substring_search import TEXT_CONDITION
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
-from holdfast.kit.running.operation import Operation, read, single
+from holdfast.kit.operations.operation import Operation, read, single
 from holdfast.kit.security.service_secret import Secret
 
 StatusLetter = Literal["r", "w", "p", "x"]

@@ -23,7 +23,7 @@ from holdfast.events.seats.held_seats import open_payments
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
-from holdfast.kit.running.operation import Operation, read, single
+from holdfast.kit.operations.operation import Operation, read, single
 
 MAX_HOURS_AFTER_START = 24
 """The hours after the beginning of an event during which its seats can be given away: later seats are useless."""

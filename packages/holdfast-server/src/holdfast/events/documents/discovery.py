@@ -18,6 +18,7 @@ from holdfast.kit.contract.problems import COMMON_PROBLEMS
 from holdfast.kit.http.index import Route
 from holdfast.kit.mcp import Document, ResourceEntry
 from holdfast.kit.mcp.endpoint import VERSIONS
+from holdfast.kit.operations.operation import Operations
 from holdfast.kit.process import discovery
 from holdfast.kit.process.discovery import (
     CARD_PATH,
@@ -29,7 +30,6 @@ from holdfast.kit.process.discovery import (
     document,
     fill_template,
 )
-from holdfast.kit.running.operation import Operations
 
 CATALOG_PATH = "/.well-known/api-catalog"
 OPENAPI_PATH = "/openapi.json"

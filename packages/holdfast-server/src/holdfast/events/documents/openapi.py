@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.kit.contract.command import body_type, with_descriptions
 from holdfast.kit.contract.problems import ProblemType
-from holdfast.kit.running.operation import Operation, Operations
+from holdfast.kit.operations.operation import Operation, Operations
 from holdfast.kit.webhooks.model import MessageType, subject_of
 
 

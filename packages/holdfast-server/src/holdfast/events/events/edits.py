@@ -15,7 +15,7 @@ from holdfast.events.resources import Conclusion, Steps, Tx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, RATE_LIMITED, VALIDATION_FAILED, refuses
-from holdfast.kit.running.operation import Operation, steps
+from holdfast.kit.operations.operation import Operation, steps
 
 FORM_FIELDS = (*(name for name in events.EDITABLE if name not in {"image_keys", "published"}), "opens_at")
 """The fields of the form that can change. Photos and the publication have pages of their own."""

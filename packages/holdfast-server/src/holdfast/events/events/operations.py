@@ -47,8 +47,8 @@ from holdfast.kit.contract.problems import (
     invalid,
     refuses,
 )
+from holdfast.kit.operations.operation import Batch
 from holdfast.kit.postgres.pagination import OffsetPage, Page
-from holdfast.kit.running.operation import Batch
 
 EDITABLE = (
     *("title", "body", "datetime", "ends_at", "address", "location_name", "latitude", "longitude", "image_keys"),

@@ -17,7 +17,7 @@ from holdfast.events.resources import Reader
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
-from holdfast.kit.running.operation import Operation, read
+from holdfast.kit.operations.operation import Operation, read
 
 MAX_COUNTED = 2_000
 """The most people of an event who are counted for its page: counting more would make the page slow."""

@@ -13,7 +13,7 @@ from holdfast.events.pricing.model import PricingMode
 from holdfast.events.resources import Reader
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
-from holdfast.kit.running.operation import Operation, read
+from holdfast.kit.operations.operation import Operation, read
 
 PAGE_SIZE = 15
 MAX_SEARCH_CHARACTERS = 100

@@ -26,13 +26,13 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.answers import BRIEF, IMMUTABLE, accepts_gzip, cached_refusals
 from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, encode, envelope
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.admission import Priority
+from holdfast.kit.operations.rate_limits import Limits
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.page_cache import FIXED_PAGES, CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import security_headers
 from holdfast.kit.postgres.lookup_cache import LookupCache
-from holdfast.kit.running.admission import Priority
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Runner
 from holdfast_verify.formats.receipts import key_name
 from holdfast_verify.formats.signed_note import Noun, vkey
 

@@ -15,7 +15,7 @@ from msgspec import UNSET, Raw, UnsetType
 from holdfast.events.log.keys import cached_signing_key
 from holdfast.events.resources import Database
 from holdfast.kit.http.handler import NO_STORE, Header, Reply, encode
-from holdfast.kit.running.operation import Completion
+from holdfast.kit.operations.operation import Completion
 from holdfast_verify.formats.receipts import Receipt, ReceiptFile, sign_receipts
 
 MAX_SIGNATURES_AT_A_TIME = 100

@@ -8,7 +8,7 @@ from holdfast.events.resources import Conclusion, Steps, Tx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, RATE_LIMITED, VALIDATION_FAILED, refuses
-from holdfast.kit.running.operation import Operation, steps
+from holdfast.kit.operations.operation import Operation, steps
 
 
 class CopyEvent(Command):

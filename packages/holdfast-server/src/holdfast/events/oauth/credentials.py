@@ -19,7 +19,7 @@ from holdfast.events.resources import Database
 from holdfast.kit.contract.bounds import bound_without_strangers
 from holdfast.kit.contract.caller import Caller, access_token
 from holdfast.kit.contract.problems import FORBIDDEN, INVALID_API_KEY, Problem
-from holdfast.kit.running.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
+from holdfast.kit.operations.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
 from holdfast.kit.security.api_keys import PREFIX, KeyRing, digest
 from holdfast.kit.security.signed_tokens import InvalidToken
 

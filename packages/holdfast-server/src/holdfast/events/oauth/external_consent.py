@@ -29,11 +29,11 @@ from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
 from holdfast.kit.mail.message import header_text
+from holdfast.kit.operations.rate_limits import Limits
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
 from holdfast.kit.postgres.database import Database, Tx
 from holdfast.kit.process.discovery import keys_document
-from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.security.http_client import HttpClient, trusted_certificates
 from holdfast.kit.security.service_secret import SealedTable
 from holdfast.kit.security.signed_tokens import SigningKeyTable, TokenType

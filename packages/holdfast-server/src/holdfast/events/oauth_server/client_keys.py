@@ -21,9 +21,9 @@ from holdfast.events.oauth_settings import DOCUMENTS
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.client import create_shared_task
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
+from holdfast.kit.operations.rate_limits import Limits
 from holdfast.kit.outbound.refusals import FetchRefusal
 from holdfast.kit.outbound.requests import OutboundClient
-from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.security.signed_tokens import PublicKey, has_signed, usable_keys
 
 MAX_KEY_SET_BYTES = 65_536

@@ -12,9 +12,9 @@ from holdfast.events.oauth_server.client_keys import ClientKeys
 from holdfast.events.oauth_server.model import MAX_ID_CHARS, Client, client_of_metadata
 from holdfast.events.oauth_server.oauth_problems import INVALID_CLIENT, INVALID_CLIENT_METADATA
 from holdfast.events.oauth_settings import DOCUMENTS
+from holdfast.kit.operations.rate_limits import Limits
 from holdfast.kit.outbound.requests import OutboundClient
 from holdfast.kit.postgres.database import Database, Reader, Tx
-from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.security.api_keys import digest
 
 PREFIX = "client_"

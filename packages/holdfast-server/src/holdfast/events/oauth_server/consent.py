@@ -32,10 +32,10 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.answers import known_parameters
 from holdfast.kit.http.handler import Reply, Request, headers_of, read_query
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.rate_limits import Limits
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import Site, redirect
 from holdfast.kit.postgres.database import Database
-from holdfast.kit.running.rate_limits import Limits
 
 
 def query_of(request: Request) -> dict[str, str]:

@@ -45,12 +45,12 @@ from holdfast.kit.http.handler import (
 )
 from holdfast.kit.http.index import Route
 from holdfast.kit.http.rest import decode_object
+from holdfast.kit.operations.rate_limits import Limits
+from holdfast.kit.operations.runner import Runner
+from holdfast.kit.operations.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
 from holdfast.kit.pages.forms import FORM_TYPE
 from holdfast.kit.postgres.database import Tx
 from holdfast.kit.process import discovery
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Runner
-from holdfast.kit.running.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
 
 T = TypeVar("T")
 

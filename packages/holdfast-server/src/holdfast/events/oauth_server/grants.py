@@ -15,8 +15,8 @@ from holdfast.events.oauth_server.model import CODE_SECONDS, Client, Connection,
 from holdfast.events.oauth_server.oauth_problems import INVALID_CLIENT
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, refuses
+from holdfast.kit.operations.operation import Operation, read, single
 from holdfast.kit.postgres.database import Reader, Tx
-from holdfast.kit.running.operation import Operation, read, single
 from holdfast.kit.security import api_keys
 from holdfast.kit.security.api_keys import digest
 

@@ -21,8 +21,8 @@ from holdfast.kit.contract.problems import (
     invalid,
     refuses,
 )
+from holdfast.kit.operations.operation import CommandLimit
 from holdfast.kit.postgres.pagination import OffsetPage, Page, offset_page
-from holdfast.kit.running.operation import CommandLimit
 from holdfast.kit.security.service_secret import Secret
 
 NETWORK_HASH_CHARACTERS = 24

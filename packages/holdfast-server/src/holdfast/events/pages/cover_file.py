@@ -12,8 +12,8 @@ from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.http.handler import NOSNIFF, Access, Reply, Request
+from holdfast.kit.operations.slots import Slots
 from holdfast.kit.postgres.lookup_cache import LookupCache
-from holdfast.kit.running.slots import Slots
 
 MAX_CACHED_COVERS = 100
 """Covers have about 20 kB."""

@@ -24,9 +24,9 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.http.answers import FEED, LIVE
 from holdfast.kit.http.handler import NOSNIFF, Access, Header, Reply, Request
 from holdfast.kit.mail.message import joined_lines
+from holdfast.kit.operations.runner import Run
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
-from holdfast.kit.running.runner import Run
 
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

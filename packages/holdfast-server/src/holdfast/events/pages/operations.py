@@ -18,7 +18,7 @@ from holdfast.events.queues.event_queue import read_event_queue
 from holdfast.events.resources import Reader
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
-from holdfast.kit.running.operation import Batch
+from holdfast.kit.operations.operation import Batch
 
 PAGE_SIZE = 20
 """The most events on one page of an organizer."""

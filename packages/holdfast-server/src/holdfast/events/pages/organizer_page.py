@@ -49,14 +49,14 @@ from holdfast.kit.http.event_streams import (
 )
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, envelope
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.rate_limits import Limits
+from holdfast.kit.operations.runner import Run, Runner
 from holdfast.kit.pages.language import LANGUAGES, Language, language_of
 from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import redirect, security_headers
 from holdfast.kit.postgres.announced_changes import AnnouncedChanges
 from holdfast.kit.postgres.group_commit import MAX_WAITING_CALLS, Batcher
 from holdfast.kit.postgres.lookup_cache import LookupCache
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Run, Runner
 
 MAX_ORGANIZERS = 500
 """The maximum number of cached organizers. What a page of one shows takes up to 30 kB."""

@@ -29,13 +29,13 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.operation import Operation, single
+from holdfast.kit.operations.operation import read as reading
+from holdfast.kit.operations.rate_limits import Limits
+from holdfast.kit.operations.runner import Run, Runner
 from holdfast.kit.pages.forms import FormTokens, read_form, require_same_site
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.site import redirect, security_headers
-from holdfast.kit.running.operation import Operation, single
-from holdfast.kit.running.operation import read as reading
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Run, Runner
 
 READ_LINK = Operation("check_data_link", None, reading(proof.check))
 EXPORT = Operation("export_own_data", None, single(proof.export))

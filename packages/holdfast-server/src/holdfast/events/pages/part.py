@@ -19,10 +19,10 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.http.answers import cached_refusals
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.operation import Operation, read, read_batched
 from holdfast.kit.pages.page_cache import constant_page
 from holdfast.kit.process.discovery import document
 from holdfast.kit.process.part import Endpoints, Part
-from holdfast.kit.running.operation import Operation, read, read_batched
 
 READ = Operation("read_event_page", None, read_batched(operations.read))
 READ_ORGANIZER = Operation("read_organizer_page", None, read(operations.read_organizer))

@@ -20,7 +20,7 @@ from holdfast.events.seats.held_seats import PAYMENTS_CHANNEL
 from holdfast.kit.background.leases import LeasedRow, LeaseLost, RowTable
 from holdfast.kit.background.row_work import RetryBackoff, TableWork
 from holdfast.kit.contract.bounds import Bound
-from holdfast.kit.running.slots import Slots
+from holdfast.kit.operations.slots import Slots
 
 RETRY_BACKOFF = RetryBackoff(1.0, 300.0)
 

@@ -30,10 +30,10 @@ from holdfast.kit.contract.problems import BAD_REQUEST, Problem, refuses
 from holdfast.kit.http.body import read_body
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, envelope
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.operation import Operation, single
+from holdfast.kit.operations.rate_limits import Limits
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages.site import redirect
-from holdfast.kit.running.operation import Operation, single
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Runner
 
 TOLERANCE_SECONDS = 300
 """The largest difference between the time of a message and ours."""

@@ -12,7 +12,7 @@ from holdfast.events.processor.currencies import is_payable
 from holdfast.events.resources import Reader
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
-from holdfast.kit.running.operation import Operation, read
+from holdfast.kit.operations.operation import Operation, read
 
 Obstacle = Literal["past", "price", "payouts"]
 """Why people cannot register on the page of an event: it has begun, its price cannot be paid by card, or nothing can be

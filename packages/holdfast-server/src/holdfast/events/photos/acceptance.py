@@ -19,8 +19,8 @@ from holdfast.kit.contract.caller import Caller, Owner
 from holdfast.kit.contract.client import without_client
 from holdfast.kit.contract.messages import message, message_of
 from holdfast.kit.contract.problems import invalid
+from holdfast.kit.operations.slots import MAX_WAITING, Slots
 from holdfast.kit.outbound.refusals import FetchRefusal
-from holdfast.kit.running.slots import MAX_WAITING, Slots
 
 UNDECLARED = {"application/octet-stream", "binary/octet-stream"}
 

@@ -16,7 +16,7 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.messages import message_of
 from holdfast.kit.contract.problems import RATE_LIMITED, VALIDATION_FAILED, invalid, refuses
-from holdfast.kit.running.operation import Operation, read, steps
+from holdfast.kit.operations.operation import Operation, read, steps
 
 
 class StorePhoto(Command):

@@ -13,7 +13,7 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import BAD_REQUEST, NOT_FOUND, Problem
 from holdfast.kit.http.handler import NO_STORE, NOSNIFF, Access, Handler, Header, Reply, Request, envelope, read_query
 from holdfast.kit.http.index import Route
-from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.operations.rate_limits import Limits
 
 UPLOAD_TIMEOUT_SECONDS = 120
 """The most seconds of an upload: 5 MB at a third of a megabit per second."""

@@ -26,8 +26,8 @@ from holdfast.kit.contract.caller import Owner
 from holdfast.kit.contract.client import require_client, wait_while_connected
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
-from holdfast.kit.running.slots import Slots
-from holdfast.kit.running.time_budget import TimeBudget
+from holdfast.kit.operations.slots import Slots
+from holdfast.kit.operations.time_budget import TimeBudget
 
 TIMEOUT_SECONDS = 30
 """The most seconds for one file, also on a busy machine. The limit of processor time is lower: see `image.py`."""

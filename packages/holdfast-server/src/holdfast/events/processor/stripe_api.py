@@ -29,7 +29,7 @@ from holdfast.events.processor.processor import (
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.client import path_of, request_source, without_client
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.running.slots import Slots
+from holdfast.kit.operations.slots import Slots
 
 log = structlog.get_logger()
 

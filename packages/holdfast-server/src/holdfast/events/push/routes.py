@@ -11,12 +11,12 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.answers import PlainEndpoint
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, admit, envelope
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.operation import Operation, single
+from holdfast.kit.operations.rate_limits import Limits
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages.forms import read_form, require_same_site
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import MEDIA_TYPES
-from holdfast.kit.running.operation import Operation, single
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Runner
 
 PUSH_WORKER_PATH = "/registrations/push-worker.js"
 """The address of the worker that shows push messages. Its scope is the pages of registrations, as its address says."""

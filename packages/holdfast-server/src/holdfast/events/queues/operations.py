@@ -47,9 +47,9 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import sent_fields
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
+from holdfast.kit.operations.operation import Batch, Call
 from holdfast.kit.postgres.group_commit import LockedRow
 from holdfast.kit.postgres.pagination import OffsetPage, Page
-from holdfast.kit.running.operation import Batch, Call
 from holdfast_verify.formats.receipts import receipt_of
 from holdfast_verify.formats.signed_note import LogName
 

@@ -16,10 +16,10 @@ from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.answers import cached_refusals
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.rate_limits import Limits
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
 from holdfast.kit.postgres.lookup_cache import LookupCache
-from holdfast.kit.running.rate_limits import Limits
 
 MAX_CACHE_BYTES = 4_000_000
 

@@ -6,8 +6,8 @@ from typing import Any
 from holdfast.events.queues import release_tokens
 from holdfast.events.resources import Database
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.rate_limits import Limits
 from holdfast.kit.process.discovery import keys_document
-from holdfast.kit.running.rate_limits import Limits
 
 JWKS = "/.well-known/queue-jwks.json"
 

@@ -30,11 +30,11 @@ from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import ADMIN, Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
+from holdfast.kit.operations.operation import Batch, Operation, read_batched
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages.language import Language
 from holdfast.kit.postgres.group_commit import LockedRow
 from holdfast.kit.postgres.lookup_cache import MAX_RESULTS, LookupCache
-from holdfast.kit.running.operation import Batch, Operation, read_batched
-from holdfast.kit.running.runner import Runner
 from holdfast_verify.formats.receipts import ReceiptFile, later_receipt, receipt_of
 from holdfast_verify.formats.signed_note import LogName
 

@@ -20,11 +20,11 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, RATE_LIMITED, Problem, ProblemType
 from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, admit, headers_of
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.operation import Operation, batched, single
+from holdfast.kit.operations.rate_limits import Limits
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
-from holdfast.kit.running.operation import Operation, batched, single
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.cookie_secrets import is_cookie_secret, new_cookie_secret
 from holdfast_verify.formats.receipts import ReceiptFile
 

@@ -30,8 +30,8 @@ from holdfast.kit.contract.problems import (
     Problem,
     refuses,
 )
+from holdfast.kit.operations.operation import Batch
 from holdfast.kit.postgres.group_commit import LockedRow
-from holdfast.kit.running.operation import Batch
 from holdfast_verify.formats.receipts import receipt_of
 from holdfast_verify.formats.signed_note import LogName
 

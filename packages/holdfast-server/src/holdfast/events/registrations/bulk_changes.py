@@ -22,7 +22,7 @@ from holdfast.kit.contract.problems import (
     NOT_FOUND,
     refuses,
 )
-from holdfast.kit.running.operation import Operation, single
+from holdfast.kit.operations.operation import Operation, single
 
 MAX_BULK_REGISTRATIONS = 50
 """The most registrations of one command."""

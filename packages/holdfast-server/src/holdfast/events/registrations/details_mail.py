@@ -17,7 +17,7 @@ from holdfast.events.users.model import PublicId
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
-from holdfast.kit.running.operation import Operation, single
+from holdfast.kit.operations.operation import Operation, single
 
 
 class SendDetails(OwnRegistrationCommand):

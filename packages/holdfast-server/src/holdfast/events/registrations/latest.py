@@ -12,7 +12,7 @@ from holdfast.events.registrations.model import PERSON_NAME, RegistrationStatus
 from holdfast.events.resources import Reader
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
-from holdfast.kit.running.operation import Operation, read
+from holdfast.kit.operations.operation import Operation, read
 
 MAX_HAPPENINGS = 6
 """How many things the overview of an event shows."""

@@ -12,7 +12,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, Id
 from holdfast.kit.contract.problems import NOT_FOUND
-from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.operations.rate_limits import Limits
 from holdfast.kit.security.service_secret import Secret
 
 LinkKind = Literal["own registrations", "outcomes"]

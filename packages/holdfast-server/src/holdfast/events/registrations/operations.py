@@ -20,8 +20,8 @@ from holdfast.events.resources import Reader, Tx
 from holdfast.events.seats import held_seats
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem, refuses
+from holdfast.kit.operations.operation import Batch, LinkedAnswer
 from holdfast.kit.postgres.pagination import Page, offset_page
-from holdfast.kit.running.operation import Batch, LinkedAnswer
 from holdfast_verify.formats.signed_note import LogName
 
 

@@ -25,7 +25,7 @@ from holdfast.events.seats.intake import ADVISORY_LOCK_ID
 from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
-from holdfast.kit.running.operation import Batch
+from holdfast.kit.operations.operation import Batch
 
 RefundOutlook = Literal["back", "waits", "lost"]
 """The status of refunds. `back`: they are made, or will be. `waits`: a dispute is not decided. `lost`: the bank of the

@@ -2,8 +2,8 @@
 
 from holdfast.events.registrations.model import AcceptedRegistration
 from holdfast.events.resources import Tx
-from holdfast.kit.running import idempotency
-from holdfast.kit.running.idempotency import Idempotency, PeopleInAnswers
+from holdfast.kit.operations import idempotency
+from holdfast.kit.operations.idempotency import Idempotency, PeopleInAnswers
 
 
 def person_of(answer: object) -> str | None:

@@ -26,8 +26,8 @@ from holdfast.events.resources import Reader, Tx
 from holdfast.events.seats import intake, settlement
 from holdfast.kit.contract.command import Command, Id, rule
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
+from holdfast.kit.operations.operation import Batch
 from holdfast.kit.postgres.group_commit import LockedRow
-from holdfast.kit.running.operation import Batch
 
 _INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn"}
 """Unicode categories of invisible characters: control, format (such as bidi marks), and unassigned ones."""

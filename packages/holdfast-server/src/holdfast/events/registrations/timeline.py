@@ -11,7 +11,7 @@ from holdfast.events.resources import Reader
 from holdfast.events.users.model import PublicId
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
-from holdfast.kit.running.operation import Operation, read
+from holdfast.kit.operations.operation import Operation, read
 
 MAX_ENTRIES = 100
 """The most entries of a timeline: the newest ones."""

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.client import path_of, request_source, without_client
-from holdfast.kit.running.slots import Slots
+from holdfast.kit.operations.slots import Slots
 
 MAX_CONCURRENT_FILES = 10
 """The most reads and writes of a store at the same time."""

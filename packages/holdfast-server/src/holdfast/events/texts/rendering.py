@@ -19,7 +19,7 @@ from holdfast.kit.background.subprocess_call import SubprocessCall, SubprocessCr
 from holdfast.kit.contract.bounds import Bound, cache_bound
 from holdfast.kit.contract.caller import Owner
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
-from holdfast.kit.running.slots import Slots
+from holdfast.kit.operations.slots import Slots
 
 MAX_INLINE_CHARACTERS = 1_000
 """The most characters of a text that is rendered in this process: the worst text of this length takes 15 ms."""

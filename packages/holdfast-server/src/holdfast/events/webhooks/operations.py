@@ -7,7 +7,7 @@ from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, refuses
-from holdfast.kit.running.operation import Operation, read
+from holdfast.kit.operations.operation import Operation, read
 from holdfast.kit.webhooks.endpoints import COUNT_ENDPOINTS, EndpointOperations
 from holdfast.kit.webhooks.model import CreateWebhookEndpoint, SetWebhook, WebhookEndpoint
 

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, Id
-from holdfast.kit.running.operation import Call, Operation, read
+from holdfast.kit.operations.operation import Call, Operation, read
 
 STORED_OPERATIONS = frozenset(
     {

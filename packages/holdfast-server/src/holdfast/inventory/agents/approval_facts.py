@@ -12,7 +12,7 @@ from holdfast.accounts.agents.limits import KEY_ASKS_FIRST, LIMIT_OF_KEY
 from holdfast.accounts.agents.requests import AgentRequests, CredentialId
 from holdfast.inventory.resources import Reader
 from holdfast.kit.contract.caller import api_key
-from holdfast.kit.running.operation import Operations
+from holdfast.kit.operations.operation import Operations
 
 MAX_POOLS = 300
 """The most pools whose stock is shown, and compared, for one request."""

@@ -25,9 +25,9 @@ from holdfast.kit.http.handler import (
 )
 from holdfast.kit.http.index import Route
 from holdfast.kit.http.rest import decode_object
+from holdfast.kit.operations.rate_limits import Limits
+from holdfast.kit.operations.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
 from holdfast.kit.process.discovery import keys_document
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
 
 T = TypeVar("T")
 

@@ -23,7 +23,7 @@ from holdfast.inventory.stock.remembered_stock import TouchedRows
 from holdfast.inventory.stock.stock_changes import read_stock
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem, refuses
-from holdfast.kit.running.operation import Batch
+from holdfast.kit.operations.operation import Batch
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE)

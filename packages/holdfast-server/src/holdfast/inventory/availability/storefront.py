@@ -29,7 +29,7 @@ from holdfast.kit.http.answers import BRIEF, accepts_gzip
 from holdfast.kit.http.event_streams import EventStream, StreamOwner, Streams, encode_retry
 from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, envelope, read_query
 from holdfast.kit.http.index import Route
-from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.operations.rate_limits import Limits
 
 AVAILABILITY = "/storefront/availability"
 STREAM = "/storefront/stream"

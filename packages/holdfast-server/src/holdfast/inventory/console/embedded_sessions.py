@@ -26,10 +26,10 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.rate_limits import Limits
 from holdfast.kit.pages.forms import read_form, require_same_site
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
-from holdfast.kit.running.rate_limits import Limits
 
 ENTER = "/console/enter"
 HOME = "/console"

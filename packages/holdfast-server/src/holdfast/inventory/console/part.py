@@ -40,8 +40,8 @@ from holdfast.inventory.sync import operations as sync
 from holdfast.inventory.webhooks.messages import MESSAGES
 from holdfast.inventory.webhooks.operations import CONSOLE_OPERATIONS as WEBHOOK_OPERATIONS
 from holdfast.kit.contract.messages import translatable
+from holdfast.kit.operations.operation import Operation, read, single
 from holdfast.kit.process.part import Endpoints, Part
-from holdfast.kit.running.operation import Operation, read, single
 
 OPERATIONS = (
     LIST_AGENT_ACTIONS,

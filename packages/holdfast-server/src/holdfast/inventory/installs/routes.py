@@ -29,9 +29,9 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem, invalid
 from holdfast.kit.http.handler import NO_STORE, Access, Handler, Header, Reply, Request, encode, read_query
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.rate_limits import Limits
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
-from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.security.api_keys import credential
 from holdfast.kit.security.service_secret import Secret
 

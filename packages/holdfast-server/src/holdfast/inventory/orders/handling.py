@@ -32,7 +32,7 @@ from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.model import OrderLevelChange
 from holdfast.kit.contract.caller import platform
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.running.operation import Batch, Call
+from holdfast.kit.operations.operation import Batch, Call
 
 SOURCE = "webhook"
 """The source that the ledger names for entries of orders."""

@@ -42,8 +42,8 @@ from holdfast.kit.contract.bounds import bound_without_strangers
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.environment.metrics import start_at_zero
+from holdfast.kit.operations.slots import Slots
 from holdfast.kit.postgres.group_commit import MAX_WAITING_CALLS, Batcher
-from holdfast.kit.running.slots import Slots
 
 T = TypeVar("T")
 

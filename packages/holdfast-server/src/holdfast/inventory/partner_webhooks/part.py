@@ -9,8 +9,8 @@ from holdfast.inventory.partner_webhooks.model import Handlers
 from holdfast.inventory.resources import Database
 from holdfast.kit.background.row_work import RowWork
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
+from holdfast.kit.operations.rate_limits import Limits
 from holdfast.kit.process.part import Endpoints, Part
-from holdfast.kit.running.rate_limits import Limits
 
 
 class WebhookContext(Protocol):

@@ -24,8 +24,8 @@ from holdfast.kit.contract.problems import BAD_REQUEST
 from holdfast.kit.http.body import MAX_BODY, read_body
 from holdfast.kit.http.handler import Access, Handler, Headers, Reply, Request, envelope
 from holdfast.kit.http.index import Route
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.slots import Slots
+from holdfast.kit.operations.rate_limits import Limits
+from holdfast.kit.operations.slots import Slots
 
 SHOPIFY_WEBHOOKS_PATH = "/webhooks/shopify"
 

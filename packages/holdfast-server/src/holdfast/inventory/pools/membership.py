@@ -19,7 +19,7 @@ from holdfast.inventory.stock.stock_changes import Draft, apply_and_store
 from holdfast.inventory.stock.substring_search import SearchedTable, search
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import INSUFFICIENT_SCOPE, invalid
-from holdfast.kit.running.operation import Batch, Call
+from holdfast.kit.operations.operation import Batch, Call
 
 BEST_FIT = SearchedTable("variants", "searched", "length(title), gid")
 AT_PLATFORM = SearchedTable("catalog_variants", "searched", "product_title, title, gid")

@@ -48,7 +48,7 @@ from holdfast.kit.contract.problems import (
     invalid,
     refuses,
 )
-from holdfast.kit.running.operation import Batch
+from holdfast.kit.operations.operation import Batch
 
 MAX_POOLS_PER_VARIANT = 50
 """The most pools that one variant may draw on: a bound for what one change reads."""

@@ -13,7 +13,7 @@ from holdfast.inventory.stock.remembered_stock import TouchedRows, touched_rows
 from holdfast.inventory.stock.stock_changes import Draft, apply_and_store, read_stock
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import DAILY_LIMIT_REACHED, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
-from holdfast.kit.running.operation import Batch
+from holdfast.kit.operations.operation import Batch
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, HOLD_ENDED, NOT_ENOUGH_STOCK, VALIDATION_FAILED, DAILY_LIMIT_REACHED)

@@ -46,7 +46,7 @@ from holdfast.kit.contract.problems import (
     invalid,
     refuses,
 )
-from holdfast.kit.running.operation import Batch, Call
+from holdfast.kit.operations.operation import Batch, Call
 
 T = TypeVar("T")
 

@@ -16,8 +16,8 @@ from holdfast.inventory.stock.operations import end_holds
 from holdfast.inventory.stock.stock_changes import HOLDS_CHANNEL
 from holdfast.kit.background.loops import Loop, RowWaiters
 from holdfast.kit.contract.caller import system
+from holdfast.kit.operations.operation import Batch, Call
 from holdfast.kit.postgres.notifications import POLL_SECONDS
-from holdfast.kit.running.operation import Batch, Call
 
 log = structlog.get_logger()
 

@@ -40,7 +40,7 @@ from holdfast.inventory.stock.shop_versions import lock_shop
 from holdfast.inventory.stock.stock_changes import Draft, apply_and_store
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import DAILY_LIMIT_REACHED, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
-from holdfast.kit.running.operation import Batch, Call
+from holdfast.kit.operations.operation import Batch, Call
 
 A = TypeVar("A")
 

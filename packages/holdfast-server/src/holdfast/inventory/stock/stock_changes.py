@@ -28,7 +28,7 @@ from holdfast.inventory.stock.shop_versions import STOCK_CHANNEL
 from holdfast.inventory.stock.sql import pools_around
 from holdfast.kit.contract.caller import Principal
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.running.operation import Batch, Call
+from holdfast.kit.operations.operation import Batch, Call
 from holdfast.kit.webhooks.endpoints import MESSAGES_CHANNEL
 
 HOLDS_CHANNEL = "holds"

@@ -21,7 +21,7 @@ from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.model import CHANGED_AT_PLATFORM, GRACE_SECONDS, PUSH_STREAK, UnexplainedDifference
 from holdfast.inventory.webhooks.messages import StockDrift, store_drifts
 from holdfast.kit.contract.caller import platform
-from holdfast.kit.running.operation import Batch, Call
+from holdfast.kit.operations.operation import Batch, Call
 
 SOURCE = "inventory_levels/update"
 

@@ -29,8 +29,8 @@ from holdfast.inventory.sync.model import (
 )
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, VALIDATION_FAILED, invalid, refuses
-from holdfast.kit.running.operation import Batch, Call
-from holdfast.kit.running.steps import Conclusion
+from holdfast.kit.operations.operation import Batch, Call
+from holdfast.kit.operations.steps import Conclusion
 
 MAX_DRIFT_ROWS = 200
 """The most differences in one answer."""

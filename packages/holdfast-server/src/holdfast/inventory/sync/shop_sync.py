@@ -30,7 +30,7 @@ from holdfast.kit.background.row_work import RetryBackoff, RowWork
 from holdfast.kit.contract.bounds import bound_without_strangers
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.environment.logs import first_line
-from holdfast.kit.running.slots import Slots
+from holdfast.kit.operations.slots import Slots
 
 IDEMPOTENCY_KEY_SECONDS = 20 * 3600
 """How long the platform is sure to know a key. An older call is not repeated: its levels are read, and set again."""

@@ -11,7 +11,7 @@ from holdfast.inventory.webhooks.messages import MESSAGES
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Id, Repeatable, rule
 from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, refuses
-from holdfast.kit.running.operation import Operation, read, single
+from holdfast.kit.operations.operation import Operation, read, single
 from holdfast.kit.webhooks.endpoints import COUNT_ENDPOINTS, EndpointOperations
 from holdfast.kit.webhooks.model import SetWebhook, Types, Url, WebhookEndpoint
 

@@ -33,12 +33,12 @@ from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.environment.metrics import JOBS, start_at_zero
+from holdfast.kit.operations.steps import Steps
 from holdfast.kit.postgres.connection_pool import KEEPALIVE, Pool
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
 from holdfast.kit.postgres.schema.lineage import Migration, read_migrations
 from holdfast.kit.postgres.transactions import JOBS_CHANNEL, TASKS_CHANNEL, EnqueuedTask, Task
-from holdfast.kit.running.steps import Steps
 
 log = structlog.get_logger()
 

@@ -21,9 +21,9 @@ from holdfast.kit.contract import problems
 from holdfast.kit.contract.caller import Caller, stranger
 from holdfast.kit.contract.client import address
 from holdfast.kit.environment.metrics import RequestMetrics
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Runner
+from holdfast.kit.operations.operation import Operation
+from holdfast.kit.operations.rate_limits import Limits
+from holdfast.kit.operations.runner import Runner
 
 Header = tuple[bytes, bytes]
 Headers = dict[bytes, bytes]

@@ -43,10 +43,10 @@ from holdfast.kit.http.handler import (
     require_one_credential,
 )
 from holdfast.kit.http.index import Route, field_names
-from holdfast.kit.running.operation import Operation, Operations
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.read_only import ReadOnlyMembers
-from holdfast.kit.running.runner import Runner
+from holdfast.kit.operations.operation import Operation, Operations
+from holdfast.kit.operations.rate_limits import Limits
+from holdfast.kit.operations.read_only import ReadOnlyMembers
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.security.api_keys import Authenticate, credential
 
 S = TypeVar("S", bound=Struct)

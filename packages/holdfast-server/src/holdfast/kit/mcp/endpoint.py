@@ -32,9 +32,9 @@ from holdfast.kit.mcp.model import EndpointConfig
 from holdfast.kit.mcp.resources import ResourceMethods
 from holdfast.kit.mcp.stateless import ChangeStream, Reauthenticate, StatelessProtocol
 from holdfast.kit.mcp.tools import Tools
-from holdfast.kit.running.operation import Operations
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Runner
+from holdfast.kit.operations.operation import Operations
+from holdfast.kit.operations.rate_limits import Limits
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.security.api_keys import Authenticate, credential
 
 VERSIONS = (stateless.VERSION, *reversed(handshake.VERSIONS))

@@ -24,7 +24,7 @@ from holdfast.kit.mcp.model import Change, EndpointConfig
 from holdfast.kit.mcp.resources import NoSuchResource, ResourceMethods
 from holdfast.kit.mcp.stateless import ChangeStream, Reauthenticate, encode_notifications
 from holdfast.kit.mcp.tools import Tools
-from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.operations.rate_limits import Limits
 
 MAX_CHARACTERS = 64
 """The most characters of a name that are kept."""

@@ -13,9 +13,9 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Access, admit
 from holdfast.kit.mcp import jsonrpc as rpc
 from holdfast.kit.mcp.model import Change, Document, EndpointConfig, ListedBy, ResourceEntry, Template
-from holdfast.kit.running.operation import Operation, Operations
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Runner
+from holdfast.kit.operations.operation import Operation, Operations
+from holdfast.kit.operations.rate_limits import Limits
+from holdfast.kit.operations.runner import Runner
 
 LIVE_TTL_MS = 0
 """Milliseconds for which clients may cache resources that can change at any moment."""

@@ -30,10 +30,10 @@ from holdfast.kit.contract.problems import (
 )
 from holdfast.kit.http.handler import Access, admit
 from holdfast.kit.mcp import jsonrpc as rpc
-from holdfast.kit.running.operation import Operation, Operations
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.read_only import ReadOnlyMembers
-from holdfast.kit.running.runner import Runner
+from holdfast.kit.operations.operation import Operation, Operations
+from holdfast.kit.operations.rate_limits import Limits
+from holdfast.kit.operations.read_only import ReadOnlyMembers
+from holdfast.kit.operations.runner import Runner
 
 Schema = dict[str, Any]
 

@@ -21,6 +21,7 @@ import httpx2
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Owner
 from holdfast.kit.contract.messages import message
+from holdfast.kit.operations.slots import OwnerNode, Slots
 from holdfast.kit.outbound.public_addresses import is_public
 from holdfast.kit.outbound.refusals import (
     CONNECT_TIMEOUT_SECONDS,
@@ -30,7 +31,6 @@ from holdfast.kit.outbound.refusals import (
     not_public,
     too_slow,
 )
-from holdfast.kit.running.slots import OwnerNode, Slots
 from holdfast.kit.security.http_client import reset_connections, trusted_certificates
 
 MAX_REDIRECTS = 3

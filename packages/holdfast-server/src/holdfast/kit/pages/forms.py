@@ -27,7 +27,7 @@ from holdfast.kit.contract.messages import GroupedNumber, Message, Value, messag
 from holdfast.kit.contract.problems import BAD_REQUEST, FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, Problem, ProblemType
 from holdfast.kit.http.body import read_body
 from holdfast.kit.http.handler import Header, Request, headers_of
-from holdfast.kit.running.runner import Run
+from holdfast.kit.operations.runner import Run
 from holdfast.kit.security.service_secret import HmacSigner
 
 FOREIGN_FORM = ProblemType(

@@ -15,9 +15,9 @@ from holdfast.kit.contract.client import create_shared_task
 from holdfast.kit.http.answers import LIVE
 from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.rate_limits import Limits
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import HTML, Site, security_headers
-from holdfast.kit.running.rate_limits import Limits
 
 MAX_CACHE_BYTES = 32_000_000
 """The maximum size of the cached pages of a process, in bytes."""

@@ -23,10 +23,10 @@ from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, e
 from holdfast.kit.http.index import Route
 from holdfast.kit.mcp import EndpointConfig
 from holdfast.kit.mcp.endpoint import VERSIONS
+from holdfast.kit.operations.operation import Operations
+from holdfast.kit.operations.rate_limits import Limits
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.site import security_headers
-from holdfast.kit.running.operation import Operations
-from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.security.signed_tokens import PUBLISHED_TTL_SECONDS
 
 JSON = "application/json"

@@ -10,8 +10,8 @@ from holdfast.kit.background.loops import Loop
 from holdfast.kit.background.row_work import RowWork
 from holdfast.kit.background.tasks import TaskHandler, TimedTask
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.operation import Operations
 from holdfast.kit.postgres.database import Database
-from holdfast.kit.running.operation import Operations
 from holdfast.kit.security.service_secret import SealedTable
 from holdfast.kit.security.signed_tokens import SigningKeyTable
 

@@ -26,15 +26,15 @@ from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.http.handler import NO_STORE, Reply, Request, envelope
 from holdfast.kit.http.index import Route
 from holdfast.kit.http.sockets import drain_on_sigterm, is_draining
+from holdfast.kit.operations.operation import Operations
+from holdfast.kit.operations.rate_limits import Limits
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages.site import PROGRAM_PATHS, Site
 from holdfast.kit.postgres.database import Database
 from holdfast.kit.postgres.notifications import LISTENERS, listeners
 from holdfast.kit.process.database_health import watch_database
 from holdfast.kit.process.metrics_route import TEXT, metrics_route
 from holdfast.kit.process.part import Endpoints, Part
-from holdfast.kit.running.operation import Operations
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.api_keys import Authenticate
 
 log = structlog.get_logger()

@@ -31,6 +31,7 @@ from holdfast.kit.http.connection import Connection
 from holdfast.kit.http.connection_limits import ConnectionLimits, files_for_connections
 from holdfast.kit.http.sockets import BACKLOG, address_of, copies_of_socket
 from holdfast.kit.mail import outbox
+from holdfast.kit.operations.steps import Steps
 from holdfast.kit.postgres import bundled, transactions
 from holdfast.kit.postgres.connection_errors import connection_failure, connection_remedy
 from holdfast.kit.postgres.database import Database, Tx
@@ -47,7 +48,6 @@ from holdfast.kit.process.serving import (
     signals_to_stop,
     tuned_for_serving,
 )
-from holdfast.kit.running.steps import Steps
 from holdfast.kit.security.service_secret import SealedTable
 from holdfast_verify.terminal import names_text
 

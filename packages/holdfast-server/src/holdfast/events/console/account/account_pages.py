@@ -12,10 +12,10 @@ from holdfast.events.site import SITE
 from holdfast.kit.contract.problems import FORBIDDEN, Problem
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.operation import Operation, single
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
-from holdfast.kit.running.operation import Operation, single
-from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.service_secret import Secret
 
 ACCOUNT_TEMPLATE = "console/account.html"

@@ -13,9 +13,9 @@ from holdfast.events.photos.operations import READ_PHOTOS, PhotoList, ReadPhotos
 from holdfast.kit.contract.command import check
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.operation import Operation, read, single
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
-from holdfast.kit.running.operation import Operation, read, single
-from holdfast.kit.running.runner import Runner
 
 BRANDING_PATH = "/console/look"
 

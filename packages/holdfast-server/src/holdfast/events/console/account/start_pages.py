@@ -16,9 +16,9 @@ from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import message
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.operation import Operation, read, single
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
-from holdfast.kit.running.operation import Operation, read, single
-from holdfast.kit.running.runner import Runner
 
 BECOME_ORGANIZER = Operation("become_organizer", None, single(accounts.become))
 READ_PREVIOUS = Operation("get_unproved_account", None, read(ownership.get_unproved_account))

@@ -38,10 +38,10 @@ from holdfast.kit.contract.messages import translatable
 from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.operation import Operation, read
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.running.operation import Operation, read
-from holdfast.kit.running.runner import Runner
 
 EXAMPLES = (
     translatable("“Publish my open studio on the 29th at seven, with 30 seats.”"),

@@ -14,9 +14,9 @@ from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import FormRefusal, command_in_path, hide_forbidden, try_form
-from holdfast.kit.running.runner import Runner
 
 KEYS = f"{AGENTS}/keys"
 

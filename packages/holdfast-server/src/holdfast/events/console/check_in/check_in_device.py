@@ -17,8 +17,8 @@ from holdfast.kit.contract.problems import INVALID_JSON
 from holdfast.kit.http.answers import PlainEndpoint
 from holdfast.kit.http.handler import NO_STORE, Reply, Request, encode, read_query
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages.site import MEDIA_TYPES
-from holdfast.kit.running.runner import Runner
 
 WORKER_SCRIPTS = ("console/check_in/store.js", "console/check_in/sync.js", "console/check_in/worker.js")
 """The scripts of the service worker. They are served as one file, since browsers check one file for a new version."""

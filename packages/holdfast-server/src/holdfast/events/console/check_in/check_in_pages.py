@@ -28,7 +28,7 @@ from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import BAD_REQUEST, NOT_FOUND, VALIDATION_FAILED, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
-from holdfast.kit.running.runner import Runner
+from holdfast.kit.operations.runner import Runner
 
 PAGE_SCRIPTS = (
     "console/check_in/codes.js",

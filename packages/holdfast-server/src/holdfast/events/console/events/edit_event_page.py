@@ -35,7 +35,7 @@ from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
-from holdfast.kit.running.runner import Runner
+from holdfast.kit.operations.runner import Runner
 
 EMPTY_MEANS = {
     **dict.fromkeys(("title", "body", "datetime", "capacity"), None),

@@ -18,9 +18,9 @@ from holdfast.events.settings import Settings
 from holdfast.events.texts.rendered_text import one_line
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages.chart import Chart, draw_bars
 from holdfast.kit.pages.language import Language
-from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.service_secret import Secret
 
 EVENT_PATH = f"{HOME}/events/{{event_id}}"

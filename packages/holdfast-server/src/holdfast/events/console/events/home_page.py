@@ -15,7 +15,7 @@ from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
-from holdfast.kit.running.runner import Runner
+from holdfast.kit.operations.runner import Runner
 
 SEARCH_SCRIPT = "console/events/search.js"
 

@@ -45,8 +45,8 @@ from holdfast.kit.contract.problems import (
 )
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages.language import accepted_tags, language_of
-from holdfast.kit.running.runner import Runner
 
 FALLBACK = "USD"
 

@@ -22,10 +22,10 @@ from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import BAD_REQUEST, IDEMPOTENCY_KEY_REUSED, Problem
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages import forms as form_once
 from holdfast.kit.pages.forms import form_errors
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.running.runner import Runner
 
 NOTHING: Mapping[str, Any] = {}
 

@@ -16,7 +16,7 @@ from holdfast.events.processor.currencies import digits, rules_of
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
-from holdfast.kit.running.runner import Runner
+from holdfast.kit.operations.runner import Runner
 
 
 class PublicationPage:

@@ -19,7 +19,7 @@ from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
 from holdfast.kit.http.handler import NO_STORE, Header, Reply, Request
 from holdfast.kit.http.index import Route
-from holdfast.kit.running.runner import Runner
+from holdfast.kit.operations.runner import Runner
 
 COPY_SCRIPT = "copy.js"
 

@@ -24,10 +24,10 @@ from holdfast.kit.contract.bounds import bound_without_strangers
 from holdfast.kit.contract.messages import message_text
 from holdfast.kit.contract.problems import RATE_LIMITED, VALIDATION_FAILED, Problem
 from holdfast.kit.http.handler import Request
+from holdfast.kit.operations.runner import Runner
+from holdfast.kit.operations.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
 from holdfast.kit.pages.form_files import MULTIPART_TYPE, FileLimits, UploadedFile
 from holdfast.kit.pages.language import Language, language_of
-from holdfast.kit.running.runner import Runner
-from holdfast.kit.running.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
 
 MAX_CONCURRENT_FORMS = 2
 """The most forms with files of one organizer that are read at a time; each has at most one file in memory."""

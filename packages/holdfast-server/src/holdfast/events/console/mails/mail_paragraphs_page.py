@@ -16,10 +16,10 @@ from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import BAD_REQUEST, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.operation import Operation, read, single
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages.forms import form_errors
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.running.operation import Operation, read, single
-from holdfast.kit.running.runner import Runner
 
 GET = Operation("get_mail_paragraphs", None, read(paragraphs.get))
 UPDATE = Operation("update_mail_paragraphs", None, single(paragraphs.update))

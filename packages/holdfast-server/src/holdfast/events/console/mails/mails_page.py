@@ -10,9 +10,9 @@ from holdfast.events.mails.operations import MAIL_STATUSES, ListMails, MailStatu
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.operation import Operation, read, single
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages.forms import command_in_path
-from holdfast.kit.running.operation import Operation, read, single
-from holdfast.kit.running.runner import Runner
 
 MAILS = "/console/mails"
 PAGE_SIZE = 40

@@ -17,10 +17,10 @@ from holdfast.kit.contract.csv_cells import BYTE_ORDER_MARK, as_csv
 from holdfast.kit.http.answers import Download
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.operation import Operation, read
+from holdfast.kit.operations.runner import Run, Runner
 from holdfast.kit.pages.forms import hide_forbidden
 from holdfast.kit.pages.language import Language, language_of
-from holdfast.kit.running.operation import Operation, read
-from holdfast.kit.running.runner import Run, Runner
 
 PAGE_SIZE = 100
 

@@ -21,11 +21,11 @@ from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.operation import ADDS, Operation, read, single
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, command_in_path, hide_forbidden, try_form
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.running.operation import ADDS, Operation, read, single
-from holdfast.kit.running.runner import Runner
 
 READ_PAYER = Operation("get_payer", None, read(operations.payer))
 READ_PAYMENTS = Operation("get_person_payments", None, read(operations.list_payments))

@@ -19,9 +19,9 @@ from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import message
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.operation import Operation, read, single, steps
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
-from holdfast.kit.running.operation import Operation, read, single, steps
-from holdfast.kit.running.runner import Runner
 
 READ_PAYOUTS = Operation("get_payouts", None, read(payout_accounts.get))
 SET_RULE = Operation("set_refund_rule", None, single(payout_accounts.set_rule))

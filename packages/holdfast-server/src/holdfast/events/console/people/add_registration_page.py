@@ -15,8 +15,8 @@ from holdfast.events.registrations.sign_up import clean_name
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
-from holdfast.kit.running.operation import Operation, batched
-from holdfast.kit.running.runner import Run, Runner
+from holdfast.kit.operations.operation import Operation, batched
+from holdfast.kit.operations.runner import Run, Runner
 
 ADD_PERSON = Operation("add_person", None, batched(accepting.add))
 OPERATIONS = (ADD_PERSON,)

@@ -30,8 +30,8 @@ from holdfast.events.site import SITE
 from holdfast.kit.contract.problems import BAD_REQUEST
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.runner import Run, Runner
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.running.runner import Run, Runner
 
 OPERATIONS = (*bulk_changes.OPERATIONS, CHECK_IN_PEOPLE)
 

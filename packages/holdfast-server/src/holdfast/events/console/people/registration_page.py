@@ -23,8 +23,8 @@ from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import BAD_REQUEST, NOT_FOUND, VALIDATION_FAILED, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.runner import Run, Runner
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.running.runner import Run, Runner
 
 STATUS_OF_ACTION = {"seat": "registered", "wait": "waitlisted"}
 

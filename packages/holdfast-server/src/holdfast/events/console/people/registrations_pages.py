@@ -33,9 +33,9 @@ from holdfast.kit.contract.csv_cells import BYTE_ORDER_MARK, as_csv
 from holdfast.kit.http.answers import Download
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.operation import Operation, single
+from holdfast.kit.operations.runner import Run, Runner
 from holdfast.kit.pages.language import Language, language_of
-from holdfast.kit.running.operation import Operation, single
-from holdfast.kit.running.runner import Run, Runner
 
 MAX_SORTED = 2_000
 """The most registrations that are sorted by a column other than the time of their arrival."""

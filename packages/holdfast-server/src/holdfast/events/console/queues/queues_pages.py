@@ -28,11 +28,11 @@ from holdfast.kit.contract.messages import message, translatable
 from holdfast.kit.contract.problems import BAD_REQUEST
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.operation import Operation, read
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, command_in_path, hide_forbidden, try_form
 from holdfast.kit.postgres.pagination import OffsetPage, Page
-from holdfast.kit.running.operation import Operation, read
-from holdfast.kit.running.runner import Runner
 
 QUEUE_LABELS = {
     "event_id": translatable("Event"),

@@ -24,9 +24,9 @@ from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import ADMIN
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
+from holdfast.kit.operations.operation import Batch, Operation, read_batched
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.postgres.lookup_cache import MAX_RESULTS, LookupCache
-from holdfast.kit.running.operation import Batch, Operation, read_batched
-from holdfast.kit.running.runner import Runner
 
 LINKED_EVENTS = cache_bound("Events that pages show", "events", f"{MAX_RESULTS}, for a second")
 

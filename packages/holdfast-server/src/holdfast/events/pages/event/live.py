@@ -43,9 +43,9 @@ from holdfast.kit.http.event_streams import (
 )
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, envelope
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.rate_limits import Limits
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.postgres.announced_changes import AnnouncedChanges
-from holdfast.kit.running.rate_limits import Limits
 
 POLL_SECONDS = 2.0
 """Seconds from one read of all watched events to the next: it finds events that have begun, and lost notices."""

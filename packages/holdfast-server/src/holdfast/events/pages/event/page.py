@@ -40,13 +40,13 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Access, Header, Reply, Request
 from holdfast.kit.mail.message import joined_lines
+from holdfast.kit.operations.rate_limits import Limits
+from holdfast.kit.operations.runner import Run
 from holdfast.kit.pages.chart import Chart, draw_steps
 from holdfast.kit.pages.language import LANGUAGES, Language, language_of
 from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import HTML, redirect, security_headers
 from holdfast.kit.postgres.lookup_cache import LookupCache
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Run
 from holdfast.kit.security.service_secret import HmacSigner, Secret
 from holdfast_verify.formats.beacon import CHAIN
 from holdfast_verify.formats.drawn_order import DRAWN_ORDER

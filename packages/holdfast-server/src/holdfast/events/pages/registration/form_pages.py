@@ -31,15 +31,15 @@ from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, Pr
 from holdfast.kit.http.answers import cached_refusals
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, admit, headers_of
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.operation import Operation, batched, single
+from holdfast.kit.operations.rate_limits import Limits
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages.forms import read_form, require_same_site
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import redirect
 from holdfast.kit.postgres.lookup_cache import LookupCache
 from holdfast.kit.process.discovery import document
-from holdfast.kit.running.operation import Operation, batched, single
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Runner
 
 COLLECT_SECONDS = 0.01
 """Seconds that a form may wait for others if many come: a person does not notice them."""

@@ -27,12 +27,12 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, admit
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.operation import Operation, single
+from holdfast.kit.operations.rate_limits import Limits
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages.forms import read_form, require_same_site
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
-from holdfast.kit.running.operation import Operation, single
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Runner
 
 CORRECT_ADDRESS = Operation("correct_address", None, single(address_correction.correct), limit="forms")
 """Counts like a form. It has no route and no tool of its own."""

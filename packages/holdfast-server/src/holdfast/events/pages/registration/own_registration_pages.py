@@ -44,13 +44,13 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, admit
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.operation import Operation, read_batched, single
+from holdfast.kit.operations.operation import read as read_once
+from holdfast.kit.operations.rate_limits import Limits
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages.forms import FormTokens, read_form, require_same_site
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.site import redirect
-from holdfast.kit.running.operation import Operation, read_batched, single
-from holdfast.kit.running.operation import read as read_once
-from holdfast.kit.running.rate_limits import Limits
-from holdfast.kit.running.runner import Runner
 from holdfast_verify.formats.receipts import ReceiptFile
 
 READ_REGISTRATION = Operation("get_own_registration", None, read_batched(own_registration.get))

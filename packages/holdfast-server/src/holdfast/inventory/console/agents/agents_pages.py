@@ -39,9 +39,9 @@ from holdfast.kit.contract.messages import translatable
 from holdfast.kit.contract.problems import invalid
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.runner import Runner
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.running.runner import Runner
 
 NEW_KEY = f"{AGENTS}/key"
 END_KEY = f"{AGENTS}/key/end"

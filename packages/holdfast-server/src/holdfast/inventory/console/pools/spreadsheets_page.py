@@ -20,11 +20,11 @@ from holdfast.kit.contract.problems import invalid
 from holdfast.kit.http.answers import Download
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
+from holdfast.kit.operations.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.form_files import MULTIPART_TYPE, FileLimits, UploadedFile
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.running.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
 
 SPREADSHEETS = "/console/spreadsheets"
 

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, TypeVar
 
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.environment.metrics import REFUSALS, counter
+from holdfast.kit.operations.idempotency import Idempotency, RepeatableRequest
+from holdfast.kit.operations.operation import AgentLog, Batch, Batched, Call, Operation, Single
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.postgres.group_commit import LockedRow
-from holdfast.kit.running.idempotency import Idempotency, RepeatableRequest
-from holdfast.kit.running.operation import AgentLog, Batch, Batched, Call, Operation, Single
 
 T = TypeVar("T")
 

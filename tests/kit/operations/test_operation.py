@@ -10,10 +10,10 @@ from msgspec import Struct
 from holdfast.kit.contract.caller import Caller, api_key, stranger
 from holdfast.kit.contract.command import Command, Id, check
 from holdfast.kit.contract.problems import Problem, ProblemType, refuses
+from holdfast.kit.operations.operation import Batch, Batched, Operation, Single, Stepwise, batched, read, single, steps
+from holdfast.kit.operations.steps import Conclusion, Steps
 from holdfast.kit.postgres.database import Reader, Tx
 from holdfast.kit.postgres.pagination import OffsetPage, Page, offset_page
-from holdfast.kit.running.operation import Batch, Batched, Operation, Single, Stepwise, batched, read, single, steps
-from holdfast.kit.running.steps import Conclusion, Steps
 
 STRANGER = stranger("address 192.0.2.1")
 

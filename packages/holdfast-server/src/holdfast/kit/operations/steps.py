@@ -6,9 +6,9 @@ from typing import Any, Generic, TypeVar, final
 
 from holdfast.kit.contract.caller import Owner
 from holdfast.kit.contract.problems import Problem
+from holdfast.kit.operations.idempotency import Idempotency, RepeatableRequest
+from holdfast.kit.operations.slots import Slots
 from holdfast.kit.postgres.database import Database, Reader, Tx
-from holdfast.kit.running.idempotency import Idempotency, RepeatableRequest
-from holdfast.kit.running.slots import Slots
 
 A = TypeVar("A")
 R = TypeVar("R")

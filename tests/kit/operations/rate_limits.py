@@ -3,7 +3,7 @@
 from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute
 
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.operations.rate_limits import Limits
 
 LIMITS: dict[str, RateLimitItem] = {
     "three": RateLimitItemPerMinute(3),

@@ -9,8 +9,8 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import invalid
-from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.runner import Run, Runner
+from holdfast.kit.operations.operation import Operation
+from holdfast.kit.operations.runner import Run, Runner
 
 
 class ReadOnlyMembers:

@@ -10,11 +10,9 @@ from holdfast.kit.contract.bounds import Bound, bound_without_strangers
 from holdfast.kit.contract.caller import STRANGERS, Caller, Owner
 from holdfast.kit.contract.command import Repeatable
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
-from holdfast.kit.postgres.database import Database, Reader, Tx
-from holdfast.kit.postgres.group_commit import CompleteAnswers, LockedRow
-from holdfast.kit.running.admission import Admission
-from holdfast.kit.running.batches import OperationBatches, Submit
-from holdfast.kit.running.call_answers import (
+from holdfast.kit.operations.admission import Admission
+from holdfast.kit.operations.batches import OperationBatches, Submit
+from holdfast.kit.operations.call_answers import (
     BatchAnswerer,
     CallAnswerer,
     CallTransaction,
@@ -26,8 +24,8 @@ from holdfast.kit.running.call_answers import (
     SingleAnswerer,
     count_problem,
 )
-from holdfast.kit.running.idempotency import Idempotency, RepeatableRequest
-from holdfast.kit.running.operation import (
+from holdfast.kit.operations.idempotency import Idempotency, RepeatableRequest
+from holdfast.kit.operations.operation import (
     AgentLog,
     ApprovalGate,
     Batched,
@@ -38,8 +36,10 @@ from holdfast.kit.running.operation import (
     Single,
     Stepwise,
 )
-from holdfast.kit.running.slots import MAX_WAITING, MAX_WAITING_TOGETHER, SLOT_TIMEOUT_SECONDS, Slots
-from holdfast.kit.running.steps import KeyedSteps, Steps
+from holdfast.kit.operations.slots import MAX_WAITING, MAX_WAITING_TOGETHER, SLOT_TIMEOUT_SECONDS, Slots
+from holdfast.kit.operations.steps import KeyedSteps, Steps
+from holdfast.kit.postgres.database import Database, Reader, Tx
+from holdfast.kit.postgres.group_commit import CompleteAnswers, LockedRow
 
 MAX_CONCURRENT_READS = 4
 """Concurrent reads of one tenant, in a service with row-level security."""

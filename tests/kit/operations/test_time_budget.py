@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.running import time_budget
-from holdfast.kit.running.time_budget import TimeBudget
+from holdfast.kit.operations import time_budget
+from holdfast.kit.operations.time_budget import TimeBudget
 from tests.helpers.manual_clock import ManualClock
 
 BOUND = Bound(name="Tests", service="both", total="", tenant="", address="", reserved="", stranger="")

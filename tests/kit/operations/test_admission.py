@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
-from holdfast.kit.running.admission import MAX_RETRY_SECONDS, MIN_IN_PROGRESS, Admission, Priority
+from holdfast.kit.operations.admission import MAX_RETRY_SECONDS, MIN_IN_PROGRESS, Admission, Priority
 
 MANY = MIN_IN_PROGRESS
 

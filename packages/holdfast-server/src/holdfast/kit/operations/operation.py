@@ -20,11 +20,11 @@ from holdfast.kit.contract import problems
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import Problem, ProblemType
+from holdfast.kit.operations.admission import Priority
+from holdfast.kit.operations.steps import Conclusion, Steps
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.postgres.group_commit import LockedRow
 from holdfast.kit.postgres.pagination import OffsetPage, Page, with_short_pages
-from holdfast.kit.running.admission import Priority
-from holdfast.kit.running.steps import Conclusion, Steps
 
 A = TypeVar("A")
 

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from holdfast.kit.running.rate_limits import MIN_WINDOWS, Limits, WindowsInMemory
+from holdfast.kit.operations.rate_limits import MIN_WINDOWS, Limits, WindowsInMemory
 from tests.helpers.manual_clock import ManualClock
-from tests.kit.running.rate_limits import LIMITS, count_admitted, refusal_of
+from tests.kit.operations.rate_limits import LIMITS, count_admitted, refusal_of
 
 
 async def test_setting_the_clock_of_the_machine_changes_no_window(monkeypatch: pytest.MonkeyPatch) -> None:

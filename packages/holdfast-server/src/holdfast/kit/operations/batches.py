@@ -7,6 +7,8 @@ from typing import Any, Protocol
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
+from holdfast.kit.operations.admission import Admission, Work
+from holdfast.kit.operations.slots import Slots
 from holdfast.kit.postgres.group_commit import (
     MAX_CALLS_IN_BATCH,
     MAX_WAITING_CALLS,
@@ -14,8 +16,6 @@ from holdfast.kit.postgres.group_commit import (
     CompleteAnswers,
     LockedRow,
 )
-from holdfast.kit.running.admission import Admission, Work
-from holdfast.kit.running.slots import Slots
 
 MAX_LOCK_WAITS = 4
 """How often a call waits for a locked row before it is refused."""

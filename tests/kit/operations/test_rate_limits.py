@@ -23,13 +23,13 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import stranger
 from holdfast.kit.contract.client import WIDE_SHARE, source
 from holdfast.kit.contract.problems import Problem
+from holdfast.kit.operations.rate_limits import Limits, SharedLimit
 from holdfast.kit.process.checks.check_list import run_checks
 from holdfast.kit.process.checks.inspection import Inspection
 from holdfast.kit.process.checks.partners import check_rate_limits
-from holdfast.kit.running.rate_limits import Limits, SharedLimit
 from tests.helpers.events_service import Client, Service, running_events
 from tests.helpers.manual_clock import ManualClock
-from tests.kit.running.rate_limits import LIMITS, count_admitted, refusal_of
+from tests.kit.operations.rate_limits import LIMITS, count_admitted, refusal_of
 
 NOWHERE = "redis://127.0.0.1:1"
 

@@ -11,7 +11,7 @@ from holdfast.kit.contract import caller
 from holdfast.kit.contract.caller import Owner
 from holdfast.kit.contract.client import CLIENT, Client, begin_request, source
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.running.slots import MAX_WAITING, MAX_WAITING_TOGETHER, Slots
+from holdfast.kit.operations.slots import MAX_WAITING, MAX_WAITING_TOGETHER, Slots
 from tests.helpers.any_bound import ANY_BOUND
 
 ADA, BEN = ("ada",), ("ben",)
