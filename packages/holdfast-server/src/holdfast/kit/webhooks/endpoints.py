@@ -196,13 +196,11 @@ class EndpointOperations:
         row = await self._find(reader, caller, command.endpoint_id)
         return await sql.list_attempts(reader, row.id, id_of(command.message_id))
 
-    @refuses(NOT_FOUND, FORBIDDEN)
     async def find_failure(
         self, reader: Reader[Any], caller: Caller, command: GetWebhookEndpoint
     ) -> WebhookFailure | None:
-        """Find the newest attempt at an endpoint that failed."""
-        row = await self._find(reader, caller, command.endpoint_id)
-        return await sql.find_failure(reader, row.id)
+        """Find the newest attempt at an endpoint of the caller that failed."""
+        return await sql.find_failure(reader, caller.tenant_id, command.endpoint_id)
 
     @refuses(NOT_FOUND, FORBIDDEN)
     async def resend(self, tx: Tx[Any], caller: Caller, command: ResendWebhookMessage) -> ResentMessages:

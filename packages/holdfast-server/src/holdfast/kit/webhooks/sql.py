@@ -226,18 +226,20 @@ MAX_SCANNED_FAILURES = 25
 """The most messages that wait, and that failed, of which the last attempts are read for the newest failure."""
 
 
-async def find_failure(reader: Reader[Any], endpoint_id: int) -> WebhookFailure | None:
+async def find_failure(reader: Reader[Any], tenant_id: int | None, endpoint_id: int) -> WebhookFailure | None:
     """The newest attempt that failed, of the messages that are due last and of those that failed last."""
     return await reader.row(
         WebhookFailure,
         """
-        with delivery as (
+        with endpoint as (
+            select id from webhook_endpoints where tenant_id = %(tenant_id)s and id = %(endpoint_id)s),
+        delivery as (
             (select message_id from webhook_deliveries
-              where endpoint_id = %(endpoint_id)s and status = 'waiting' and due_at is not null
+              where endpoint_id = (select id from endpoint) and status = 'waiting' and due_at is not null
               order by due_at desc limit %(max_scanned)s)
             union all
             (select message_id from webhook_deliveries
-              where endpoint_id = %(endpoint_id)s and status = 'failed'
+              where endpoint_id = (select id from endpoint) and status = 'failed'
               order by message_id desc limit %(max_scanned)s))
         select attempted_at, attempt.status, reason
           from delivery cross join lateral (
@@ -246,7 +248,7 @@ async def find_failure(reader: Reader[Any], endpoint_id: int) -> WebhookFailure 
                  order by id desc limit 1) as attempt
          where error is not null order by attempt.id desc limit 1
         """,
-        {"endpoint_id": endpoint_id, "max_scanned": MAX_SCANNED_FAILURES},
+        {"tenant_id": tenant_id, "endpoint_id": endpoint_id, "max_scanned": MAX_SCANNED_FAILURES},
     )
 
 
