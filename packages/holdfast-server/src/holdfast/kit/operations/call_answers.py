@@ -109,19 +109,19 @@ class KeyedAnswerer(CallAnswerer):
     async def answer(self, tx: Tx[Any], tenant: int | None, calls: Sequence[Any], *, waits: bool) -> Sequence[Any]:
         if waits:
             await self._idempotency.lock(tx, [call.request for call in calls])
-            are_locked = [True] * len(calls)
+            have_lock = [True] * len(calls)
         else:
-            are_locked = await self._idempotency.lock_skip_locked(tx, [call.request for call in calls])
-        locked_calls = [call for call, is_locked in zip(calls, are_locked, strict=True) if is_locked]
+            have_lock = await self._idempotency.lock_skip_locked(tx, [call.request for call in calls])
+        calls_with_lock = [call for call, has_lock in zip(calls, have_lock, strict=True) if has_lock]
 
         async def answer_new(indexes: Sequence[int]) -> Sequence[Any]:
-            return await self._answerer.answer(tx, tenant, [locked_calls[index].call for index in indexes], waits=waits)
+            return await self._answerer.answer(tx, tenant, [calls_with_lock[index].call for index in indexes], waits=waits)
 
-        requests = [call.request for call in locked_calls]
+        requests = [call.request for call in calls_with_lock]
         new_answers = iter(await self._idempotency.answer_once(tx, requests, answer_new) if requests else ())
         return [
-            next(new_answers) if is_locked else LockedRow(call.request.id, call.call.caller.tenant_id)
-            for call, is_locked in zip(calls, are_locked, strict=True)
+            next(new_answers) if has_lock else LockedRow(call.request.id, call.call.caller.tenant_id)
+            for call, has_lock in zip(calls, have_lock, strict=True)
         ]
 
 
