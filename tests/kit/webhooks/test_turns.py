@@ -65,7 +65,7 @@ async def test_a_locked_endpoint_delays_its_own_tenant_only(service: Service, pr
     async with service.database.transaction() as tx:
         await tx.tuples("select from webhook_endpoints where id = %(id)s for update", {"id": locked.endpoint["id"]})
         batch = await service.database.transact(fan_out)
-        assert (batch.tenants, batch.unlocked) == (2, 1)
+        assert (batch.tenants, batch.free_tenants) == (2, 1)
         assert (await count_waiting(service, locked), await count_waiting(service, other)) == (1, 0)
 
     await deliver(service.database)

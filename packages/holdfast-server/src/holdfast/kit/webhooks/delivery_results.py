@@ -32,7 +32,7 @@ class SendResult(Struct, kw_only=True):
 
 
 STORE_RESULTS: LiteralString = """
-    with locked_endpoint as materialized (
+    with endpoint as materialized (
         select id from webhook_endpoints where id = %(endpoint_id)s for no key update),
     result as materialized (
         select * from unnest(%(ids)s::bigint[], %(statuses)s::integer[], %(milliseconds)s::integer[],
@@ -40,8 +40,8 @@ STORE_RESULTS: LiteralString = """
                    as result (message_id, http_status, milliseconds, reason, error, pause)),
     logged as (
         insert into webhook_attempts (endpoint_id, message_id, status, milliseconds, reason, error)
-        select locked_endpoint.id, message_id, http_status, milliseconds, reason, error
-          from locked_endpoint cross join result join webhook_messages on webhook_messages.id = message_id),
+        select endpoint.id, message_id, http_status, milliseconds, reason, error
+          from endpoint cross join result join webhook_messages on webhook_messages.id = message_id),
     sent_message as materialized (
         select result.*, subject_id, number from result
          cross join lateral (
@@ -61,8 +61,8 @@ STORE_RESULTS: LiteralString = """
     -- If the endpoint wants strict order, the next message of the subject may be sent now.
     next_delivery as (
         update webhook_deliveries as delivery set due_at = now()
-          from changed_delivery, webhook_endpoints as endpoint
-         where endpoint.id = %(endpoint_id)s and is_ordered and changed_delivery.status <> 'waiting'
+          from changed_delivery, webhook_endpoints
+         where webhook_endpoints.id = %(endpoint_id)s and is_ordered and changed_delivery.status <> 'waiting'
            and delivery.subject_id = changed_delivery.subject_id and delivery.due_at is null
            and delivery.number = (
                 select min(number) from webhook_deliveries as later
@@ -90,7 +90,7 @@ STORE_RESULTS: LiteralString = """
                          when not %(delivered)s
                               and failing_since < now() - %(days)s * interval '1 day' then 'failing'
                          else status end
-     where id = (select id from locked_endpoint)
+     where id = (select id from endpoint)
     returning failures
 """
 

@@ -47,19 +47,19 @@ FAN_OUT: LiteralString = """
     endpoints as materialized (
         select id, tenant_id, status, types, is_ordered from webhook_endpoints
          where tenant_id = any(array(select tenant_id from tenant_in_turn))),
-    locked_endpoint as materialized (
+    free_endpoint as materialized (
         select id from webhook_endpoints where tenant_id = any(array(select tenant_id from tenant_in_turn))
            for no key update skip locked),
-    unlocked_tenant as materialized (
+    free_tenant as materialized (
         select tenant_id from tenant_in_turn
          where not exists (select from endpoints
                             where endpoints.tenant_id = tenant_in_turn.tenant_id
-                              and endpoints.id <> all(array(select id from locked_endpoint)))),
+                              and endpoints.id <> all(array(select id from free_endpoint)))),
     new_message as materialized (
-        select message.* from unlocked_tenant
+        select message.* from free_tenant
          cross join lateral (
                 select id, tenant_id, endpoint_id, type, subject from webhook_messages
-                 where webhook_messages.tenant_id = unlocked_tenant.tenant_id and not is_fanned_out
+                 where webhook_messages.tenant_id = free_tenant.tenant_id and not is_fanned_out
                  order by id limit %(limit)s / (select count(*) from tenant_in_turn)) as message),
     new_delivery as materialized (
         select new_message.id as message_id, endpoint.id as endpoint_id, new_message.subject, is_ordered,
@@ -91,7 +91,7 @@ FAN_OUT: LiteralString = """
          where id = any(array(select endpoint_id from stored_delivery))),
     fanned_out_message as (
         update webhook_messages set is_fanned_out = true where id = any(array(select id from new_message)) returning 1)
-    select (select count(*) from tenant_in_turn), (select count(*) from unlocked_tenant),
+    select (select count(*) from tenant_in_turn), (select count(*) from free_tenant),
            (select max(tenant_id) from tenant_in_turn), (select count(*) from fanned_out_message),
            (select count(*) from stored_delivery)
 """
@@ -100,14 +100,14 @@ FAN_OUT: LiteralString = """
 class FanOutBatch(NamedTuple):
     """A batch that was fanned out.
 
-    tenants     the tenants whose turn it was
-    unlocked    those of them whose messages were taken
-    last        the last tenant, in the order of ids; None: there was none
-    messages    the messages that were taken
+    tenants         the tenants whose turn it was
+    free_tenants    those of them whose endpoints no other transaction has locked: their messages were taken
+    last            the last tenant, in the order of ids; None: there was none
+    messages        the messages that were taken
     """
 
     tenants: int
-    unlocked: int
+    free_tenants: int
     last: int | None
     messages: int
 
@@ -120,10 +120,10 @@ async def fan_out(tx: Tx[Any], after: int = 0) -> FanOutBatch:
     if not await tx.value("select pg_try_advisory_xact_lock(%(key)s)", {"key": FAN_OUT_LOCK}):
         return EMPTY_BATCH  # another process does it
     parameters = {"after": after, "tenants": MAX_TENANTS, "limit": FAN_OUT_BATCH_SIZE}
-    [(tenants, unlocked, last, messages, deliveries)] = await tx.tuples(FAN_OUT, parameters)
+    [(tenants, free_tenants, last, messages, deliveries)] = await tx.tuples(FAN_OUT, parameters)
     if deliveries:
         await tx.notify(DELIVERIES_CHANNEL)
-    return FanOutBatch(tenants, unlocked, last, messages)
+    return FanOutBatch(tenants, free_tenants, last, messages)
 
 
 @asynccontextmanager
@@ -138,7 +138,7 @@ async def _open_fan_out(_: Database[Any]) -> AsyncGenerator[LoopStep]:
         after = batch.last if batch.last is not None and batch.tenants == MAX_TENANTS else 0
         if batch.messages or begun_after:
             return 0.0
-        return LOCKED_RETRY_SECONDS if batch.unlocked < batch.tenants else POLL_SECONDS
+        return LOCKED_RETRY_SECONDS if batch.free_tenants < batch.tenants else POLL_SECONDS
 
     yield step
 
