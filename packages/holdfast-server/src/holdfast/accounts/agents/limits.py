@@ -118,8 +118,8 @@ class CredentialLimit(Struct, frozen=True):
     mails_requests: bool
 
 
-class LockedLimit(Struct):
-    """A limit whose row this transaction has locked.
+class DailyUse(Struct):
+    """A limit, and what was used of it today, read under a lock of this transaction.
 
     daily_limit    what people have set
     used           what was used today, with what this transaction has used so far
@@ -172,19 +172,19 @@ _LOCK: LiteralString = f"""
 """
 
 
-async def lock(tx: Tx[Any], ids: Collection[int]) -> Mapping[int, LockedLimit | None]:
+async def lock(tx: Tx[Any], ids: Collection[int]) -> Mapping[int, DailyUse | None]:
     """Lock limits until the transaction ends, and wait for other transactions. None: there is no limit any more."""
     return dict.fromkeys(ids) | await _lock_and_reset(tx, ids, _LOCK)
 
 
-async def lock_skip_locked(tx: Tx[Any], ids: Collection[int]) -> Mapping[int, LockedLimit | None]:
+async def lock_skip_locked(tx: Tx[Any], ids: Collection[int]) -> Mapping[int, DailyUse | None]:
     """Lock the limits that no other transaction has locked. The others are left out."""
     return await _lock_and_reset(tx, ids, f"{_LOCK} skip locked")
 
 
-async def _lock_and_reset(tx: Tx[Any], ids: Collection[int], statement: LiteralString) -> dict[int, LockedLimit | None]:
+async def _lock_and_reset(tx: Tx[Any], ids: Collection[int], statement: LiteralString) -> dict[int, DailyUse | None]:
     rows = await tx.rows(_LimitRow, statement, {"ids": list(ids)})
-    limits: dict[int, LockedLimit | None] = {}
+    uses: dict[int, DailyUse | None] = {}
     outdated_ids = [row.id for row in rows if row.is_over]
     if outdated_ids:
         await tx.run(
@@ -197,21 +197,21 @@ async def _lock_and_reset(tx: Tx[Any], ids: Collection[int], statement: LiteralS
     for row in rows:
         limit = row.daily_limit
         if limit is None:
-            limits[row.id] = None
+            uses[row.id] = None
             continue
         used_today, allowed_today = (0, limit) if row.is_over else (row.used, row.allowed)
-        limits[row.id] = LockedLimit(row.id, limit, used_today, allowed_today, row.starts_again_at, row.seconds_left)
-    return limits
+        uses[row.id] = DailyUse(row.id, limit, used_today, allowed_today, row.starts_again_at, row.seconds_left)
+    return uses
 
 
-async def store_use(tx: Tx[Any], limits: Collection[LockedLimit]) -> None:
-    """Store what was used of locked limits."""
+async def store_use(tx: Tx[Any], uses: Collection[DailyUse]) -> None:
+    """Store what was used of limits that this transaction has locked."""
     await tx.run(
         """
         update agent_limits set used = now_used
           from unnest(%(ids)s::bigint[], %(used)s::bigint[]) as counted (limit_id, now_used) where id = limit_id
         """,
-        {"ids": [limit.id for limit in limits], "used": [limit.used for limit in limits]},
+        {"ids": [use.id for use in uses], "used": [use.used for use in uses]},
     )
 
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from holdfast.accounts.addresses import canonical
 from holdfast.accounts.agents import limits as agent_limits
-from holdfast.accounts.agents.limits import LockedLimit
+from holdfast.accounts.agents.limits import DailyUse
 from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, QUEUE_REQUIRED
 from holdfast.events.queues import event_releases
 from holdfast.events.registrations.model import (
@@ -40,8 +40,8 @@ LOCKED_CODES = ("event_locked", "person_locked", event_releases.RELEASE_LOCKED_C
 
 LIMIT_SENTENCE = "This API key or app may register {limit} people a day, and {used} are registered today."
 
-LockedLimits = Mapping[int, LockedLimit | None]
-"""The locked daily limits of callers by their ids. None: the credential has no limit any more."""
+DailyUses = Mapping[int, DailyUse | None]
+"""What was used of daily limits today, by the ids of the limits. None: the credential has no limit any more."""
 
 
 @refuses(
@@ -118,7 +118,7 @@ async def _store(
     *,
     waits: bool,
     with_receipts: bool,
-    limits: LockedLimits | None = None,
+    limits: DailyUses | None = None,
 ) -> Sequence[AcceptedRegistration | Problem | LockedRow]:
     if not requests:
         return []
@@ -139,7 +139,7 @@ def _limit_refusal(
     request: intake.IntakeRequest,
     requests: Sequence[intake.IntakeRequest],
     results: Sequence[intake.IntakeResult],
-    limits: LockedLimits,
+    limits: DailyUses,
 ) -> Problem | LockedRow:
     """The refusal of a call beyond a limit. It is tried again instead if the limit may not be used up.
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from holdfast.accounts.agents import limits as agent_limits
-from holdfast.accounts.agents.limits import LockedLimit
+from holdfast.accounts.agents.limits import DailyUse
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.stock import sql
 from holdfast.inventory.stock.entry_rows import EntryRows, insert_entries
@@ -42,7 +42,7 @@ ACTORS: Mapping[Principal, Actor] = {
     "system": "system",
 }
 
-NO_LIMITS: Mapping[int, LockedLimit] = {}
+NO_LIMITS: Mapping[int, DailyUse] = {}
 
 LIMIT_SENTENCE = (
     "This agent may move {limit} units a day. {used} are moved today, and this would move {requested} more."
@@ -96,10 +96,10 @@ async def apply_and_store(
     return answers
 
 
-async def lock_limits(tx: Tx, calls: Sequence[Call[Any]]) -> Mapping[int, LockedLimit]:
+async def lock_limits(tx: Tx, calls: Sequence[Call[Any]]) -> Mapping[int, DailyUse]:
     """Lock the daily limits of the callers, which are of the same shop. Those without a limit any more are left out."""
-    locked = await agent_limits.lock(tx, {call.caller.limit_id for call in calls if call.caller.limit_id})
-    return {id: limit for id, limit in locked.items() if limit}
+    uses = await agent_limits.lock(tx, {call.caller.limit_id for call in calls if call.caller.limit_id})
+    return {id: use for id, use in uses.items() if use}
 
 
 def moved_units(postings: Collection[Posting]) -> int:
@@ -125,7 +125,7 @@ async def read_stock(reader: Reader, shop_id: int, rows: TouchedRows) -> Stock:
 class PendingEntries:
     """The entries and holds of the calls that were applied, until they are stored."""
 
-    def __init__(self, stock: Stock, source: str, limits: Mapping[int, LockedLimit]) -> None:
+    def __init__(self, stock: Stock, source: str, limits: Mapping[int, DailyUse]) -> None:
         self._limits = limits
         self._stock = stock
         self._source = source
