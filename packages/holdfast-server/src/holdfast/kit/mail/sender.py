@@ -138,7 +138,7 @@ class DueMails:
         self._render = render
         self._attempts = attempts
         self._rate = rate
-        self._turn = asyncio.Lock()
+        self._render_lock = asyncio.Lock()
         """One subprocess renders the mails of all leases: nothing is gained by rendering several batches at once."""
         self._renderings: list[_Rendering] = []
         self.turns = turns.OwnerTurns()
@@ -154,7 +154,7 @@ class DueMails:
         while rendering.rendered is None:
             self._renderings.append(rendering)
             try:
-                async with self._turn:
+                async with self._render_lock:
                     # The task that rendered for this lease too may have failed, or was cancelled.
                     if rendering.rendered is None:
                         await self._render_waiting()
@@ -238,8 +238,8 @@ class ShardWork(RowWork[ShardLease]):
         self._turns = due_mails.turns
         self._ending: set[ShardLease] = set()
         """Leases of which no further mail is begun."""
-        self._waiting_for_turns: dict[ShardLease, asyncio.Task[None]] = {}
-        self._send_turn = asyncio.Lock()
+        self._rate_waits: dict[ShardLease, asyncio.Task[None]] = {}
+        self._send_lock = asyncio.Lock()
         self._fatal_event = asyncio.Event()
         self._fatal_error: Exception | None = None
 
@@ -295,8 +295,8 @@ class ShardWork(RowWork[ShardLease]):
             return await asyncio.shield(sending)
         except asyncio.CancelledError:
             self._ending.add(row)
-            if turn_task := self._waiting_for_turns.get(row):
-                turn_task.cancel()
+            if rate_wait := self._rate_waits.get(row):
+                rate_wait.cancel()
             await asyncio.wait([sending], timeout=STOP_TIMEOUT_SECONDS)
             raise
         finally:
@@ -321,10 +321,10 @@ class ShardWork(RowWork[ShardLease]):
             started_at = time.monotonic()
             async with self._connections.use() as connection:
                 for mail, envelope in rendered:
-                    async with self._send_turn:  # requests go first
+                    async with self._send_lock:  # requests go first
                         await yield_to_requests()
                     if self._rate.is_limited:
-                        await self._wait_for_turn(lease)
+                        await self._wait_until_allowed(lease)
                     if lease in self._ending or self.pause_seconds() > 0:
                         break
                     if lease.has(mail.shard):
@@ -352,13 +352,13 @@ class ShardWork(RowWork[ShardLease]):
             timer.cancel()
             await end_tasks(tasks)
 
-    async def _wait_for_turn(self, lease: ShardLease) -> None:
+    async def _wait_until_allowed(self, lease: ShardLease) -> None:
         """Wait until a mail may be sent, or no further one of the lease is begun."""
-        turn_task = self._waiting_for_turns[lease] = asyncio.create_task(self._rate.wait_for_turn(), name="mails: turn")
+        rate_wait = self._rate_waits[lease] = asyncio.create_task(self._rate.wait_until_allowed(), name="mails: rate")
         try:
-            await asyncio.wait([turn_task])
+            await asyncio.wait([rate_wait])
         finally:
-            del self._waiting_for_turns[lease]
-            await end_tasks([turn_task])
-        if not turn_task.cancelled():
-            turn_task.result()
+            del self._rate_waits[lease]
+            await end_tasks([rate_wait])
+        if not rate_wait.cancelled():
+            rate_wait.result()

@@ -28,7 +28,7 @@ class SendingRate:
         """How many mails are rendered together, at most `limit`: not more than leave within a second."""
         return min(limit, self._max_per_second) if self.is_limited else limit
 
-    async def wait_for_turn(self) -> None:
+    async def wait_until_allowed(self) -> None:
         """Wait until one mail may be sent."""
         async with self._turn_lock:
             await asyncio.sleep(
