@@ -7,7 +7,7 @@ from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import Answer, SignedInPages
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
-from holdfast.kit.operations.runner import Run
+from holdfast.kit.operations.runner import RunOperation
 
 HOME = "/console"
 
@@ -19,7 +19,7 @@ class Console:
     run          the functions that run operations, by the name of the operation
     """
 
-    def __init__(self, signed_in: SignedInPages, run: Mapping[str, Run]) -> None:
+    def __init__(self, signed_in: SignedInPages, run: Mapping[str, RunOperation]) -> None:
         self.signed_in = signed_in
         self.run = run
 

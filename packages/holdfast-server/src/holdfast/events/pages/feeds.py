@@ -24,7 +24,7 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.http.answers import FEED, LIVE
 from holdfast.kit.http.handler import NOSNIFF, Access, Header, Reply, Request
 from holdfast.kit.mail.message import joined_lines
-from holdfast.kit.operations.runner import Run
+from holdfast.kit.operations.runner import RunOperation
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
 
@@ -38,7 +38,7 @@ class CalendarFile:
 
     access = Access("event_calendar")
 
-    def __init__(self, settings: Settings, read: Run) -> None:
+    def __init__(self, settings: Settings, read: RunOperation) -> None:
         self._settings = settings
         self._read = read
 
@@ -66,7 +66,7 @@ class OrganizerFeeds:
 
     access = Access("organizer_feed")
 
-    def __init__(self, settings: Settings, read: Run) -> None:
+    def __init__(self, settings: Settings, read: RunOperation) -> None:
         self._settings = settings
         self._read = read
         self._calendars = PageCache(CALENDARS)

@@ -50,7 +50,7 @@ from holdfast.kit.http.event_streams import (
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, envelope
 from holdfast.kit.http.index import Route
 from holdfast.kit.operations.rate_limits import Limits
-from holdfast.kit.operations.runner import Run, Runner
+from holdfast.kit.operations.runner import Runner, RunOperation
 from holdfast.kit.pages.language import LANGUAGES, Language, language_of
 from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
 from holdfast.kit.pages.site import redirect, security_headers
@@ -94,7 +94,7 @@ class VersionedOrganizer(Struct, frozen=True):
 class OrganizerCache:
     """The first pages of organizers, by slug. `read` reads one."""
 
-    def __init__(self, database: Database, read: Run) -> None:
+    def __init__(self, database: Database, read: RunOperation) -> None:
         self._database = database
         self._read = read
         self._batchers: dict[str, Batcher[None, VersionedOrganizer]] = {}
@@ -140,7 +140,7 @@ class OrganizerPage:
 
     access = Access("organizer_page")
 
-    def __init__(self, settings: Settings, organizers: OrganizerCache, read: Run) -> None:
+    def __init__(self, settings: Settings, organizers: OrganizerCache, read: RunOperation) -> None:
         self._settings = settings
         self._organizers = organizers
         self._read = read

@@ -32,7 +32,7 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.operations.operation import Operation, single
 from holdfast.kit.operations.operation import read as reading
 from holdfast.kit.operations.rate_limits import Limits
-from holdfast.kit.operations.runner import Run, Runner
+from holdfast.kit.operations.runner import Runner, RunOperation
 from holdfast.kit.pages.forms import FormTokens, read_form, require_same_site
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.site import redirect, security_headers
@@ -171,7 +171,7 @@ class OwnDataPages:
         )
 
 
-async def _run(run: Run, caller: Caller, command: Any, language: Language) -> Any:
+async def _run(run: RunOperation, caller: Caller, command: Any, language: Language) -> Any:
     """The answer of an operation; or the page for an invalid link, or for an organizer."""
     try:
         return await run(caller, command)

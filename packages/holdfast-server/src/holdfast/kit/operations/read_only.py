@@ -10,7 +10,7 @@ from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import invalid
 from holdfast.kit.operations.operation import Operation
-from holdfast.kit.operations.runner import Run, Runner
+from holdfast.kit.operations.runner import Runner, RunOperation
 
 
 class ReadOnlyMembers:
@@ -24,7 +24,7 @@ class ReadOnlyMembers:
         self._types = {name: kind for name, kind in operation.read_only_fields.items() if name not in operation.live}
         reading = runner.find_get_operation(operation) if self._types else None
         self._reading = reading
-        self._run: Run | None = runner.run_of(reading) if reading else None
+        self._run: RunOperation | None = runner.run_of(reading) if reading else None
 
     async def check(self, caller: Caller, command: Command, values: Mapping[str, Any]) -> None:
         """Raises `validation_failed` if one of the sent values is not the present one.

@@ -88,7 +88,7 @@ REPEATS = bound_without_strangers(
 T = TypeVar("T")
 
 
-class Run(Protocol):
+class RunOperation(Protocol):
     """Runs an operation. Raises a `Problem`. With an idempotency key, a repeated call runs only once."""
 
     def __call__(self, caller: Caller, command: Any, key: str | None = None) -> Coroutine[Any, Any, Any]: ...
@@ -129,10 +129,10 @@ class Runner:
                 f"{operation.name}: row-level security needs a caller with a tenant"
             )
         self._operations = {operation.name: operation for operation in operations}
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[str, RunOperation] = {}
 
-    def run_of(self, operation: Operation) -> Run:
-        """The run of an operation, without the links of its answers."""
+    def run_of(self, operation: Operation) -> RunOperation:
+        """What runs an operation. Its answers are without links."""
         run = self.run_with_link(operation)
         if not operation.has_link:
             return run
@@ -142,8 +142,8 @@ class Runner:
 
         return run_without_link
 
-    def run_with_link(self, operation: Operation) -> Run:
-        """The run of an operation, whose answers are `LinkedAnswer` if the operation has them."""
+    def run_with_link(self, operation: Operation) -> RunOperation:
+        """What runs an operation. Its answers are `LinkedAnswer` if the operation has links."""
         name = operation.name
         if name not in self._runs:
             self._runs[name] = self._build_run_with_approval(self._operations[name])
@@ -198,8 +198,8 @@ class Runner:
             with self.admission.work():
                 return await self._database.transact(work, tenant)
 
-    def _build_run_with_approval(self, operation: Operation) -> Run:
-        """The run of an operation. For a credential that asks a person first, it only stores the call."""
+    def _build_run_with_approval(self, operation: Operation) -> RunOperation:
+        """What stores the calls of credentials that ask a person first, and runs those of all others."""
         run, approvals = self._build_direct_run(operation), self._approvals
         if approvals is None or operation.mode.reads or not approvals.covers(operation):
             return run
@@ -234,11 +234,10 @@ class Runner:
             return None
         return _answer_or_raise(answer)
 
-    def _build_direct_run(self, operation: Operation) -> Run:
-        """The run of an operation.
+    def _build_direct_run(self, operation: Operation) -> RunOperation:
+        """What puts calls without a key, calls with one, and dry runs into batches of their own.
 
-        Calls without a key, calls with one, and dry runs go separate ways: a batch has calls of one kind. The answer to
-        a call with a key is stored; a dry run is rolled back.
+        The answer to a call with a key is stored; a dry run is rolled back.
         """
         mode = operation.mode
         if isinstance(mode, Stepwise):
@@ -315,8 +314,8 @@ class Runner:
             return LoggedAnswerer(operation, self._agent_log, answerer)
         return answerer
 
-    def _build_run_in_steps(self, operation: Operation, mode: Stepwise[Any, Any]) -> Run:
-        """The run of an operation in steps. The answer to a call with a key is stored."""
+    def _build_run_in_steps(self, operation: Operation, mode: Stepwise[Any, Any]) -> RunOperation:
+        """What takes the steps of calls, and stores the answer to a call with a key."""
 
         async def run(caller: Caller, command: Any, key: str | None = None) -> Any:
             if isinstance(command, Repeatable):

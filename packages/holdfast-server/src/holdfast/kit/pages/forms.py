@@ -27,7 +27,7 @@ from holdfast.kit.contract.messages import GroupedNumber, Message, Value, messag
 from holdfast.kit.contract.problems import BAD_REQUEST, FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, Problem, ProblemType
 from holdfast.kit.http.body import read_body
 from holdfast.kit.http.handler import Header, Request, headers_of
-from holdfast.kit.operations.runner import Run
+from holdfast.kit.operations.runner import RunOperation
 from holdfast.kit.security.service_secret import HmacSigner
 
 FOREIGN_FORM = ProblemType(
@@ -217,7 +217,7 @@ def new_token() -> str:
     return secrets.token_urlsafe(16)
 
 
-async def run_once(work: Run, caller: Caller, command: Command, fields: Mapping[str, str], kind: type[S]) -> S:
+async def run_once(work: RunOperation, caller: Caller, command: Command, fields: Mapping[str, str], kind: type[S]) -> S:
     """Run the work of a form. If it ran before, return its first answer."""
     answer: Any = await work(caller, command, _key(fields))
     return msgspec.json.decode(answer, type=kind) if isinstance(answer, Raw) else answer
@@ -245,7 +245,7 @@ def command_in_path(kind: type[C], request: Request) -> C:
         raise
 
 
-def hide_forbidden(run: Run) -> Run:
+def hide_forbidden(run: RunOperation) -> RunOperation:
     """An operation that answers `forbidden` as `not_found`: other accounts' things look like missing ones."""
 
     async def run_on_own(caller: Caller, command: Any, key: str | None = None) -> Any:

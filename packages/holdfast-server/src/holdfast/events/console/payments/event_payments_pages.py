@@ -18,7 +18,7 @@ from holdfast.kit.http.answers import Download
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.operations.operation import Operation, read
-from holdfast.kit.operations.runner import Run, Runner
+from holdfast.kit.operations.runner import Runner, RunOperation
 from holdfast.kit.pages.forms import hide_forbidden
 from holdfast.kit.pages.language import Language, language_of
 
@@ -63,7 +63,7 @@ class PaymentsFile:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._list: Run = hide_forbidden(runner.run_of(LIST))
+        self._list: RunOperation = hide_forbidden(runner.run_of(LIST))
 
     def routes(self) -> list[Route]:
         return [self._console.route(f"{EVENT_PATH}/payments.csv", "payments_csv", self.answer)]

@@ -16,7 +16,7 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
 from holdfast.kit.operations.operation import Operation, batched
-from holdfast.kit.operations.runner import Run, Runner
+from holdfast.kit.operations.runner import Runner, RunOperation
 
 ADD_PERSON = Operation("add_person", None, batched(accepting.add))
 OPERATIONS = (ADD_PERSON,)
@@ -31,8 +31,8 @@ class AddRegistrationPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._search: Run = runner.run_of(SEARCH)
-        self._add: Run = runner.run_of(ADD_PERSON)
+        self._search: RunOperation = runner.run_of(SEARCH)
+        self._add: RunOperation = runner.run_of(ADD_PERSON)
 
     def routes(self) -> list[Route]:
         return [self._console.route(adding_path("{event_id}"), "add_registration", self.answer, "POST")]

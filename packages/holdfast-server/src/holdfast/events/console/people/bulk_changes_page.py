@@ -30,7 +30,7 @@ from holdfast.events.site import SITE
 from holdfast.kit.contract.problems import BAD_REQUEST
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
-from holdfast.kit.operations.runner import Run, Runner
+from holdfast.kit.operations.runner import Runner, RunOperation
 from holdfast.kit.pages.language import language_of
 
 OPERATIONS = (*bulk_changes.OPERATIONS, CHECK_IN_PEOPLE)
@@ -48,7 +48,7 @@ class BulkChangesPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._search: Run = runner.run_of(SEARCH)
+        self._search: RunOperation = runner.run_of(SEARCH)
         self._remove, self._move = runner.run_of(REMOVE_REGISTRATIONS), runner.run_of(MOVE_REGISTRATIONS)
         self._check_in = runner.run_of(CHECK_IN_PEOPLE)
 

@@ -23,7 +23,7 @@ from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import BAD_REQUEST, NOT_FOUND, VALIDATION_FAILED, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
-from holdfast.kit.operations.runner import Run, Runner
+from holdfast.kit.operations.runner import Runner, RunOperation
 from holdfast.kit.pages.language import language_of
 
 STATUS_OF_ACTION = {"seat": "registered", "wait": "waitlisted"}
@@ -37,8 +37,8 @@ class RegistrationPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._search: Run = runner.run_of(SEARCH)
-        self._timeline: Run = runner.run_of(READ_TIMELINE)
+        self._search: RunOperation = runner.run_of(SEARCH)
+        self._timeline: RunOperation = runner.run_of(READ_TIMELINE)
         self._check_in, self._resend = runner.run_of(CHECK_IN_PEOPLE), runner.run_of(RESEND_MAIL)
 
     def routes(self) -> list[Route]:

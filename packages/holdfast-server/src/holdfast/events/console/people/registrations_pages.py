@@ -34,7 +34,7 @@ from holdfast.kit.http.answers import Download
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.operations.operation import Operation, single
-from holdfast.kit.operations.runner import Run, Runner
+from holdfast.kit.operations.runner import Runner, RunOperation
 from holdfast.kit.pages.language import Language, language_of
 
 MAX_SORTED = 2_000
@@ -113,7 +113,7 @@ class RegistrationsPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._search: Run = runner.run_of(SEARCH)
+        self._search: RunOperation = runner.run_of(SEARCH)
 
     def routes(self) -> list[Route]:
         return [
@@ -191,7 +191,7 @@ class RegistrationsFile:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._search: Run = runner.run_of(SEARCH)
+        self._search: RunOperation = runner.run_of(SEARCH)
 
     def routes(self) -> list[Route]:
         return [self._console.route(f"{list_path('{event_id}')}.csv", "registrations_csv", self.answer)]

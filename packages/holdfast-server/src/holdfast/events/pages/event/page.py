@@ -41,7 +41,7 @@ from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Access, Header, Reply, Request
 from holdfast.kit.mail.message import joined_lines
 from holdfast.kit.operations.rate_limits import Limits
-from holdfast.kit.operations.runner import Run
+from holdfast.kit.operations.runner import RunOperation
 from holdfast.kit.pages.chart import Chart, draw_steps
 from holdfast.kit.pages.language import LANGUAGES, Language, language_of
 from holdfast.kit.pages.page_cache import MAX_CACHE_BYTES, CachedPage, PageCache, cached_page
@@ -101,7 +101,7 @@ class EventPage:
         limits: Limits,
         linked_events: LookupCache[int, LinkedEvent],
         organizers: OrganizerCache,
-        read: Run,
+        read: RunOperation,
     ) -> None:
         self._database = database
         self._settings = database.resources.settings
