@@ -24,7 +24,7 @@ class Caller(Struct, frozen=True):
     principal  an API key, an access token, a signed-in person, a request that a platform signed, a caller without a
                credential, or the service itself
     name       the name by which ledgers record it, and by which limits of a single caller count, such as `key 7`
-    id         the id of the API key, of the person's session, or of the access token's grant; 0 if there is none
+    id         the id of its API key or grant, or of the person's session or account; 0: it has none
     tenant_id  the organizer or shop that the caller belongs to; None: it is unrestricted
     scopes     the scopes that it has; None: everything that its tenant may do
     program    what the program of an agent calls itself, unchecked, at most 64 characters; empty: not stated

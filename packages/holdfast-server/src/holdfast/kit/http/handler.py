@@ -1,6 +1,7 @@
-"""Handles every request of every interface: authentication, scope, rate limits, errors, and metrics.
+"""Handles the requests of all interfaces: authentication, scope, rate limits, errors, and metrics.
 
-Interfaces (REST, MCP, pages) differ in how they authenticate and in how they render an answer or a `Problem`.
+Interfaces (REST, MCP, pages) differ in how they authenticate and in how they render an answer or a `Problem`. What
+each client may read without a limit, such as a style sheet, is a `PlainEndpoint` (`answers.py`) instead.
 """
 
 import secrets
@@ -249,7 +250,7 @@ class Handler:
 
     answer          answers a request of a caller, or raises a `Problem`
     refuse          renders a `Problem`
-    methods         the HTTP methods it answers; a handler that answers GET also answers HEAD
+    methods         the HTTP methods it answers
     authenticate    returns the caller; the default needs no credential
     reading         what GET and HEAD require; None: the same as all other methods
     """

@@ -1,4 +1,4 @@
-"""Requests to URLs from users. They must not reach the operator's own network.
+"""Requests to URLs that users or settings name. They must not reach the operator's own network.
 
 The host name in a URL is looked up once, all its addresses are checked, and the connection is made to a checked
 address. The name is not looked up again, so a DNS answer that changes in between has no effect. The URL of a redirect

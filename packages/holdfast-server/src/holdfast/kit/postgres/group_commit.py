@@ -113,7 +113,7 @@ class Batcher(Generic[C, A]):
         self._calls: list[WaitingCall[C, A]] = []
         self._running: asyncio.Task[None] | None = None
         self.on_idle: Callable[[], object] = lambda: None
-        """Called when no call is waiting any more."""
+        """Called when no call is waiting any more, except for locked rows."""
         self.on_locked: Callable[[LockedRow, C], object] = lambda locked, call: None
         """Called when a call begins to wait for a locked row, in a batch of its own."""
         self._observe = BATCH_SIZES.labels(name).observe
