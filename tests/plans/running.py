@@ -112,9 +112,9 @@ class PlanWork(ABC):
 
     async def timed(self) -> None:
         """Run what runs on a timetable."""
-        for periodic in (task for part in self.parts for task in part.timed_tasks):
-            self.recorder.doing = f"the job {periodic.name}"
-            await periodic.run(Steps(self.database))
+        for timed_task in (task for part in self.parts for task in part.timed_tasks):
+            self.recorder.doing = f"the job {timed_task.name}"
+            await timed_task.run(Steps(self.database))
         self.recorder.doing = ""
 
     async def background(self) -> None:

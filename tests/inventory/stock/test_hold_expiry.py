@@ -141,7 +141,7 @@ async def test_a_hold_is_ended_as_soon_as_its_time_comes(shop: Shop, inventory: 
         async def is_released() -> bool:
             return (await shop.read_storefront()).json()["variants"] == {SINGLE: 50}
 
-        # Sooner than the patrol, which comes by every five seconds: the hold itself woke the watcher.
+        # Sooner than the poll, which comes every five seconds: the hold itself woke the watcher.
         await eventually(is_released, expiry.POLL_SECONDS - 1)
 
 

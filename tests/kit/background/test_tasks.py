@@ -31,11 +31,11 @@ async def test_a_job_with_a_transaction_and_one_without_both_run(service: Servic
             both.set()
         return 1
 
-    periodic = (
+    timed_tasks = (
         TimedTask("in_a_transaction", EVERY_SECOND, in_transaction(in_a_transaction)),
         TimedTask("in_steps", EVERY_SECOND, in_steps),
     )
-    async with run_in_background(tasks.run_tasks(service.database, (), periodic)), asyncio.timeout(20):
+    async with run_in_background(tasks.run_tasks(service.database, (), timed_tasks)), asyncio.timeout(20):
         await both.wait()
 
     assert set(moments["tx"]) == {True}

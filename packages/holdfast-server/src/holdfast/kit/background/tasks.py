@@ -70,29 +70,29 @@ JOB_STORED = '{"type": "job_inserted", "job_id": 0}'
 """What the library tells its workers when a job is stored. They only use the type."""
 
 
-async def wake(database: Database[Any], wake_signal: asyncio.Event, patrol_seconds: float) -> None:
+async def wake(database: Database[Any], wake_signal: asyncio.Event, poll_seconds: float) -> None:
     """Set `wake_signal` whenever a delayed job becomes due, until cancelled."""
     notice = asyncio.Event()
     with database.listen(TASKS_CHANNEL, lambda _: notice.set()):
         while True:
             notice.clear()
             try:
-                pause = await _seconds_until_due(database, wake_signal, patrol_seconds)
+                pause = await _seconds_until_due(database, wake_signal, poll_seconds)
             except Exception as error:
                 # The database logs when it is unreachable.
                 if not (isinstance(error, Problem) and error.type is SERVICE_UNAVAILABLE):
-                    log.error("jobs that were put off are found on patrol only", exc_info=error)
-                pause = patrol_seconds
+                    log.error("jobs that were put off are found by polls only", exc_info=error)
+                pause = poll_seconds
             await wait_for_notification(notice, pause)
 
 
-async def _seconds_until_due(database: Database[Any], wake_signal: asyncio.Event, patrol_seconds: float) -> float:
+async def _seconds_until_due(database: Database[Any], wake_signal: asyncio.Event, poll_seconds: float) -> float:
     """Seconds until the next delayed job is due. Wakes the worker if one is due now."""
     seconds = await database.read(_next_due)
     if seconds is None:
-        return patrol_seconds
+        return poll_seconds
     if seconds > 0:
-        return min(seconds, patrol_seconds)
+        return min(seconds, poll_seconds)
     wake_signal.set()
     return RETRY_SECONDS
 
