@@ -68,7 +68,7 @@ async def dealt(running_peers: list[Peer], loops: tuple[str, ...] = LOOPS, secon
     await eventually(once_each, seconds)
 
 
-async def test_loops_are_redistributed_by_notification_when_processes_come_and_go(settings: Settings) -> None:
+async def test_loops_are_redistributed_after_a_notice_when_processes_come_and_go(settings: Settings) -> None:
     async with peers(settings, 3) as running_peers:
         assert [peer.runs.total() for peer in running_peers] == [2, 2, 1]
 

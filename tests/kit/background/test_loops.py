@@ -1,4 +1,4 @@
-"""A loop makes its steps: by notification, by time, without waiting for locked rows, and what it opened is closed.
+"""A loop makes its steps: after a notice, by time, without waiting for locked rows, and what it opened is closed.
 
 It gives way to requests.
 """
@@ -45,7 +45,7 @@ async def test_a_loop_makes_its_next_step_after_the_returned_seconds(service: Se
         await eventually(lambda: steps.made_so_many(3))
 
 
-async def test_a_notification_on_any_of_its_channels_causes_the_next_step(service: Service) -> None:
+async def test_a_notice_on_any_of_its_channels_causes_the_next_step(service: Service) -> None:
     steps = Steps()
 
     async with running_loop(Loop("tested", steps.step, (CHANNEL, f"{CHANNEL}_too")), service):
@@ -56,7 +56,7 @@ async def test_a_notification_on_any_of_its_channels_causes_the_next_step(servic
             await eventually(lambda made=made: steps.made_so_many(made + 1))
 
 
-async def test_a_notification_that_comes_during_a_step_causes_another_one(service: Service) -> None:
+async def test_a_notice_that_comes_during_a_step_causes_another_one(service: Service) -> None:
     steps = Steps()
 
     async def notify_first(database: Database, locked: RowWaiters) -> float:

@@ -1,4 +1,4 @@
-"""Rows are handled when they are due: by notification, by time, by poll, and never more than the limit at once."""
+"""Rows are handled when they are due: after a notice, by time, by poll, and never more than the limit at once."""
 
 import asyncio
 from collections.abc import Sequence
@@ -100,7 +100,7 @@ async def has_finished(work: Parcels, count: int) -> bool:
 
 
 @pytest.mark.parametrize(("notify", "poll_seconds"), [(True, 3_600.0), (False, 0.2)])
-async def test_a_row_is_found_by_its_notification_or_by_a_poll(
+async def test_a_row_is_found_by_its_notice_or_by_a_poll(
     work: Parcels, monkeypatch: pytest.MonkeyPatch, notify: bool, poll_seconds: float
 ) -> None:
     monkeypatch.setattr(row_work, "POLL_SECONDS", poll_seconds)
@@ -110,9 +110,7 @@ async def test_a_row_is_found_by_its_notification_or_by_a_poll(
         await eventually(lambda: has_finished(work, 1))
 
 
-async def test_a_row_is_handled_at_its_time_without_a_notification(
-    work: Parcels, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_row_is_handled_at_its_time_without_a_notice(work: Parcels, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_work, "POLL_SECONDS", 3_600.0)
     await add(work, 1, seconds=0.3)
     async with running_loop(work):

@@ -291,7 +291,7 @@ class LimitOperations:
 
             concluded = await steps.conclude(store_and_compare)
             if begins_to_restrict:
-                # A process that misses the notification may use its cached caller, without the limit, for this long.
+                # A process that misses the notice may use its cached caller, without the limit, for this long.
                 await asyncio.sleep(TTL_SECONDS)
             return concluded
 

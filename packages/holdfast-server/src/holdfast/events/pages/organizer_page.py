@@ -1,7 +1,7 @@
 """The page of an organizer, `/organizers/<slug>`: its upcoming events, soonest first, and past ones apart.
 
 The first page is rendered when something on it has changed, once in each language; others, further back in time or
-ahead, for each request. What it shows is cached for a second, or until a notification of a change. So a crowd at one
+ahead, for each request. What it shows is cached for a second, or until a notice of a change. So a crowd at one
 organizer costs no database query.
 
 The stream, `GET /organizers/{slug}/stream`, tells that something on the page has changed, and the page fetches itself

@@ -16,7 +16,7 @@ from holdfast.kit.contract.messages import FieldName, message
 from holdfast_verify.formats.receipts import Receipt
 
 QUEUES_CHANNEL = "queues"
-"""The channel for notifications that a queue may have a visitor to release sooner than expected."""
+"""The channel for notices that a queue may have a visitor to release sooner than expected."""
 
 _PERCENT_ENCODED = {code: quote(chr(code), safe="") for code in range(128)}
 

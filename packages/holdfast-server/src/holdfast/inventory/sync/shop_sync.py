@@ -201,7 +201,7 @@ async def _store_reading(tx: Tx, *, shop_id: int, reading: LevelReading, observe
 
 
 class SyncWork(RowWork[LeasedShop]):
-    """Syncs the shops that need it. Between two polls, only shops that a notification named are looked at."""
+    """Syncs the shops that need it. Between two polls, only shops that a notice named are looked at."""
 
     name = "levels"
     channels = (STOCK_CHANNEL, LEVELS_CHANNEL)
@@ -228,7 +228,7 @@ class SyncWork(RowWork[LeasedShop]):
         if shop_ids is not None and not shop_ids:
             return []
         lease = partial(sql.lease_shops, limit=limit, shop_ids=shop_ids, excluded_shops=excluded)
-        self._changed_shops -= shop_ids or set()  # a notification from here on adds its shop again
+        self._changed_shops -= shop_ids or set()  # a notice from here on adds its shop again
         try:
             shops = await self._database.transact(lease)
         except BaseException:

@@ -22,7 +22,7 @@ from psycopg import AsyncConnection
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.postgres.connection_pool import KEEPALIVE, RETRY_SECONDS
 from holdfast.kit.postgres.database import Database
-from holdfast.kit.postgres.notifications import POSTGRES_CHANNEL, wait_for_notification
+from holdfast.kit.postgres.notifications import POSTGRES_CHANNEL, wait_for_notice
 
 CHANNEL_OF_LEADERS: LiteralString = "leaders"
 """The channel on which a process announces that it starts or ends."""
@@ -82,7 +82,7 @@ class Leaders:
                             notice.clear()
                             self._set_loops(await self._assigned(session))
                             polled_at = time.monotonic()
-                            await wait_for_notification(notice, self._pause)
+                            await wait_for_notice(notice, self._pause)
                 if time.monotonic() > polled_at + ISOLATION_TIMEOUT_SECONDS:
                     self._set_loops(self._loops)
                 await asyncio.sleep(RETRY_SECONDS)

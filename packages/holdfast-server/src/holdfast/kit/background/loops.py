@@ -1,6 +1,6 @@
 """A loop is background work: again and again, a step does all that is due. A `Loop` says what its step is.
 
-A step is made when a notification comes on a channel of the loop, when the seconds that the last step named have
+A step is made when a notice comes on a channel of the loop, when the seconds that the last step named have
 passed, and at the start. A loop that fails is started again.
 
 A step works on unlocked rows at once, and leaves each locked row to a waiter, which waits for that row. So the loop
@@ -25,7 +25,7 @@ from holdfast.kit.contract.bounds import bound_without_strangers
 from holdfast.kit.contract.client import create_shared_task
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.postgres.database import Database
-from holdfast.kit.postgres.notifications import wait_for_notification
+from holdfast.kit.postgres.notifications import wait_for_notice
 
 log = structlog.get_logger()
 
@@ -95,7 +95,7 @@ class Loop:
 
     name        its name in logs, and among the leaders
     step        its step
-    channels    the channels whose notifications cause the next step at once
+    channels    the channels whose notices cause the next step at once
     open_step   opens what the step needs as long as the loop runs, such as a client, and gives the step; in place of
                 `step`
     gauges      the gauges that it sets; they are 0 when it ends, since another process sets them from then on
@@ -119,7 +119,7 @@ class Loop:
             step = await stack.enter_async_context(self._step_context(database))
             while True:
                 wake_signal.clear()
-                await wait_for_notification(wake_signal, await step(database, waiters))
+                await wait_for_notice(wake_signal, await step(database, waiters))
 
     def _step_context(self, database: Database[Any]) -> AbstractAsyncContextManager[LoopStep]:
         if self.open_step:

@@ -1,8 +1,8 @@
 """Row work: rows of a table are handled when they are due, and retried with growing pauses.
 
 A process leases rows, handles them without a transaction, and renews the leases meanwhile. If it is killed or stalls,
-the rows are due again when the leases end, and another process handles them. Due rows are found when a notification
-comes, when the next row becomes due, and by a poll, in case a notification was lost. Each kind of work is a subclass of
+the rows are due again when the leases end, and another process handles them. Due rows are found when a notice
+comes, when the next row becomes due, and by a poll, in case a notice was lost. Each kind of work is a subclass of
 `RowWork`, or of `TableWork` if its rows are leased one by one (`RowTable`).
 """
 
@@ -19,7 +19,7 @@ from prometheus_client import Counter, Gauge
 from holdfast.kit.background.leases import LeasedRow, LeaseLost, RowTable, keep_lease, lease_clock
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.postgres.database import Database, Reader
-from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
+from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notice
 
 log = structlog.get_logger()
 
@@ -59,7 +59,7 @@ class RowWork(ABC, Generic[Row]):
     name               the name in metrics and logs
     channels           the channels on which changes of the rows are announced
     max_concurrent     the most rows that one process handles at the same time
-    collect_seconds    seconds in which notifications are collected, so that one lease serves many of them
+    collect_seconds    seconds in which notices are collected, so that one lease serves many of them
     wake               an event; when it is set, due rows are leased at once
     """
 
@@ -76,7 +76,7 @@ class RowWork(ABC, Generic[Row]):
         """Lease due rows, at most `limit`.
 
         excluded    what `busy_keys` returned: ids of rows, or of tenants
-        scan_all    look at all rows, not only at those that notifications named
+        scan_all    look at all rows, not only at those that notices named
         """
 
     @abstractmethod
@@ -106,7 +106,7 @@ class RowWork(ABC, Generic[Row]):
         return 0.0
 
     def on_notice(self, payload: str) -> None:
-        """Note the payload of a notification."""
+        """Note the payload of a notice."""
 
 
 class TableWork(RowWork[LeasedRow]):
@@ -158,7 +158,7 @@ class _Worker(Generic[Row]):
                     rows = await self._lease() if pause_seconds <= 0 else ()
                     pause = max(await self._pause(leased_nothing=not rows), min(pause_seconds, POLL_SECONDS))
                     wakes_at = self._clock() + pause
-                    await wait_for_notification(work.wake, pause)
+                    await wait_for_notice(work.wake, pause)
                     if work.collect_seconds:
                         await asyncio.sleep(work.collect_seconds)
                     self._is_scan_due = self._is_scan_due or self._clock() >= wakes_at

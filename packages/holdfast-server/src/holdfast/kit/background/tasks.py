@@ -36,7 +36,7 @@ from holdfast.kit.environment.metrics import JOBS, start_at_zero
 from holdfast.kit.operations.steps import Steps
 from holdfast.kit.postgres.connection_pool import KEEPALIVE, Pool
 from holdfast.kit.postgres.database import Database, Reader, Tx
-from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
+from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notice
 from holdfast.kit.postgres.schema.lineage import Migration, read_migrations
 from holdfast.kit.postgres.transactions import JOBS_CHANNEL, TASKS_CHANNEL, EnqueuedTask, Task
 
@@ -83,7 +83,7 @@ async def wake(database: Database[Any], wake_signal: asyncio.Event, poll_seconds
                 if not (isinstance(error, Problem) and error.type is SERVICE_UNAVAILABLE):
                     log.error("jobs that were put off are found by polls only", exc_info=error)
                 pause = poll_seconds
-            await wait_for_notification(notice, pause)
+            await wait_for_notice(notice, pause)
 
 
 async def _seconds_until_due(database: Database[Any], wake_signal: asyncio.Event, poll_seconds: float) -> float:

@@ -64,7 +64,7 @@ SENT_MAILS = Bound(
 
 LEASE_PAUSE_SECONDS = 0.1
 """Seconds between leases, unless more mails are due than a lease may send. So mails that become due one by one are
-leased, rendered and sent together. Each notification wakes all processes."""
+leased, rendered and sent together. Each notice wakes all processes."""
 
 STOP_TIMEOUT_SECONDS = 8
 """Seconds that mails which are being sent may take when the sender is stopped."""

@@ -14,7 +14,7 @@ import structlog
 
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.postgres.database import Database
-from holdfast.kit.postgres.notifications import wait_for_notification
+from holdfast.kit.postgres.notifications import wait_for_notice
 
 log = structlog.get_logger()
 
@@ -108,6 +108,6 @@ class AnnouncedChanges:
         if self._poll_seconds is None:
             await self._announced.wait()
         else:
-            await wait_for_notification(self._announced, max(0.0, polled_at + self._poll_seconds - time.monotonic()))
+            await wait_for_notice(self._announced, max(0.0, polled_at + self._poll_seconds - time.monotonic()))
         if self._announced.is_set():
             await asyncio.sleep(COMBINE_SECONDS)

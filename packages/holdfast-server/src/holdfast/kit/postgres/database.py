@@ -117,7 +117,7 @@ class Tx(Reader[R_co]):
     ) -> None:
         super().__init__(resources, connect)
         self._commit = commit
-        self.notifications: list[tuple[str, str]] = []
+        self.notices: list[tuple[str, str]] = []
         self.revocations: list[tuple[str, str]] = []
         self._tenant = tenant
 
@@ -153,7 +153,7 @@ class Tx(Reader[R_co]):
         The notice may be sent together with others, and is lost if the process is killed before that: so listeners also
         poll. The database notifies this process too, so its listeners are called twice and must be idempotent.
         """
-        self.notifications.append((channel, payload))
+        self.notices.append((channel, payload))
 
     async def revoke(self, channel: str, payload: str = "") -> None:
         """Like `notify`, but the notice is part of the commit, so that a killed process cannot lose it.
@@ -223,10 +223,10 @@ class Database(Generic[R]):
 
     def _deliver_notices(self, tx: Tx[Any]) -> None:
         """Deliver the notices of a transaction to the listeners of this process now, and to all others soon."""
-        for notice in (*tx.revocations, *tx.notifications):
+        for notice in (*tx.revocations, *tx.notices):
             self._receiver.deliver(*notice)
-        self.notices.add(tx.notifications)
-        tx.revocations, tx.notifications = [], []
+        self.notices.add(tx.notices)
+        tx.revocations, tx.notices = [], []
 
     async def _send(self, notices: Sequence[str]) -> None:
         await self.autocommit(lambda reader: reader.value(NOTIFICATION, {"notices": list(notices)}))

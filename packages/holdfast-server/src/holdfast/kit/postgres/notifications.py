@@ -1,4 +1,4 @@
-"""LISTEN and NOTIFY: every process of a service receives the notifications that one of them sends after a commit.
+"""LISTEN and NOTIFY: every process of a service receives the notices that one of them sends after a commit.
 
 When a transaction that notifies commits, PostgreSQL takes one lock for the whole server, and holds it until a
 synchronous standby has answered. So a notice is not sent in the transaction that it is about. A separate statement
@@ -29,7 +29,7 @@ one a line.
 """
 
 POLL_SECONDS = 5.0
-"""Seconds until a loop looks for work without a notification. A notification is lost when its connection breaks."""
+"""Seconds until a loop looks for work without a notice. A notice is lost when its connection breaks."""
 
 PAYLOAD_SEPARATOR = "\n"
 """The separator of the payloads of a notification."""
@@ -76,7 +76,7 @@ LISTENERS: LiteralString = """
 
 
 class Receiver:
-    """The connection on which a process receives notifications. It reconnects whenever the connection is lost.
+    """The connection on which a process receives notices. It reconnects whenever the connection is lost.
 
     on_lost             called whenever the connection is lost
     other_channels      channels of PostgreSQL on which libraries notify, with payloads of theirs
@@ -112,9 +112,9 @@ class Receiver:
 
     @contextlib.contextmanager
     def listen(self, channel: str, listener: Callable[[str], None]) -> Generator[None]:
-        """Call `listener(payload)` for every notification on a channel while the block lasts.
+        """Call `listener(payload)` for every notice on a channel while the block lasts.
 
-        `listener("")` is also called after each (re)connection, since notifications may have been missed before it.
+        `listener("")` is also called after each (re)connection, since notices may have been missed before it.
         """
         self._listeners.setdefault(channel, []).append(listener)
         try:
@@ -144,7 +144,7 @@ class Receiver:
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _receive_from(self, connection: AsyncConnection[Any]) -> None:
-        """Deliver notifications. Returns when the connection is lost; raises if it did not work from the start."""
+        """Deliver notices. Returns when the connection is lost; raises if it did not work from the start."""
         for channel in (POSTGRES_CHANNEL, *self._other_channels):
             await connection.execute(f"listen {channel}")
         if self.is_unreachable:
@@ -165,7 +165,7 @@ class Receiver:
             self._on_lost()
 
 
-async def wait_for_notification(event: asyncio.Event, seconds: float) -> None:
+async def wait_for_notice(event: asyncio.Event, seconds: float) -> None:
     """Wait until a listener has set the event, at most `seconds`."""
     # Not `asyncio.wait_for`: in Python 3.11 it can lose a cancellation that arrives at the moment in which it ends.
     with contextlib.suppress(TimeoutError):

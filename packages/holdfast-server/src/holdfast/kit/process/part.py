@@ -22,7 +22,7 @@ class Endpoints(NamedTuple):
     """What answers requests in one process.
 
     routes     the routes of its pages, documents and webhooks
-    caches     contexts in which notifications keep its caches up to date
+    caches     contexts in which notices keep its caches up to date
     closing    functions that are called when the process ends, such as to close connections to other services
     """
 

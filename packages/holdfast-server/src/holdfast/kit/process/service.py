@@ -151,7 +151,7 @@ class Service:
 
     @contextlib.asynccontextmanager
     async def opened(self, *, background: bool) -> AsyncGenerator[None]:
-        """Open the database, and listen for its notifications, while the block lasts.
+        """Open the database, and listen for its notices, while the block lasts.
 
         With `background`, it also does the background work.
         """

@@ -1,4 +1,4 @@
-"""The cache of the events that links show, with their versions: for a second, or until a notification of a change.
+"""The cache of the events that links show, with their versions: for a second, or until a notice of a change.
 
 So a crowd at one event costs no database query. One statement looks up many links.
 """
