@@ -10,7 +10,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' $(SERVER)/pyproject.toml)
 help: ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-13s %s\n", $$1, $$2}'
 
-run: .venv/.run .venv/.run-alone ## Start everything on the embedded database and print addresses and keys; PORT=9000 takes 9000 to 9003
+run: .venv/.run .venv/.run-alone ## Start everything on the bundled database and print addresses and keys; PORT=9000 takes 9000 to 9003
 	@.venv/bin/holdfast up $(if $(filter command,$(origin PORT)),--port $(PORT))
 
 test: .venv/.dev ## Run all tests but the long ones, on all cores; with ARGS="..." what they name
@@ -51,7 +51,7 @@ lock: $(UV) ## Renew the lock files from the pyproject.toml of each package
 LOCK := --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate \
 	$(foreach package,$(PACKAGES),--no-emit-package $(notdir $(package)))
 
-clean: ## Remove the environment and the embedded database
+clean: ## Remove the environment and the bundled database
 	@rm -rf .venv .holdfast
 
 wheel: $(UV) ## Build the distributions in dist/, and print their files

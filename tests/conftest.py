@@ -103,7 +103,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
-    """A directory for the embedded PostgreSQL of the whole run."""
+    """A directory for the bundled PostgreSQL of the whole run."""
     return scratch_directory()
 
 

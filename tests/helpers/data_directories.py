@@ -1,4 +1,4 @@
-"""Processes that use the embedded database of a data directory, and the server in it."""
+"""Processes that use the bundled database of a data directory, and the server in it."""
 
 import atexit
 import contextlib

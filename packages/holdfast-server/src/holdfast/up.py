@@ -73,7 +73,7 @@ def up(
 ) -> None:
     """Start both services, ready to be tried out.
 
-    They run on the embedded database, with demo data on the first start. Unless there are real ones in the settings, a
+    They run on the bundled database, with demo data on the first start. Unless there are real ones in the settings, a
     storefront platform and a payment processor for demonstrations start too. The one sells nothing, the other charges
     no money.
     """

@@ -1,4 +1,4 @@
-"""The location of a service's data: the database in its settings, or the embedded one in the data directory."""
+"""The location of a service's data: the database in its settings, or the bundled one in the data directory."""
 
 import contextlib
 import errno
@@ -18,7 +18,7 @@ from holdfast.kit.security.service_secret import SealedTable, is_anything_sealed
 
 
 def url(settings: Settings) -> str:
-    """The URL of the database. Starts the embedded server if no database is set. Raises `CannotStart`."""
+    """The URL of the database. Starts the bundled server if no database is set. Raises `CannotStart`."""
     if settings.database_url:
         return _checked_url(settings)
     with report_unusable_directory(settings.data_dir):
@@ -26,7 +26,7 @@ def url(settings: Settings) -> str:
 
 
 def existing_url(settings: Settings) -> str:
-    """The URL of the database. The embedded one is not created. Raises `CannotStart`."""
+    """The URL of the database. The bundled one is not created. Raises `CannotStart`."""
     if settings.database_url:
         return _checked_url(settings)
     with report_unusable_directory(settings.data_dir):

@@ -107,7 +107,7 @@ class ServiceProcess(Generic[S, R]):
         return settings.served_at(address_of(listener)) if listener else settings
 
     def ready(self, settings: S) -> S:
-        """The settings with the URL of a database that is up to date. Migrates the embedded database if necessary.
+        """The settings with the URL of a database that is up to date. Migrates the bundled database if necessary.
 
         Raises `CannotStart` if another database lacks migrations, or if the secret of its contents is missing. It also
         raises the errors of `resources`, before requests are served.
