@@ -86,7 +86,7 @@ class PlanWork(ABC):
                 await self.page(route.path)
 
     async def ask_first(
-        self, requests: AgentRequests, operation: Operation, caller: Caller, arguments: dict[str, Any]
+        self, gate: AgentRequests, operation: Operation, caller: Caller, arguments: dict[str, Any]
     ) -> None:
         """Store what an agent asks a person for, and the mail about it, which is due at once."""
         self.recorder.doing = "a request of an agent"
@@ -96,7 +96,7 @@ class PlanWork(ABC):
         await every.transact(
             lambda tx: tx.run("update agent_limits set mail_at = null where key_id = %(id)s", {"id": caller.id})
         )
-        await self.database.transact(lambda tx: requests.request_approval(tx, operation, caller, command, None), tenant)
+        await self.database.transact(lambda tx: gate.request_approval(tx, operation, caller, command, None), tenant)
         await every.transact(
             lambda tx: tx.run(
                 "update mails set due_at = now()"

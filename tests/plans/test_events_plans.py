@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from holdfast.events import api, ownership, service
-from holdfast.events.agents.approval_facts import agent_requests
+from holdfast.events.agents.approval_facts import approval_gate
 from holdfast.events.console.account.start_pages import PROVE
 from holdfast.events.console.mails.mails_page import LIST as LIST_MAILS
 from holdfast.events.console.people.registrations_pages import SEARCH
@@ -204,9 +204,9 @@ class EventsWork(running.PlanWork):
         await self.operation(READ_ORGANIZER, after=None)
         await self.operation(READ_ORGANIZER, after=None, before=["2040-01-01T00:00:00Z", 1])
         [update] = (operation for operation in api.OPERATIONS if operation.name == "update_event")
-        requests = agent_requests(self.database.resources.settings.base_url)
+        gate = approval_gate(self.database.resources.settings.base_url)
         change = {"event_id": 1, "capacity": next(self.capacities)}
-        await self.ask_first(requests, update, api_key(1, self.ada.id), change)
+        await self.ask_first(gate, update, api_key(1, self.ada.id), change)
         await self.pages()
         await self.get("/api/events", headers={"X-API-Key": self.ada.key or ""})
         await self.for_admins()

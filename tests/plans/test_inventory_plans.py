@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from holdfast.inventory import api, service
-from holdfast.inventory.agents.approval_facts import agent_requests
+from holdfast.inventory.agents.approval_facts import approval_gate
 from holdfast.inventory.catalog import import_sql, importing
 from holdfast.inventory.catalog.model import IMPORT, ImportTask
 from holdfast.inventory.installs.model import REDACT, SUBSCRIBE, ShopTask
@@ -158,9 +158,9 @@ class InventoryWork(running.PlanWork):
             [searched] = (operation for operation in service.ALL_OPERATIONS if operation.name == name)
             await self.operation(searched, arguments)
         [adjust] = (operation for operation in api.OPERATIONS if operation.name == "adjust_pool_quantity")
-        requests = agent_requests(api.OPERATIONS, self.database.resources.settings.base_url)
+        gate = approval_gate(api.OPERATIONS, self.database.resources.settings.base_url)
         change = {"pool_id": 1, "delta": next(self.changes)}
-        await self.ask_first(requests, adjust, api_key(1, self.shop.id), change)
+        await self.ask_first(gate, adjust, api_key(1, self.shop.id), change)
         await self.pages()
         await self.ask_from_outside()
         self.recorder.doing = "webhook"

@@ -17,7 +17,7 @@ class Context(NamedTuple):
     console_runner    runs them for people in the console, who do not wait behind the programs of their own organizer
     streams           the open event streams
     signed_in         the pages of people who are signed in
-    agent_requests    what agents ask for, for people who approve it
+    approvals         what agents ask for, for people who approve it
     """
 
     database: Database
@@ -26,7 +26,7 @@ class Context(NamedTuple):
     limits: Limits
     streams: Streams
     signed_in: SignedInPages
-    agent_requests: RequestApprovals
+    approvals: RequestApprovals
 
     @property
     def account_runner(self) -> Runner:

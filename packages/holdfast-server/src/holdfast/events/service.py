@@ -14,7 +14,7 @@ from holdfast.accounts.signed_in_pages import SessionGate, SignedInPages
 from holdfast.accounts.webhooks import part as webhooks
 from holdfast.events import ownership, resources
 from holdfast.events.agents.actions import AgentActionLog
-from holdfast.events.agents.approval_facts import agent_requests, find_credentials, read_facts
+from holdfast.events.agents.approval_facts import approval_gate, find_credentials, read_facts
 from holdfast.events.api import DESCRIPTION, INSTRUCTIONS, OPERATIONS, TITLE, VERSION
 from holdfast.events.bounds import STREAMS
 from holdfast.events.console import part as console
@@ -93,8 +93,7 @@ ALL_OPERATIONS = (*OPERATIONS, *(operation for part in PARTS for operation in pa
 def service(database: Database) -> Service:
     """The events service on its database."""
     settings, limits = database.resources.settings, database.resources.limits
-    requests = agent_requests(settings.base_url)
-    runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY, AgentActionLog(), requests)
+    runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY, AgentActionLog(), approval_gate(settings.base_url))
     # Requests that wait until their key is found count as work that waits.
     ring = KeyRing(database, key_operations.find_callers, wait_context=runner.admission.work)
     context = Context(
@@ -108,7 +107,7 @@ def service(database: Database) -> Service:
             settings.max_streams,
         ),
         signed_in=signed_in_pages(database),
-        agent_requests=RequestApprovals(RequestFinder(OPERATIONS, database, find_credentials, read_facts), runner),
+        approvals=RequestApprovals(RequestFinder(OPERATIONS, database, find_credentials, read_facts), runner),
     )
     credentials = Credentials(ring, database, configured_issuer(settings), accepts_own_tokens=settings.has_own_server)
     documents = discovery.documents(OPERATIONS, openapi_json(settings.base_url), settings)

@@ -19,7 +19,7 @@ class Context(NamedTuple):
     account_runner    runs the operations that belong to no shop, such as those of signing in
     streams           the open event streams
     signed_in         the pages of people who are signed in
-    agent_requests    what agents ask for, for people who approve it
+    approvals         what agents ask for, for people who approve it
     availability      the cache of what can be sold of each shop, and the feeds of its changes
     """
 
@@ -30,5 +30,5 @@ class Context(NamedTuple):
     limits: Limits
     streams: Streams
     signed_in: SignedInPages
-    agent_requests: RequestApprovals
+    approvals: RequestApprovals
     availability: AvailabilityCache

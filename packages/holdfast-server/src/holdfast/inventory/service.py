@@ -14,7 +14,7 @@ from holdfast.inventory import discovery, resources
 from holdfast.inventory.agents import part as agents
 from holdfast.inventory.agents import routes as agent_routes
 from holdfast.inventory.agents.actions import AgentActionLog
-from holdfast.inventory.agents.approval_facts import agent_requests, find_credentials, read_facts
+from holdfast.inventory.agents.approval_facts import approval_gate, find_credentials, read_facts
 from holdfast.inventory.agents.credentials import Credentials
 from holdfast.inventory.agents.tokens import TokenSigner
 from holdfast.inventory.api import DESCRIPTION, INSTRUCTIONS, OPERATIONS, SIGNED, TEMPLATES, TITLE, VERSION, entries
@@ -95,9 +95,10 @@ def service(database: Database) -> Service:
     """The inventory service on its database."""
     resources = database.resources
     settings = resources.settings
-    requests = agent_requests(OPERATIONS, settings.base_url)
     # Programs run their calls with this runner. Only it stores what agents did, and asks a person first.
-    runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY, AgentActionLog(), requests)
+    runner = Runner(
+        ALL_OPERATIONS, database, IDEMPOTENCY, AgentActionLog(), approval_gate(OPERATIONS, settings.base_url)
+    )
     # Requests that wait until their key is found count as work that waits.
     ring = KeyRing(database, shop_operations.find_callers, wait_context=runner.admission.work)
     limits = Limits(settings.rate_limit_storage_url, settings.limits, shared=settings.sign_in_shared_limits)
@@ -122,7 +123,7 @@ def service(database: Database) -> Service:
             account_template=ACCOUNT_TEMPLATE,
             hint_template=SIGN_IN_HINT_TEMPLATE,
         ),
-        agent_requests=RequestApprovals(
+        approvals=RequestApprovals(
             RequestFinder(OPERATIONS, database.across_tenants(), find_credentials, read_facts), runner
         ),
         availability=AvailabilityCache(database),

@@ -21,8 +21,8 @@ COLUMNS: Mapping[str, str] = {"ends_at": "end_datetime", "opens_at": "draw_at"}
 EVENT_FACTS = ("title", "datetime", "currency", "timezone", "cancelled_at")
 
 
-def agent_requests(base_url: str) -> AgentRequests:
-    """The requests of agents. The operations that wait for a person are those in `APPROVABLE_OPERATIONS`."""
+def approval_gate(base_url: str) -> AgentRequests:
+    """What stores the requests of agents. The operations that wait for a person are `APPROVABLE_OPERATIONS`."""
     return AgentRequests(APPROVABLE_OPERATIONS, f"{base_url}{REQUESTS}", has_grants=True)
 
 

@@ -96,7 +96,7 @@ def endpoints(context: Context) -> Endpoints:
     console = Console(signed_in, {operation.name: runner.run_of(operation) for operation in operations})
     uploads = Uploads(console, runner)
     event_page = ConsoleEventPage(console, runner, settings, secret)
-    agents_page = agents_pages.agents_page(console, runner, settings, context.agent_requests)
+    agents_page = agents_pages.agents_page(console, runner, settings, context.approvals)
     routes = [
         *SITE.assets("live.js", ZONE_SCRIPT),
         *LiveConsole(console, changes, context.streams).routes(),
@@ -123,7 +123,7 @@ def endpoints(context: Context) -> Endpoints:
             reference="/docs",
         ),
         *agents_page.routes(),
-        *RequestsPage(console, agents_page, context.agent_requests, organizer, describe).routes(),
+        *RequestsPage(console, agents_page, context.approvals, organizer, describe).routes(),
         *KeysPages(console, runner, agents_page).routes(),
         *AppsPages(console, runner, agents_page).routes(),
         *AgentLimitPage(

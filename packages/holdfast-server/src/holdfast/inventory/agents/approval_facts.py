@@ -18,8 +18,8 @@ MAX_POOLS = 300
 """The most pools whose stock is shown, and compared, for one request."""
 
 
-def agent_requests(operations: Operations, base_url: str) -> AgentRequests:
-    """The requests of agents. Each tool that changes something waits for a person."""
+def approval_gate(operations: Operations, base_url: str) -> AgentRequests:
+    """What stores the requests of agents. Each tool that changes something waits for a person."""
     covered = [operation.name for operation in operations if not operation.mode.reads]
     return AgentRequests(covered, f"{base_url}{REQUESTS}", has_grants=False)
 

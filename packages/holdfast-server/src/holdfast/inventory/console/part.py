@@ -101,7 +101,7 @@ def endpoints(context: Context) -> Endpoints:
             *LowStockPage(console, settings).routes(),
             *SyncPage(console).routes(),
             *SpreadsheetsPage(console).routes(),
-            *AgentPages(console, platform, settings.base_url, context.account_runner, context.agent_requests).routes(),
+            *AgentPages(console, platform, settings.base_url, context.account_runner, context.approvals).routes(),
             *AgentLimitPage(
                 console,
                 context.account_runner,

@@ -97,8 +97,8 @@ class RunOperation(Protocol):
 class Runner:
     """Runs the operations of one service on its database.
 
-    agent_log    stores what agents did; None: nothing does
-    approvals    stores the calls of credentials that ask a person first; None: no call waits for a person
+    agent_log        stores what agents did; None: nothing does
+    approval_gate    stores the calls of credentials that ask a person first; None: no call waits for a person
 
     A change is answered after its commit. One tenant's work holds at most a part of the connections; further work waits
     without a connection. In a service with row-level security, every transaction and every batch belongs to one tenant.
@@ -110,11 +110,11 @@ class Runner:
         database: Database[Any],
         idempotency: Idempotency | None = None,
         agent_log: AgentLog | None = None,
-        approvals: ApprovalGate | None = None,
+        approval_gate: ApprovalGate | None = None,
     ) -> None:
         self._database = database
         self._agent_log = agent_log
-        self._approvals = approvals
+        self._approval_gate = approval_gate
         self.idempotency = idempotency or Idempotency()
         connections = database.pool.max_size
         tenant_share = max(1, connections // TENANT_SHARE_DIVISOR)
@@ -200,8 +200,8 @@ class Runner:
 
     def _build_run_with_approval(self, operation: Operation) -> RunOperation:
         """What stores the calls of credentials that ask a person first, and runs those of all others."""
-        run, approvals = self._build_direct_run(operation), self._approvals
-        if approvals is None or operation.mode.reads or not approvals.covers(operation):
+        run, gate = self._build_direct_run(operation), self._approval_gate
+        if gate is None or operation.mode.reads or not gate.covers(operation):
             return run
 
         async def run_or_request_approval(caller: Caller, command: Any, key: str | None = None) -> Any:
@@ -212,7 +212,7 @@ class Runner:
             if key and (answer := await self._find_answer(operation, caller, command, key)) is not None:
                 return await self._complete_answer(operation, answer)
             outcome = await self.transact(
-                caller, lambda tx: approvals.request_approval(tx, operation, caller, command, key), operation.lane
+                caller, lambda tx: gate.request_approval(tx, operation, caller, command, key), operation.lane
             )
             if isinstance(outcome, Problem):
                 raise outcome
