@@ -14,7 +14,7 @@ SERVER = Path(__file__).parents[2] / "packages" / "holdfast-server" / "src" / "h
 @pytest.mark.parametrize(
     ("template", "operations", "last"),
     [
-        ("events/console/agents/action_sentences.html", events.ACTION_SUBJECTS, "create_onboarding_link"),
+        ("events/console/agents/action_sentences.html", events.STORED_OPERATIONS, "create_onboarding_link"),
         ("events/console/agents/request_sentences.html", events.APPROVABLE_OPERATIONS, "create_onboarding_link"),
         ("inventory/console/agents/action_sentences.html", inventory.STORED_OPERATIONS, "resync"),
         ("inventory/console/agents/request_sentences.html", inventory.STORED_OPERATIONS, "resync"),

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.accounts import sessions
 from holdfast.accounts.agents.requests import MAX_WAITING_REQUESTS
-from holdfast.events.agents.actions import ACTION_SUBJECTS
+from holdfast.events.agents.actions import STORED_OPERATIONS
 from holdfast.events.api import OPERATIONS as TABLE
 from tests.events.agents.asking import NIGHT, decide, open_asking_scene
 from tests.events.console.organizer_scene import hidden_field, open_organizer_scene
@@ -250,7 +250,7 @@ async def test_only_calls_of_visitors_and_uploads_do_not_wait_for_a_person() -> 
     at_once = {
         operation.name
         for operation in TABLE
-        if not operation.mode.reads and not operation.public and operation.name not in ACTION_SUBJECTS
+        if not operation.mode.reads and not operation.public and operation.name not in STORED_OPERATIONS
     }
 
     webhooks = {operation.name for operation in TABLE if operation.group == "webhooks"}

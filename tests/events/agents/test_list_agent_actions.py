@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from holdfast.accounts.agents.actions import forget_actions
-from holdfast.events.agents.actions import ACTION_SUBJECTS, AgentAction, ListAgentActions, list_actions
+from holdfast.events.agents.actions import STORED_OPERATIONS, AgentAction, ListAgentActions, list_actions
 from holdfast.events.api import OPERATIONS as TABLE
 from holdfast.events.ownership import end_stranger
 from holdfast.kit.contract.caller import person
@@ -48,10 +48,10 @@ async def test_changes_by_every_tool_are_listed(service: Service) -> None:
     untold = {
         operation.name
         for operation in TABLE
-        if operation.tool and not operation.mode.reads and operation.name not in ACTION_SUBJECTS
+        if operation.tool and not operation.mode.reads and operation.name not in STORED_OPERATIONS
     }
 
-    assert untold == {"presign_upload"}, "ACTION_SUBJECTS in holdfast/events/agents/actions.py"
+    assert untold == {"presign_upload"}, "STORED_OPERATIONS in holdfast/events/agents/actions.py"
 
 
 async def test_actions_of_agents_name_the_resource_they_changed(service: Service) -> None:

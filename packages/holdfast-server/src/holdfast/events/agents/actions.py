@@ -67,7 +67,7 @@ def _organizer(_: Any, __: Any) -> ActionSubject:
 SubjectFunction: TypeAlias = Callable[[Any, Any], ActionSubject]
 """Gives what a call was about, by its command and its answer."""
 
-ACTION_SUBJECTS: Mapping[str, SubjectFunction] = {
+STORED_OPERATIONS: Mapping[str, SubjectFunction] = {
     "create_event": _new_event,
     "update_event": _event,
     "cancel_event": _event,
@@ -88,9 +88,9 @@ ACTION_SUBJECTS: Mapping[str, SubjectFunction] = {
     "ping_webhook": _organizer,
     "resend_webhook_messages": _organizer,
 }
-"""What a call of an agent was about, for each operation whose calls are stored."""
+"""The operations whose calls by agents are stored, each with the function that gives what a call was about."""
 
-APPROVABLE_OPERATIONS = ACTION_SUBJECTS.keys() - {
+APPROVABLE_OPERATIONS = STORED_OPERATIONS.keys() - {
     "set_webhook",
     "delete_webhook",
     "ping_webhook",
@@ -165,7 +165,7 @@ class AgentActionLog:
     """Stores what agents did for organizers, as `runner.AgentLog`; not for admin keys, which belong to no organizer."""
 
     def covers(self, operation: Operation) -> bool:
-        return operation.name in ACTION_SUBJECTS
+        return operation.name in STORED_OPERATIONS
 
     async def version(self, tx: Tx, operation: Operation, command: Any) -> str | None:
         statement = MAY_CHANGE_NOTHING.get(operation.name)
@@ -180,7 +180,7 @@ class AgentActionLog:
                 "operation": operation.name,
                 "program": call.caller.program,
                 "needs_new_registration": operation.name in NEEDS_NEW_REGISTRATION,
-                **ACTION_SUBJECTS[operation.name](call.command, answer)._asdict(),
+                **STORED_OPERATIONS[operation.name](call.command, answer)._asdict(),
             }
             for call, answer in answered_calls
             if call.caller.tenant_id is not None
