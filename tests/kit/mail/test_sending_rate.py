@@ -39,7 +39,7 @@ async def test_turns_that_processes_take_at_the_same_time_never_overlap(processe
 
     await asyncio.gather(
         *(
-            process.database.autocommit(lambda reader: take_turn(reader, 1000))
+            process.database.autocommit(lambda writer: take_turn(writer, 1000))
             for process in processes
             for _ in range(100)
         )
@@ -52,7 +52,7 @@ async def test_turns_that_processes_take_at_the_same_time_never_overlap(processe
 async def test_unused_turns_are_lost(processes: list[Service]) -> None:
     await processes[0].run_sql("update mail_rate set next_at = now() - interval '1 hour'")
 
-    waits = [await processes[0].database.autocommit(lambda reader: take_turn(reader, 1)) for _ in range(3)]
+    waits = [await processes[0].database.autocommit(lambda writer: take_turn(writer, 1)) for _ in range(3)]
 
     assert waits[0] <= 0
     assert waits[2] > 0

@@ -111,7 +111,7 @@ async def test_a_process_leases_again_at_once_the_shards_of_a_lease_that_was_can
 
     async def lease_all() -> list[ShardLease]:
         return await service.database.autocommit(
-            lambda reader: leases.lease(reader, 8, 8, 64, turns.FIRST_OWNER, no_owner_first=True)
+            lambda writer: leases.lease(writer, 8, 8, 64, turns.FIRST_OWNER, no_owner_first=True)
         )
 
     for tenths in range(40):  # from before the statement is sent until after it has committed

@@ -112,6 +112,7 @@ def _directory(settings: Settings, signer: HmacSigner) -> Store:
 
 
 Reader: TypeAlias = database.Reader[Resources]
+Writer: TypeAlias = database.Writer[Resources]
 Tx: TypeAlias = database.Tx[Resources]
 Steps: TypeAlias = steps.Steps[Resources]
 Conclusion = steps.Conclusion

@@ -15,7 +15,7 @@ import msgspec
 from holdfast.events.mails.model import (
     RegistrationMail,
 )
-from holdfast.events.resources import Database, Reader
+from holdfast.events.resources import Database, Writer
 from holdfast.kit.contract.addresses import mailbox
 from holdfast.kit.contract.bounds import Bound
 
@@ -46,7 +46,7 @@ async def hold_of_unproved(database: Database, contents: dict[int, RegistrationM
     unproved = {id: mail for id, mail in contents.items() if mail.facts.proved_at is None}
     waiting_mails = {id: mail for id, mail in unproved.items() if mail.facts.now < mail.caused_at + UNPROVED_WAIT}
     if waiting_mails:
-        await database.autocommit(lambda reader: _hold_for_organizer(reader, waiting_mails))
+        await database.autocommit(lambda writer: _hold_for_organizer(writer, waiting_mails))
     for id in unproved:
         del contents[id]
     return {*waiting_mails}
@@ -60,7 +60,7 @@ async def hold_beyond_limits(database: Database, contents: dict[int, Registratio
     counted = {id: mail for id, mail in contents.items() if _is_of_new_organizer(mail)}
     if not counted:
         return set()
-    held_ids = counted.keys() - await database.autocommit(lambda reader: _count_and_hold(reader, counted))
+    held_ids = counted.keys() - await database.autocommit(lambda writer: _count_and_hold(writer, counted))
     for id in held_ids:
         del contents[id]
     return {*held_ids}
@@ -71,13 +71,13 @@ def _is_of_new_organizer(mail: RegistrationMail) -> bool:
     return facts.proved_at is not None and facts.now < facts.proved_at + NEW_ORGANIZER_PERIOD
 
 
-async def _hold_for_organizer(reader: Reader, contents: Mapping[int, RegistrationMail]) -> None:
+async def _hold_for_organizer(writer: Writer, contents: Mapping[int, RegistrationMail]) -> None:
     """Hold mails until their organizers have proved their addresses.
 
     If an organizer has just proved it, or its row is locked, its mails are due again in a second.
     """
     # The transaction that proves an address waits for these locks, and then releases the mails held here.
-    await reader.value(
+    await writer.value(
         """
         with organizers as materialized (
             select id from users where id = any(%(organizers)s) and coalesce(proved_at, erased_at) is null
@@ -100,12 +100,12 @@ async def _hold_for_organizer(reader: Reader, contents: Mapping[int, Registratio
     )
 
 
-async def _count_and_hold(reader: Reader, contents: Mapping[int, RegistrationMail]) -> set[int]:
+async def _count_and_hold(writer: Writer, contents: Mapping[int, RegistrationMail]) -> set[int]:
     """Count mails for the limits of their mailboxes, and hold mails beyond the limits. Returns the ids of the others.
 
     A held mail is due again when the oldest counted mail leaves the period of the limit.
     """
-    rows = await reader.tuples(
+    rows = await writer.tuples(
         """
         with mail as materialized (
             select mail_id, mailbox, row_number() over (partition by mailbox order by mail_id) as place

@@ -38,7 +38,7 @@ from holdfast.events.people import proof
 from holdfast.events.people.model import DataLink, url
 from holdfast.events.registrations.links import own_url
 from holdfast.events.registrations.own_registration import GetOwnRegistration, find_own_registrations
-from holdfast.events.resources import Database, Reader, Resources
+from holdfast.events.resources import Database, Resources, Writer
 from holdfast.events.site import SITE
 from holdfast.events.texts.outbound_texts import outbound_text
 from holdfast.kit.background.loops import Loop, RowWaiters
@@ -226,7 +226,7 @@ async def hold_until_logged(database: Database, contents: dict[int, Registration
     """
     waiting_ids = {id for id, mail in contents.items() if _waits(mail)}
     if waiting_ids:
-        await database.autocommit(lambda reader: _postpone(reader, waiting_ids))
+        await database.autocommit(lambda writer: _postpone(writer, waiting_ids))
     for id in waiting_ids:
         del contents[id]
     return waiting_ids
@@ -238,8 +238,8 @@ def _waits(mail: RegistrationMail) -> bool:
     return has_number and not facts.is_logged and facts.now < mail.caused_at + MAX_LOG_WAIT
 
 
-async def _postpone(reader: Reader, ids: set[int]) -> None:
-    await reader.value(
+async def _postpone(writer: Writer, ids: set[int]) -> None:
+    await writer.value(
         """
         with postponed as (
             update mails set due_at = now() + %(pause)s where id = any(%(ids)s) and ended_at is null returning 1)

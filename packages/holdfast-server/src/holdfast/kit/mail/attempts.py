@@ -138,7 +138,7 @@ class MailAttempts:
 
     async def _note_connection_loss(self, mail: Mail, error: MailServerUnavailable) -> None:
         if self.pause.begin(error):
-            await self._database.autocommit(lambda reader: outbox.store_error(reader, mail.id, str(error)))
+            await self._database.autocommit(lambda writer: outbox.store_error(writer, mail.id, str(error)))
         breaks = self.connection_breaks(mail) + isinstance(error, ConnectionLostAtContent)
         # Each stall keeps the lease from other mails, in all processes: so one is enough.
         if breaks == MAX_CONNECTION_BREAKS or (breaks and error.is_stall):

@@ -20,7 +20,7 @@ from msgspec import Struct
 from holdfast.kit.background.row_work import RetryBackoff
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.postgres.connection_pool import RETRY_SECONDS
-from holdfast.kit.postgres.database import Database, Reader, Tx
+from holdfast.kit.postgres.database import Database, Tx, Writer
 
 MailOutcome = Literal["sent", "superseded", "failed"]
 
@@ -91,9 +91,9 @@ def deferred_result(mail: Mail, error: str) -> AttemptResult:
     return AttemptResult(mail.id, None, error, RETRY_BACKOFF.pause(mail.attempts + 1))
 
 
-async def end_due_holds(reader: Reader[Any]) -> None:
+async def end_due_holds(writer: Writer[Any]) -> None:
     """End the hold of held mails that are due: it is decided again whether they may be sent."""
-    await reader.value(
+    await writer.value(
         """
         with due_mail as (
             select id from mails where ended_at is null and hold is not null and due_at <= now()
@@ -107,10 +107,10 @@ async def end_due_holds(reader: Reader[Any]) -> None:
     )
 
 
-async def hold_later_mails(reader: Reader[Any], ids: Sequence[int]) -> None:
+async def hold_later_mails(writer: Writer[Any], ids: Sequence[int]) -> None:
     """Hold mails as long as the mail before them in their thread is held."""
     # The lock ensures that the mail before is still held when this is stored, so that its release releases both.
-    await reader.value(
+    await writer.value(
         """
         with held as (
             update mails set hold = before.hold, due_at = before.due_at, bulk = true
@@ -128,12 +128,12 @@ async def hold_later_mails(reader: Reader[Any], ids: Sequence[int]) -> None:
     )
 
 
-async def store_results(reader: Reader[Any], results: Sequence[AttemptResult]) -> None:
+async def store_results(writer: Writer[Any], results: Sequence[AttemptResult]) -> None:
     """Store the results of attempts.
 
     This is one statement outside a transaction, so that a process that is stopped in the middle of it locks no row.
     """
-    await reader.value(
+    await writer.value(
         """
         with stored as (
             update mails
@@ -149,12 +149,12 @@ async def store_results(reader: Reader[Any], results: Sequence[AttemptResult]) -
     )
 
 
-async def store_error(reader: Reader[Any], id: int, error: str) -> None:
+async def store_error(writer: Writer[Any], id: int, error: str) -> None:
     """Store why a mail waits, if the mail itself is not the cause. It counts as no attempt.
 
     It may name the mail server of the operator: others do not see the error of a mail that waits without an attempt.
     """
-    await reader.value(
+    await writer.value(
         "update mails set error = %(error)s where id = %(id)s and ended_at is null and attempts = 0 returning id",
         {"id": id, "error": error},
     )
@@ -235,7 +235,7 @@ class ResultWriter:
         batch = list(self._waiting)
         while True:
             try:
-                await self._database.autocommit(lambda reader: store_results(reader, batch))
+                await self._database.autocommit(lambda writer: store_results(writer, batch))
                 break
             except Problem as problem:
                 if problem.type is not SERVICE_UNAVAILABLE:

@@ -179,7 +179,7 @@ class DueMails:
             if not behind:
                 self.lease_size.note_due(len(mails), limit)
                 return mails
-            await self._database.autocommit(lambda reader, ids=behind: outbox.hold_later_mails(reader, ids))
+            await self._database.autocommit(lambda writer, ids=behind: outbox.hold_later_mails(writer, ids))
 
     async def _render_mails(self, mails: list[Mail]) -> list[tuple[Mail, Envelope]]:
         """Render mails. Returns those that can be sent, and stores the results of the others."""
@@ -257,8 +257,8 @@ class ShardWork(RowWork[ShardLease]):
         seconds = await self._database.read(turns.seconds_until_next_due)
         self._next_due_at = None if seconds is None else time.monotonic() + seconds
         leased = await self._database.autocommit(
-            lambda reader: self._leases.lease(
-                reader,
+            lambda writer: self._leases.lease(
+                writer,
                 limit,
                 self._due_mails.lease_size.shards,
                 self._database.resources.settings.smtp_max_connections,
@@ -272,7 +272,7 @@ class ShardWork(RowWork[ShardLease]):
         return leased
 
     async def renew(self, row: ShardLease) -> bool:
-        return await self._database.autocommit(lambda reader: shards.renew(reader, row))
+        return await self._database.autocommit(lambda writer: shards.renew(writer, row))
 
     async def seconds_until_due(self, reader: Reader[Any], excluded: Sequence[Any]) -> float | None:
         if self._attempts.pause.is_idle_since_pause:
@@ -312,7 +312,7 @@ class ShardWork(RowWork[ShardLease]):
             self._fatal_error = error
             self._fatal_event.set()
         with contextlib.suppress(Problem):  # then its shards are free when it ends
-            await self._database.autocommit(lambda reader: self._leases.give_back(reader, lease))
+            await self._database.autocommit(lambda writer: self._leases.give_back(writer, lease))
         return count
 
     async def _send_mails(self, lease: ShardLease) -> int:
@@ -340,7 +340,7 @@ class ShardWork(RowWork[ShardLease]):
 
         async def free() -> None:
             with contextlib.suppress(Problem):  # then they are free when the lease ends
-                await self._database.autocommit(lambda reader: self._leases.give_others_back(reader, lease, shard))
+                await self._database.autocommit(lambda writer: self._leases.give_others_back(writer, lease, shard))
 
         tasks: list[asyncio.Task[None]] = []
         timer = asyncio.get_running_loop().call_later(

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from holdfast.kit.postgres.database import Database, Reader
+from holdfast.kit.postgres.database import Database, Writer
 
 
 class SendingRate:
@@ -32,13 +32,13 @@ class SendingRate:
         """Wait until one mail may be sent."""
         async with self._turn_lock:
             await asyncio.sleep(
-                max(0.0, await self._database.autocommit(lambda reader: take_turn(reader, self._max_per_second)))
+                max(0.0, await self._database.autocommit(lambda writer: take_turn(writer, self._max_per_second)))
             )
 
 
-async def take_turn(reader: Reader[Any], max_per_second: int) -> float:
+async def take_turn(writer: Writer[Any], max_per_second: int) -> float:
     """Take the next turn. Returns the seconds until it begins; 0 or less: it has begun."""
-    return await reader.value(
+    return await writer.value(
         """
         update mail_rate set next_at = greatest(next_at, clock_timestamp()) + interval '1 second' / %(rate)s
         returning (extract(epoch from next_at - clock_timestamp()) - 1.0 / %(rate)s)::float8

@@ -27,7 +27,7 @@ from holdfast.kit.environment.logs import first_line
 from holdfast.kit.mail.outbox import OWNER
 from holdfast.kit.mail.turns import IS_BLOCKED, IS_DUE, SHARD, owners_in_turn
 from holdfast.kit.postgres.connection_pool import KEEPALIVE, SESSION_SETTINGS
-from holdfast.kit.postgres.database import Database, Reader
+from holdfast.kit.postgres.database import Database, Writer
 
 MIN_LEASE_SECONDS = 5.0
 """Seconds that a lease must last when the content of a mail begins. So a process that stalls for a shorter time right
@@ -99,7 +99,7 @@ class ShardLeases:
 
     async def lease(
         self,
-        reader: Reader[Any],
+        writer: Writer[Any],
         limit: int,
         max_shards: int,
         connections: int,
@@ -114,14 +114,14 @@ class ShardLeases:
 
         no_owner_first    whether mails of no owner come before all others. Else they come after mails of owners
         """
-        await self._give_back_leases(reader, self._unanswered)
+        await self._give_back_leases(writer, self._unanswered)
         self._unanswered.clear()
         shards: dict[UUID, list[LeasedShard]] = {}
         is_lost = True
         while is_lost and len(shards) < limit:
             lease_ids = [uuid4() for _ in range(limit - len(shards))]
             self._unanswered.update(lease_ids)
-            candidates = await reader.rows(
+            candidates = await writer.rows(
                 _Candidate,
                 LEASED_SHARDS,
                 {
@@ -142,14 +142,14 @@ class ShardLeases:
         self._held.update(shards)
         return [ShardLease(*item) for item in shards.items()]
 
-    async def give_back(self, reader: Reader[Any], lease: ShardLease) -> None:
+    async def give_back(self, writer: Writer[Any], lease: ShardLease) -> None:
         """Let other processes lease the shards at once."""
-        await self._give_back_leases(reader, {lease.id})
+        await self._give_back_leases(writer, {lease.id})
         self._held.discard(lease.id)
 
-    async def give_others_back(self, reader: Reader[Any], lease: ShardLease, number: int) -> None:
+    async def give_others_back(self, writer: Writer[Any], lease: ShardLease, number: int) -> None:
         """Let other processes lease all shards of a lease at once, except one."""
-        await reader.tuples(
+        await writer.tuples(
             """
             update mail_shares set lease_id = null, due_at = clock_timestamp()
              where lease_id = %(lease_id)s and share = any(%(shards)s)
@@ -159,15 +159,15 @@ class ShardLeases:
             {"lease_id": lease.id, "shards": lease.keep_only(number)},
         )
 
-    async def give_all_back(self, reader: Reader[Any]) -> None:
+    async def give_all_back(self, writer: Writer[Any]) -> None:
         """Give back all shards that the process may still have leased. It must have ended sending them."""
-        await self._give_back_leases(reader, self._unanswered | self._held)
+        await self._give_back_leases(writer, self._unanswered | self._held)
         self._unanswered.clear()
         self._held.clear()
 
-    async def _give_back_leases(self, reader: Reader[Any], lease_ids: set[UUID]) -> None:
+    async def _give_back_leases(self, writer: Writer[Any], lease_ids: set[UUID]) -> None:
         if lease_ids:
-            await reader.tuples(
+            await writer.tuples(
                 """
                 update mail_shares set lease_id = null, due_at = clock_timestamp()
                  where lease_id = any(%(lease_ids)s)
@@ -249,9 +249,9 @@ LEASED_SHARDS: LiteralString = f"""
 """
 
 
-async def renew(reader: Reader[Any], lease: ShardLease) -> bool:
+async def renew(writer: Writer[Any], lease: ShardLease) -> bool:
     """Renew a lease. Returns False if it has ended."""
-    renewed = await reader.tuples(
+    renewed = await writer.tuples(
         """
         update mail_shares set due_at = clock_timestamp() + %(seconds)s * interval '1 second'
          where lease_id = %(lease_id)s and due_at > clock_timestamp()

@@ -54,8 +54,7 @@ class OpenConnection(NamedTuple):
 class Reader(Generic[R_co]):
     """Runs statements outside a transaction, with the resources of their service.
 
-    Each statement commits by itself. Most only read; a few functions run a single statement that writes. In a service
-    with row-level security, statements for a tenant share one snapshot instead, and cannot write.
+    Each statement has a snapshot of its own. In a service with row-level security, statements for a tenant share one.
     The first statement takes a connection from the pool: work without statements holds none.
     """
 
@@ -100,6 +99,10 @@ class Reader(Generic[R_co]):
         cursor = await self._execute(rows, sql, params)
         await wait_for_answer(cursor.connection)
         return cursor
+
+
+class Writer(Reader[R_co]):
+    """Runs statements that write, outside a transaction. Each commits by itself, and must be repeatable."""
 
 
 class Tx(Reader[R_co]):
@@ -229,7 +232,7 @@ class Database(Generic[R]):
         tx.revocations, tx.notices = [], []
 
     async def _send(self, notices: Sequence[str]) -> None:
-        await self.autocommit(lambda reader: reader.value(NOTIFICATION, {"notices": list(notices)}))
+        await self.autocommit(lambda writer: writer.value(NOTIFICATION, {"notices": list(notices)}))
 
     async def _get_connection(self) -> AsyncConnection[Any]:
         """A connection of the pool. The context of one would also commit, which has nothing to do here.
@@ -300,12 +303,12 @@ class Database(Generic[R]):
         """
         return await self._retry(lambda: self._read_once(work, tenant))
 
-    async def autocommit(self, work: Callable[[Reader[R]], Awaitable[T]]) -> T:
+    async def autocommit(self, work: Callable[[Writer[R]], Awaitable[T]]) -> T:
         """Run `work`, of which each statement commits by itself: for single statements that write, and for short locks.
 
-        Retried like `transact`; so a statement must be one that may be repeated.
+        Retried like `transact`.
         """
-        return await self._retry(lambda: self._read_once(work, None))
+        return await self._retry(lambda: self._autocommit_once(work))
 
     async def _retry(self, attempt: Callable[[], Awaitable[T]]) -> T:
         """Make an attempt, and retry after a conflict, or if the connection was lost before the commit.
@@ -335,16 +338,18 @@ class Database(Generic[R]):
         if self.tenancy is not None and tenant is not None:
             async with self.transaction(tenant, SNAPSHOT) as tx:
                 return await work(tx)
+        return await self._autocommit_once(work)
 
+    async def _autocommit_once(self, work: Callable[[Writer[R]], Awaitable[T]]) -> T:
         async def connect() -> OpenConnection:
             return OpenConnection(await self._get_connection(), None)
 
-        reader = Reader(self.resources, connect)
+        writer = Writer(self.resources, connect)
         try:
-            return await work(reader)
+            return await work(writer)
         finally:
-            if reader.opened:
-                await self.pool.putconn(reader.opened.connection)
+            if writer.opened:
+                await self.pool.putconn(writer.opened.connection)
 
     async def _attempt(
         self, work: Callable[[Tx[R]], Awaitable[T]], tenant: int | None, is_dry_run: bool, can_commit_early: bool

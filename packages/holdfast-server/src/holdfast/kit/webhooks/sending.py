@@ -138,7 +138,7 @@ class DeliveryWork(TableWork):
 
     async def lease(self, limit: int, excluded: Sequence[int], *, scan_all: bool) -> Sequence[LeasedRow]:
         endpoints = await self.database.autocommit(
-            lambda reader: reader.rows(
+            lambda writer: writer.rows(
                 LeasedEndpoint,
                 LEASE,
                 {
