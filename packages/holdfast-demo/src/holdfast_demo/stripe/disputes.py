@@ -11,7 +11,7 @@ import stripe
 from holdfast_demo.stripe.books import CARDHOLDERS, PLATFORM, PROCESSOR
 from holdfast_demo.stripe.currencies import minor_unit_digits
 from holdfast_demo.stripe.errors import StripeRefusal, unmodelled
-from holdfast_demo.stripe.platform_state import ProcessorState, with_nulls
+from holdfast_demo.stripe.processor_state import ProcessorState, with_nulls
 from holdfast_demo.stripe.store import StripeObject, new_id
 
 DecidedStatus = Literal["won", "lost"]

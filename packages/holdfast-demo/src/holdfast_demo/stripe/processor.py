@@ -22,7 +22,7 @@ from holdfast_demo.stripe.books import Books, UnbalancedBooks
 from holdfast_demo.stripe.errors import Fault
 from holdfast_demo.stripe.handler import ApiHandler
 from holdfast_demo.stripe.params import check_params
-from holdfast_demo.stripe.platform_state import ProcessorState, without_private
+from holdfast_demo.stripe.processor_state import ProcessorState, without_private
 from holdfast_demo.stripe.store import Store, StripeObject
 from holdfast_demo.stripe.webhooks import Endpoint, StripeWebhooks
 

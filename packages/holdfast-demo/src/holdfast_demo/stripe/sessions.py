@@ -7,7 +7,7 @@ import stripe
 from holdfast_demo.stripe import accounts
 from holdfast_demo.stripe.currencies import require_chargeable, require_divisible, require_supported
 from holdfast_demo.stripe.errors import StripeRefusal, unmodelled
-from holdfast_demo.stripe.platform_state import ProcessorState, list_object, with_nulls
+from holdfast_demo.stripe.processor_state import ProcessorState, list_object, with_nulls
 from holdfast_demo.stripe.store import StripeObject, new_id
 
 KIND = "checkout.session"
