@@ -117,17 +117,17 @@ async def test_a_registration_made_by_the_organizer_is_shown_to_no_browser(servi
     assert_tells_nothing(await Visitor(service).send(event["id"], email=ANN))
 
 
-async def test_a_held_seat_and_its_payment_are_shown_to_the_browser_that_took_it(shop: PaymentScene) -> None:
-    event_id = await shop.event(await shop.organizer(), capacity=1, waitinglist_capacity=2)
-    ann = await shop.register(event_id, ANN)
-    ben = await shop.register(event_id, "ben@example.com")
+async def test_a_held_seat_and_its_payment_are_shown_to_the_browser_that_took_it(payment_scene: PaymentScene) -> None:
+    event_id = await payment_scene.event(await payment_scene.organizer(), capacity=1, waitinglist_capacity=2)
+    ann = await payment_scene.register(event_id, ANN)
+    ben = await payment_scene.register(event_id, "ben@example.com")
     assert page_state(await ann.visitor.http.get(ann.path)) == "held"
 
     for email in (ANN, "ben@example.com"):
-        assert_tells_nothing(await Visitor(shop.service).send(event_id, email=email))
-    await shop.time_is_up()  # Ann's seat is offered to Ben
+        assert_tells_nothing(await Visitor(payment_scene.service).send(event_id, email=email))
+    await payment_scene.time_is_up()  # Ann's seat is offered to Ben
     assert page_state(await ben.visitor.http.get(ben.path)) == "held"
-    assert_tells_nothing(await Visitor(shop.service).send(event_id, email="ben@example.com"))
+    assert_tells_nothing(await Visitor(payment_scene.service).send(event_id, email="ben@example.com"))
 
 
 async def test_the_entry_of_a_draw_is_shown_to_the_browser_that_sent_it(
