@@ -94,10 +94,10 @@ class Shop:
 
     async def refusal(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """Call a tool that must refuse the call. Returns the refusal, which must be one that an agent can act on."""
-        with pytest.raises(ToolRefusal) as refused:
+        with pytest.raises(ToolRefusal) as refusal:
             await self.call(tool, **arguments)
-        assert refused.value.body.keys() >= {"code", "message", "hint", "retryable"}, refused.value.body
-        return refused.value.body
+        assert refusal.value.body.keys() >= {"code", "message", "hint", "retryable"}, refusal.value.body
+        return refusal.value.body
 
     async def on_hand(self, pool_id: int) -> int:
         """What a pool has on hand."""

@@ -178,8 +178,8 @@ class InventoryWork(running.PlanWork):
             caller, database = person(1, self.shop.id), self.database.across_tenants()
         else:
             caller, database = api_key(1, self.shop.id, limit_id=1), self.database
-        refused = await attempt(database, operation, caller, arguments or self.arguments[operation.name])
-        assert not refused or operation in service.TENANTLESS_OPERATIONS, (operation.name, refused)
+        refusal = await attempt(database, operation, caller, arguments or self.arguments[operation.name])
+        assert not refusal or operation in service.TENANTLESS_OPERATIONS, (operation.name, refusal)
 
     async def tasks(self) -> None:
         """Run each task that transactions enqueue: an import to its end, and another shop is deleted."""

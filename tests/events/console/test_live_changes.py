@@ -131,8 +131,8 @@ async def test_one_organizer_has_a_bounded_number_of_streams(settings: Settings)
         async with (
             watch_changes(service, browser),
             watch_changes(service, browser, f"{STREAM}/queues"),
-            watch_changes(service, browser) as refused,
+            watch_changes(service, browser) as refusal,
             watch_changes(service, other) as admitted,
         ):
-            assert (refused.status, admitted.status) == (429, 200)
-            assert int(refused.headers["retry-after"]) > 0
+            assert (refusal.status, admitted.status) == (429, 200)
+            assert int(refusal.headers["retry-after"]) > 0

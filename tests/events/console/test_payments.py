@@ -135,6 +135,6 @@ async def test_the_operation_to_refund_refuses_foreign_and_missing_payments(paym
         (api_key(9, 999), command, "forbidden"),
         (api_key(1, owner), nothing, "not_found"),
     ):
-        with pytest.raises(Problem) as refused:
+        with pytest.raises(Problem) as refusal:
             await refund(caller, refused_command)
-        assert refused.value.type.code == code
+        assert refusal.value.type.code == code

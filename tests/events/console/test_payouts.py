@@ -85,10 +85,10 @@ async def test_an_invalid_refund_rule_is_refused_beside_its_field(payment_scene:
     ada, browser = await sign_in_by_link(payment_scene.service)
     await ada.post("/api/stripe/onboarding_link")
 
-    refused = await browser.send(PAYOUTS, f"{PAYOUTS}/rule", refund_days=days)
+    refusal = await browser.send(PAYOUTS, f"{PAYOUTS}/rule", refund_days=days)
 
-    assert refused.status_code == 422
-    assert 'aria-invalid="true"' in refused.text
+    assert refusal.status_code == 422
+    assert 'aria-invalid="true"' in refusal.text
     assert await rules(payment_scene.service) == [(ada.id, 0)]
 
 

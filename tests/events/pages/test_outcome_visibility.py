@@ -149,14 +149,14 @@ async def test_a_registration_after_a_rejection_takes_the_outcome_from_the_earli
     event = await ada.create_event(capacity=1)
     ann, other = Visitor(service), Visitor(service)
     await Visitor(service).register(event["id"], "first@example.com")
-    refused = await ann.register(event["id"], ANN)
+    refusal = await ann.register(event["id"], ANN)
     await service.settle()
     await ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 3}})
 
     await other.register(event["id"], ANN)
     await service.settle()
 
-    assert (await ann.http.get(refused)).status_code == 410
+    assert (await ann.http.get(refusal)).status_code == 410
     assert_tells_nothing(await ann.send(event["id"], email=ANN))
 
 

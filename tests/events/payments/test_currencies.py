@@ -78,9 +78,9 @@ async def test_people_pay_the_price_that_they_see_in_every_kind_of_currency(paym
         assert (charge["amount"], charge["application_fee_amount"]) == (charged, fee)
 
         if currency == "KWD":
-            with pytest.raises(Problem) as refused:
+            with pytest.raises(Problem) as refusal:
                 await give_back(payment_scene, ada, ann, 1234)
-            assert refused.value.errors == {"amount": ["must be a multiple of 10, as every amount in KWD"]}
+            assert refusal.value.errors == {"amount": ["must be a multiple of 10, as every amount in KWD"]}
 
         await ada.delete(f"/api/events/{event_id}")
         await payment_scene.work()

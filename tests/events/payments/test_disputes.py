@@ -109,11 +109,11 @@ async def test_a_disputed_payment_cannot_be_refunded_by_hand(payment_scene: Paym
     [made] = await payment_scene.service.database.read(lambda reader: list_payments(reader, caller, list_command))
     command = RefundPayment(event_id=event_id, user_id=user_id, payment_id=made.id, amount=100)
 
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as refusal:
         await payment_scene.service.database.transact(lambda tx: refund(tx, caller, command))
 
     assert (made.blocked, made.refundable) == ("open", 0)
-    assert "the bank has not decided yet" in refused.value.errors["amount"][0]
+    assert "the bank has not decided yet" in refusal.value.errors["amount"][0]
 
 
 async def test_reconciling_finds_a_dispute_of_which_no_message_came_and_agrees_afterwards(

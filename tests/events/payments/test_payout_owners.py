@@ -59,12 +59,12 @@ async def test_a_password_is_not_enough_for_payouts_before_the_address_is_proved
     await stranger.send("/sign-in", email=OWNER, password=password)
 
     page = await stranger.get(PAYOUTS)
-    refused = await stranger.send(PAYOUTS, f"{PAYOUTS}/connect")
+    refusal = await stranger.send(PAYOUTS, f"{PAYOUTS}/connect")
 
     assert "Sign in with a link" in page_text(page)
     assert f'action="{PAYOUTS}/connect"' not in page.text
-    assert refused.status_code == 403
-    assert payment_scene.processor.address not in refused.text
+    assert refusal.status_code == 403
+    assert payment_scene.processor.address not in refusal.text
     assert payment_scene.processor.things("account") == []
 
 
@@ -80,14 +80,14 @@ async def test_a_password_is_not_enough_for_payouts_even_after_the_address_was_p
     await stranger.send("/sign-in", email=OWNER, password=password)
 
     page = await stranger.get(PAYOUTS)
-    refused = [
+    refusals = [
         await stranger.send(PAYOUTS, f"{PAYOUTS}/{path}", account=accounts[0]["id"]) for path in ("connect", "confirm")
     ]
 
     assert "Sign in with a link" in page_text(page)
     assert f'action="{PAYOUTS}/connect"' not in page.text
-    assert [response.status_code for response in refused] == [403, 403]
-    assert payment_scene.processor.address not in refused[0].text
+    assert [response.status_code for response in refusals] == [403, 403]
+    assert payment_scene.processor.address not in refusals[0].text
     assert (await stranger.sign_in(OWNER, PAYOUTS)).headers["location"] == PAYOUTS
     assert (await connect(stranger)).startswith(payment_scene.processor.address)
 
@@ -180,9 +180,9 @@ async def test_only_the_owner_of_the_address_confirms_an_account(payment_scene: 
     stranger = Browser(payment_scene.service)
     await stranger.send("/sign-in", email=OWNER, password=password)
 
-    refused = await stranger.send(PAYOUTS, f"{PAYOUTS}/confirm", account=known)
+    refusal = await stranger.send(PAYOUTS, f"{PAYOUTS}/confirm", account=known)
 
-    assert refused.status_code == 403
+    assert refusal.status_code == 403
     assert await payment_scene.service.run_sql("select is_confirmed from payout_accounts") == [(False,)]
 
 
@@ -191,9 +191,9 @@ async def test_an_account_that_is_not_connected_any_more_is_not_confirmed(paymen
     await ask_for_link(ada)
     browser = await signed_in(payment_scene)
 
-    refused = await browser.send(PAYOUTS, f"{PAYOUTS}/confirm", account="acct_other")
+    refusal = await browser.send(PAYOUTS, f"{PAYOUTS}/confirm", account="acct_other")
 
-    assert refused.status_code == 404
+    assert refusal.status_code == 404
     assert await payment_scene.service.run_sql("select account_id from payout_accounts") != [("acct_other",)]
 
 

@@ -33,12 +33,12 @@ async def test_a_price_that_cannot_be_charged_holds_no_seat_and_the_form_says_wh
         assert await payment_of(ada, event_id) == ("required", "organizer_processor_ready", True)
 
         await price(ada, event_id, unfair)
-        refused = await visitor.post(event_id, token=token, email=ANN)
+        refusal = await visitor.post(event_id, token=token, email=ANN)
 
         assert await payment_of(ada, event_id) == ("unavailable", "organizer_processor_ready", False)
-        assert (refused.status_code, page_state(refused)) == (422, "unpayable_price")
+        assert (refusal.status_code, page_state(refusal)) == (422, "unpayable_price")
         assert page_state(await visitor.open(event_id)) == "unpayable_price"
-        assert "cannot be paid by card" in page_text(refused)
+        assert "cannot be paid by card" in page_text(refusal)
         assert await payment_scene.counts(event_id) == {}
 
         await price(ada, event_id, fair)
