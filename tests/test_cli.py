@@ -55,15 +55,15 @@ def test_help_of_a_command_does_not_load_modules_of_pages(command: str) -> None:
 
 
 def test_an_invalid_setting_is_named_in_one_line_without_its_value() -> None:
-    refused = run_holdfast("events", "migrate", PLATFORM_FEE_PERCENT="ninety-one", OAUTH_ISSUER="secret.example")
+    refusal = run_holdfast("events", "migrate", PLATFORM_FEE_PERCENT="ninety-one", OAUTH_ISSUER="secret.example")
 
-    assert refused.returncode == 1
-    assert refused.stdout == ""
-    assert "PLATFORM_FEE_PERCENT" in refused.stderr
-    assert "OAUTH_ISSUER" in refused.stderr
-    assert "Traceback" not in refused.stderr
-    assert "ninety-one" not in refused.stderr
-    assert "secret.example" not in refused.stderr
+    assert refusal.returncode == 1
+    assert refusal.stdout == ""
+    assert "PLATFORM_FEE_PERCENT" in refusal.stderr
+    assert "OAUTH_ISSUER" in refusal.stderr
+    assert "Traceback" not in refusal.stderr
+    assert "ninety-one" not in refusal.stderr
+    assert "secret.example" not in refusal.stderr
 
 
 def test_a_key_is_printed_alone_on_the_last_line_and_works(database_url: str, tmp_path: Path) -> None:
@@ -105,12 +105,12 @@ def test_migrate_says_what_it_would_do_and_then_does_it(template_url: str) -> No
     url = make_conninfo(template_url, dbname="not_migrated")
 
     dry = run_holdfast("events", "migrate", "--dry-run", EVENTS_DATABASE_URL=url)
-    refused = run_holdfast("events", "serve", "--port", "0", EVENTS_DATABASE_URL=url)
+    refusal = run_holdfast("events", "serve", "--port", "0", EVENTS_DATABASE_URL=url)
     done = run_holdfast("events", "migrate", EVENTS_DATABASE_URL=url)
     again = run_holdfast("events", "migrate", EVENTS_DATABASE_URL=url)
 
     assert "would apply 0001_baseline.sql" in dry.stdout
-    assert (refused.returncode, "holdfast events migrate" in refused.stderr) == (1, True)
+    assert (refusal.returncode, "holdfast events migrate" in refusal.stderr) == (1, True)
     assert "applied 0001_baseline.sql" in done.stdout.replace("would apply", "")
     assert again.stdout == "The schema is up to date.\n"
 
@@ -120,10 +120,10 @@ def test_a_port_in_use_is_reported_in_one_line(database_url: str) -> None:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         port = str(listener.getsockname()[1])
-        refused = run_holdfast("events", "serve", "--port", port, EVENTS_DATABASE_URL=database_url)
+        refusal = run_holdfast("events", "serve", "--port", port, EVENTS_DATABASE_URL=database_url)
 
-    assert refused.returncode == 1
-    assert refused.stderr.startswith(f"Cannot listen on 127.0.0.1 port {port}")
+    assert refusal.returncode == 1
+    assert refusal.stderr.startswith(f"Cannot listen on 127.0.0.1 port {port}")
 
 
 async def sell_one_seat(process: Process) -> dict[str, Any]:
@@ -207,8 +207,8 @@ def test_sigterm_ends_a_server_in_order(database_url: str, tmp_path: Path) -> No
 
 
 def test_a_database_that_is_named_without_the_secret_of_its_contents_is_refused(database_url: str) -> None:
-    refused = run_holdfast("events", "serve", "--port", "0", EVENTS_DATABASE_URL=database_url, EVENTS_SECRET_KEY="")
+    refusal = run_holdfast("events", "serve", "--port", "0", EVENTS_DATABASE_URL=database_url, EVENTS_SECRET_KEY="")
 
-    assert refused.returncode == 1
-    assert "EVENTS_SECRET_KEY" in refused.stderr
-    assert "Traceback" not in refused.stderr
+    assert refusal.returncode == 1
+    assert "EVENTS_SECRET_KEY" in refusal.stderr
+    assert "Traceback" not in refusal.stderr

@@ -103,13 +103,13 @@ def test_the_wheel_of_holdfast_verify_checks_a_saved_log_without_the_other_packa
     installed = uv("pip", "list", "--python", python)
     verdicts = [check(log), check(forged)]
     witness = [python.with_name("holdfast-verify"), "witness", "--name", "witness.example.org/w1", "--log", VKEY]
-    refused = subprocess.run(witness, cwd=tmp_path, env=OUTSIDE, capture_output=True, text=True, check=False)
+    refusal = subprocess.run(witness, cwd=tmp_path, env=OUTSIDE, capture_output=True, text=True, check=False)
 
     assert not re.search(r"psycopg|starlette|holdfast-server", installed)
     assert [code for code, _ in verdicts] == [0, 1], verdicts
-    assert (refused.returncode, refused.stdout) == (1, "")
+    assert (refusal.returncode, refusal.stdout) == (1, "")
     assert (
-        refused.stderr == "A witness needs the package structlog. Install holdfast-verify with the extra `witness`.\n"
+        refusal.stderr == "A witness needs the package structlog. Install holdfast-verify with the extra `witness`.\n"
     )
 
 

@@ -64,13 +64,15 @@ async def test_a_wrong_method_is_answered_with_the_allowed_ones_at_every_path(
         seen = 0
         for path in service.paths:
             answers = {method: await service.request(method, path, headers=PROGRAM) for method in METHODS}
-            refused = {method for method, answer in answers.items() if answer.status_code == 405}
-            seen += len(refused)
-            for method in refused:
+            refused_methods = {method for method, answer in answers.items() if answer.status_code == 405}
+            seen += len(refused_methods)
+            for method in refused_methods:
                 for answer in (answers[method], await service.request(method, path, headers=BROWSER)):
                     allowed = {method.strip() for method in answer.headers.get("allow", "").split(",")} - {""}
-                    if answer.status_code != 405 or not allowed or allowed != {*METHODS} - refused:
-                        wrong.append(f"{method} {path}: {sorted(allowed)}, and not {sorted({*METHODS} - refused)}")
+                    if answer.status_code != 405 or not allowed or allowed != {*METHODS} - refused_methods:
+                        wrong.append(
+                            f"{method} {path}: {sorted(allowed)}, and not {sorted({*METHODS} - refused_methods)}"
+                        )
 
         assert wrong == []
         assert seen > 250

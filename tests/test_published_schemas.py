@@ -320,6 +320,6 @@ def test_a_whole_number_may_be_written_with_a_decimal_point(number: float) -> No
 @pytest.mark.parametrize("number", [5.5, 1e16, -5.0, math.pi])
 def test_a_number_that_is_not_whole_or_not_exact_is_refused(number: float) -> None:
     [get] = [published for published in TOOLS if published.name == "tool get_event of events"]
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as refusal:
         get.read({"event_id": number})
-    assert refused.value.errors.keys() == {"event_id"}
+    assert refusal.value.errors.keys() == {"event_id"}

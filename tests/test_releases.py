@@ -34,11 +34,11 @@ def test_a_clone_without_tags_gets_those_of_all_releases(tmp_path: Path) -> None
 
 
 def test_a_clone_without_history_names_the_command_to_fetch_it(tmp_path: Path) -> None:
-    refused = run_tagging(clone(tmp_path / "clone", "--depth=1", CHECKOUT.as_uri()))
+    refusal = run_tagging(clone(tmp_path / "clone", "--depth=1", CHECKOUT.as_uri()))
 
-    assert refused.returncode == 1
-    assert refused.stderr.startswith("This clone has neither the tag v0.1.0 nor a commit with the subject ")
-    assert refused.stderr.endswith("git fetch --tags --unshallow\n")
+    assert refusal.returncode == 1
+    assert refusal.stderr.startswith("This clone has neither the tag v0.1.0 nor a commit with the subject ")
+    assert refusal.stderr.endswith("git fetch --tags --unshallow\n")
 
 
 def test_the_newest_section_of_the_changelog_is_that_of_the_version() -> None:

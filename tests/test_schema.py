@@ -108,13 +108,13 @@ def test_a_database_older_than_the_first_release_is_refused_with_that_reason(ser
         before = [name for name in replaced_by_baselines(service) if name != last]
         with without_a_baseline(url, service, [*before, "0001_first.sql"]) as older:
             for attempt in (product.pending, product.migrate):
-                with pytest.raises(CannotStart) as refused:
+                with pytest.raises(CannotStart) as refusal:
                     attempt(older)
                 assert re.search(
                     r"^The database before_\w+ at \S+ has migrations that this version does not know "
                     r"\(.*0001_first\.sql\), and lacks \w+_baseline\.sql\. .* from before release 0\.1\.0, .* "
                     r"Nothing was changed\.",
-                    str(refused.value),
+                    str(refusal.value),
                 )
 
 

@@ -87,12 +87,12 @@ async def test_the_page_of_a_request_of_an_agent_is_accessible_and_fits(
     command = SetLimit(key_id=made["id"], asks_first=True)
     await stage.service.database.transact(lambda tx: KEY_LIMITS.store_limit(tx, system(stage.ada.id), command))
     body = {"event": event_fields(title=LONG, body=LONG * 9)}
-    refused = await stage.service.http.post("/api/events", json=body, headers={"X-API-Key": made["key"]})
+    refusal = await stage.service.http.post("/api/events", json=body, headers={"X-API-Key": made["key"]})
     context = await open_context(chromium, scheme, width, language)
     await context.add_cookies([await cookie(stage)])
     page = await context.new_page()
 
-    for path in ("", f"/requests/{refused.json()['request_id']}"):
+    for path in ("", f"/requests/{refusal.json()['request_id']}"):
         await page.goto(f"{stage.base_url}/console/agents{path}")
         assert await page.locator("button[value=approve]").count() == 1
         assert await too_wide(page) == []

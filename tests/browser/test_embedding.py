@@ -78,12 +78,12 @@ async def test_an_error_and_the_outcome_change_the_height(chromium: Browser, set
 
         await frame.get_by_role("button", name="Register").click()
         await expect(frame.locator("#email-error")).to_be_visible()
-        refused = await fitted_height(frame)
+        refused_height = await fitted_height(frame)
         await frame.get_by_label("E-mail address").fill("ann@example.com")
         await frame.get_by_role("button", name="Register").click()
         await expect(page.frame_locator("iframe").get_by_role("status")).to_contain_text("We have received")
 
-        assert refused > empty > await fitted_height(frame)
+        assert refused_height > empty > await fitted_height(frame)
 
 
 async def test_a_frame_without_our_script_scrolls(chromium: Browser, settings: Settings) -> None:

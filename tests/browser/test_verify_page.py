@@ -85,12 +85,12 @@ async def test_a_receipt_is_checked_by_the_browser_alone_also_in_a_saved_file(
         (json.dumps(answer)[:-30], VKEY, "unreadable"),
         (json.dumps(answer), VKEY[:-2], "key"),
     ]
-    refused: list[str] = []
+    refusals: list[str] = []
     async with serve_events(settings) as service:
         context = await open_context(chromium, scheme, width, language)
         page = await context.new_page()
-        page.on("console", lambda message: None if asks_log(message) else refused.append(message.text))
-        page.on("pageerror", lambda error: refused.append(str(error)))
+        page.on("console", lambda message: None if asks_log(message) else refusals.append(message.text))
+        page.on("pageerror", lambda error: refusals.append(str(error)))
         await page.goto(f"{service.base_url}/verify")
         assert await violations(page) == []
         assert await too_wide(page) == []
@@ -125,7 +125,7 @@ async def test_a_receipt_is_checked_by_the_browser_alone_also_in_a_saved_file(
     await expect(page.locator("#result h2")).to_contain_text(SAYS["en"]["receipt"])
     await check_text(page, *failures[0][:2])
     await expect(page.locator("#result .note.alarm")).to_have_text(SAYS["en"]["signature"])
-    assert refused == []
+    assert refusals == []
     await context.close()
 
 

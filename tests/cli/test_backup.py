@@ -183,9 +183,9 @@ def test_a_restore_refuses_to_overwrite_data_or_to_read_a_damaged_backup(
     assert (copy / "secrets" / "events.secret").stat().st_mode & 0o777 == 0o600
 
     def refusal(place: Path = copy, *, replace: bool = False) -> str:
-        with pytest.raises(CannotStart) as refused:
+        with pytest.raises(CannotStart) as error:
             restore(place, replace=replace, yes=True)
-        return str(refused.value)
+        return str(error.value)
 
     (empty_directory := tmp_path / "empty.tar").mkdir()
     for place in (copy, empty_directory):

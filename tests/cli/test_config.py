@@ -62,9 +62,9 @@ def test_a_directory_that_the_user_may_not_enter_is_named(directory: Path) -> No
         os.seteuid(user)
         directory.chmod(0o700)
 
-    for refused in (table, report):
-        assert f"{directory / '.env'} cannot be read: Permission denied." in str(refused.exception)
-        assert isinstance(refused.exception, CannotStart)
+    for refusal in (table, report):
+        assert f"{directory / '.env'} cannot be read: Permission denied." in str(refusal.exception)
+        assert isinstance(refusal.exception, CannotStart)
 
 
 def test_a_data_directory_that_the_user_may_not_enter_is_named(
@@ -78,20 +78,20 @@ def test_a_data_directory_that_the_user_may_not_enter_is_named(
         directory.chmod(0o755)
         os.seteuid(65534)
     try:
-        refused = CliRunner().invoke(app, ["events", "migrate", "--dry-run"])
+        refusal = CliRunner().invoke(app, ["events", "migrate", "--dry-run"])
     finally:
         os.seteuid(user)
 
-    assert str(data_dir) in str(refused.exception)
-    assert isinstance(refused.exception, CannotStart)
+    assert str(data_dir) in str(refusal.exception)
+    assert isinstance(refusal.exception, CannotStart)
 
 
 def test_a_file_of_settings_that_is_not_utf_8_is_named(directory: Path) -> None:
     (directory / ".env").write_bytes("MAIL_FROM=Käse <a@b.example>".encode("latin-1"))
 
-    for refused in (run("show"), run("check"), CliRunner().invoke(app, ["events", "migrate"])):
-        assert f"{directory / '.env'} cannot be read: it is not UTF-8." in str(refused.exception)
-        assert isinstance(refused.exception, CannotStart)
+    for refusal in (run("show"), run("check"), CliRunner().invoke(app, ["events", "migrate"])):
+        assert f"{directory / '.env'} cannot be read: it is not UTF-8." in str(refusal.exception)
+        assert isinstance(refusal.exception, CannotStart)
 
 
 def test_show_says_what_a_service_reads_and_from_where_without_secrets(

@@ -48,10 +48,10 @@ async def test_a_console_link_is_new_each_time_it_is_printed(service: Service) -
 
 
 async def test_an_unknown_slug_is_refused_in_one_line(service: Service) -> None:
-    refused = await run_events_command(service, "console-link", "nobody")
+    refusal = await run_events_command(service, "console-link", "nobody")
 
-    assert (refused.returncode, refused.stdout) == (1, "")
-    assert refused.stderr.startswith(
+    assert (refusal.returncode, refusal.stdout) == (1, "")
+    assert refusal.stderr.startswith(
         "No organizer has the slug nobody. See: holdfast events organizer list This was looked for in "
     )
 

@@ -43,8 +43,8 @@ def test_the_demo_data_is_stored_once_and_its_public_addresses_are_printed_each_
 
 def test_the_demo_without_migrations_stores_nothing_and_names_the_command(tmp_path: Path, database_url: str) -> None:
     settings = {"HOLDFAST_DATA_DIR": str(tmp_path), "EVENTS_DATABASE_URL": database_url}
-    refused = run_holdfast("demo", INVENTORY_DATABASE_URL=database_url, INVENTORY_SECRET_KEY="i" * 43, **settings)
+    refusal = run_holdfast("demo", INVENTORY_DATABASE_URL=database_url, INVENTORY_SECRET_KEY="i" * 43, **settings)
 
-    assert refused.returncode == 1
-    assert "Traceback" not in refused.stderr
-    assert "Holdfast Events" in refused.stderr
+    assert refusal.returncode == 1
+    assert "Traceback" not in refusal.stderr
+    assert "Holdfast Events" in refusal.stderr

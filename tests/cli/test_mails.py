@@ -37,10 +37,10 @@ async def test_mails_that_failed_or_wait_are_listed_and_tried_again(service: Ser
 
 
 async def test_an_unknown_mail_is_refused_in_one_line(service: Service) -> None:
-    refused = await run_events_command(service, "mail", "retry", "7")
+    refusal = await run_events_command(service, "mail", "retry", "7")
 
-    assert (refused.returncode, refused.stdout) == (1, "")
-    assert refused.stderr.startswith("No mail with the id 7 waits or has failed. This was looked for in ")
+    assert (refusal.returncode, refusal.stdout) == (1, "")
+    assert refusal.stderr.startswith("No mail with the id 7 waits or has failed. This was looked for in ")
 
 
 async def test_no_text_of_a_stranger_acts_on_the_terminal_of_an_operator(service: Service) -> None:

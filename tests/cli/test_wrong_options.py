@@ -83,10 +83,10 @@ def test_no_value_of_any_option_is_refused_in_the_words_of_a_library() -> None:
     ],
 )
 def test_a_wrong_value_is_refused_with_what_would_be_right(words: str, message: str, tmp_path: Path) -> None:
-    refused = run_holdfast_in(tmp_path, *words.split())
+    refusal = run_holdfast_in(tmp_path, *words.split())
 
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr.splitlines()[-1] == f"Error: {message}"
+    assert (refusal.returncode, refusal.stdout) == (2, "")
+    assert refusal.stderr.splitlines()[-1] == f"Error: {message}"
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ def test_a_wrong_value_is_refused_with_what_would_be_right(words: str, message: 
     ],
 )
 def test_a_wrong_setting_is_refused_in_our_words(variable: str, value: str, message: str, tmp_path: Path) -> None:
-    refused = run_holdfast_in(tmp_path, "events", "serve", **{variable: value})
+    refusal = run_holdfast_in(tmp_path, "events", "serve", **{variable: value})
 
-    assert refused.stderr.startswith(message)
+    assert refusal.stderr.startswith(message)
 
 
 def in_terminal(directory: Path, *words: str, **environment: str) -> list[str]:

@@ -47,18 +47,18 @@ async def test_a_bearer_token_authenticates_as_the_header_does(service: Service,
 
 @requirement("auth.missing")
 async def test_every_operation_but_registering_an_organizer_needs_a_key(service: Service) -> None:
-    refused = {(method, path): refusal(await service.anonymous.request(method, path)) for method, path in PROTECTED}
+    refusals = {(method, path): refusal(await service.anonymous.request(method, path)) for method, path in PROTECTED}
 
-    assert refused == dict.fromkeys(PROTECTED, (401, "missing_api_key"))
+    assert refusals == dict.fromkeys(PROTECTED, (401, "missing_api_key"))
 
 
 @requirement("auth.invalid")
 async def test_no_operation_takes_an_unknown_key(service: Service) -> None:
     stranger = Client(service.http, f"hf_{'x' * 43}")
 
-    refused = {(method, path): refusal(await stranger.request(method, path)) for method, path in PROTECTED}
+    refusals = {(method, path): refusal(await stranger.request(method, path)) for method, path in PROTECTED}
 
-    assert refused == dict.fromkeys(PROTECTED, (401, "invalid_api_key"))
+    assert refusals == dict.fromkeys(PROTECTED, (401, "invalid_api_key"))
 
 
 @requirement("auth.invalid")
@@ -115,8 +115,8 @@ async def test_revoking_one_key_leaves_the_others_working(service: Service) -> N
     await ada.delete(f"/api/keys/{spare.id}")
 
     assert len(unpaged_objects(await ada.get("/api/keys"), ApiKey)) == 1
-    refused = await service.http.get("/api/events", headers={"X-API-Key": spare.key})
-    assert refusal(refused) == (401, "invalid_api_key")
+    answer = await service.http.get("/api/events", headers={"X-API-Key": spare.key})
+    assert refusal(answer) == (401, "invalid_api_key")
 
 
 @requirement("auth.header")

@@ -164,13 +164,13 @@ async def test_a_page_inside_the_platform_shows_who_it_is_by_a_session_token(sce
     token = scene.platform.oauth.session_token(domain)
 
     answer = await scene.inventory.http.post("/auth/session", headers={"authorization": f"Bearer {token}"})
-    refused = await scene.inventory.http.post("/auth/session", headers={"authorization": f"Bearer {token[:-1]}"})
+    refusal = await scene.inventory.http.post("/auth/session", headers={"authorization": f"Bearer {token[:-1]}"})
 
     assert (answer.status_code, answer.json()["shop"]) == (200, domain)
     shop_id = (await scene.inventory.database.read(lambda reader: shops.find(reader, domain))).id
     assert (await shop_access(scene.steps, shop_id)).token
-    assert is_refused(refused)
-    assert refused.headers["x-shopify-retry-invalid-session-request"] == "1"
+    assert is_refused(refusal)
+    assert refusal.headers["x-shopify-retry-invalid-session-request"] == "1"
 
 
 # 6. The storefront endpoint is authenticated by the app proxy's signature.

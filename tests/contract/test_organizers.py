@@ -96,9 +96,9 @@ async def test_an_organizer_without_a_required_field_is_refused(service: Service
 @requirement("organizer.register.name", "organizer.register.email", "organizer.register.slug")
 @pytest.mark.parametrize("value", [None, 4711, ["Ada Events"], {}, True])
 async def test_fields_that_are_no_strings_are_all_named(service: Service, value: Any) -> None:
-    refused = await register(service, name=value, email=value, slug=value)
+    answer = await register(service, name=value, email=value, slug=value)
 
-    assert failing_fields(refused) == {"name", "email", "slug"}
+    assert failing_fields(answer) == {"name", "email", "slug"}
 
 
 @requirement("organizer.register.name")

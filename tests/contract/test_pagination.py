@@ -88,9 +88,9 @@ async def test_limit_and_offset_within_bounds_are_applied(admin: Client, name: s
     ],
 )
 async def test_a_page_out_of_bounds_is_refused(admin: Client, name: str, value: str) -> None:
-    refused = {path: failing_fields(await admin.get(path, params={name: value})) for path in LISTS}
+    refusals = {path: failing_fields(await admin.get(path, params={name: value})) for path in LISTS}
 
-    assert refused == {path: {name} for path in LISTS}
+    assert refusals == {path: {name} for path in LISTS}
 
 
 @requirement("pagination.bounds")

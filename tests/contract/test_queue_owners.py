@@ -27,8 +27,8 @@ async def test_an_organizer_creates_queues_of_its_own_only(service: Service) -> 
     ada, eve = await service.organizer(), await service.organizer()
 
     assert (await ada.create_queue(organizer_id=ada.id))["organizer_id"] == ada.id
-    refused = await eve.post("/api/queues", {"queue_event": queue_fields(organizer_id=ada.id)})
-    assert refusal(refused) == (403, "forbidden")
+    answer = await eve.post("/api/queues", {"queue_event": queue_fields(organizer_id=ada.id)})
+    assert refusal(answer) == (403, "forbidden")
 
 
 @requirement("queues.list")

@@ -163,9 +163,9 @@ async def test_a_registration_for_a_cancelled_past_or_full_event_is_refused_with
     await ada.patch(f"/api/events/{past['id']}", {"event": {"datetime": yesterday()}})
     await register(service, ada, full, "ann")
 
-    refused = [await post(ada, event_id=event["id"], email="bob@example.com") for event in (cancelled, past, full)]
+    refusals = [await post(ada, event_id=event["id"], email="bob@example.com") for event in (cancelled, past, full)]
 
-    assert [refusal(response) for response in refused] == [
+    assert [refusal(response) for response in refusals] == [
         (422, "event_cancelled"),
         (422, "event_expired"),
         (422, "event_full"),
@@ -227,12 +227,12 @@ async def test_a_key_that_registers_too_often_is_answered_with_retry_after(setti
         event = await ada.create_event()
 
         accepted = [await post(ada, event_id=event["id"], email=f"{name}@example.com") for name in FOUR[:3]]
-        refused = await post(ada, event_id=event["id"], email="dee@example.com")
+        answer = await post(ada, event_id=event["id"], email="dee@example.com")
 
         assert [response.status_code for response in accepted] == [202, 202, 202]
-        assert refusal(refused) == (429, "rate_limited")
-        assert refused.headers["Retry-After"] == str(refused.json()["retry_after"])
-        assert 1 <= refused.json()["retry_after"] <= 60
+        assert refusal(answer) == (429, "rate_limited")
+        assert answer.headers["Retry-After"] == str(answer.json()["retry_after"])
+        assert 1 <= answer.json()["retry_after"] <= 60
         assert await service.settle() == 3
 
 

@@ -240,9 +240,9 @@ def test_a_proxy_passes_on_what_a_service_says_for_as_long_as_its_database_is_aw
             wait_until(lambda: answer().status_code == 503)
             away = time.monotonic()
             while time.monotonic() < away + OUTAGE_SECONDS:
-                refused = answer()
-                assert (refused.status_code, refused.json()["code"]) == (503, "service_unavailable")
-                assert refused.json()["error"] == "The database cannot be reached right now."
-                assert refused.headers["Retry-After"] == str(refused.json()["retry_after"])
+                refusal = answer()
+                assert (refusal.status_code, refusal.json()["code"]) == (503, "service_unavailable")
+                assert refusal.json()["error"] == "The database cannot be reached right now."
+                assert refusal.headers["Retry-After"] == str(refusal.json()["retry_after"])
                 time.sleep(0.02)
         wait_until(lambda: answer().status_code == 401)

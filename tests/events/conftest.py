@@ -47,13 +47,15 @@ async def shared_processor(
 
 @pytest.fixture
 def processor_source(request: pytest.FixtureRequest, template_url: str) -> "Settings | SharedProcessor":
-    """What a shop is opened from: the settings if the test names them or a service, else what a module shares."""
+    """What a payment scene is opened from: settings if the test names them or a service, else what a module shares."""
     names = ("own_service", "settings", "database_url", "service")
     return shared_or_own(request, template_url, *names, shared="shared_processor", unshared="settings")
 
 
 @pytest.fixture
-async def shop(processor_source: "Settings | SharedProcessor", template_url: str) -> AsyncIterator["PaymentScene"]:
+async def payment_scene(
+    processor_source: "Settings | SharedProcessor", template_url: str
+) -> AsyncIterator["PaymentScene"]:
     """A service with a payment processor whose books are in order afterwards."""
     from tests.helpers.payments import open_payment_scene
 

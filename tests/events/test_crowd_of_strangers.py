@@ -57,13 +57,13 @@ async def test_strangers_at_other_addresses_register_sign_in_and_read_beside_a_c
     assert statuses == [201, 200, 200, 200] * 2
 
 
-async def test_a_message_of_the_payment_processor_is_accepted_beside_a_crowd(shop: PaymentScene) -> None:
-    ada = await shop.service.organizer()
+async def test_a_message_of_the_payment_processor_is_accepted_beside_a_crowd(payment_scene: PaymentScene) -> None:
+    ada = await payment_scene.service.organizer()
     event = await ada.create_event()
-    [ann] = await register_and_settle(shop.service, ada, event, "ann")
+    [ann] = await register_and_settle(payment_scene.service, ada, event, "ann")
 
-    async with crowd_from(shop.service, "192.0.2.1", [f"{ann}?receipt"], "registrations"):
-        status = await shop.tell(signature_header(EVENT_BODY), EVENT_BODY)
+    async with crowd_from(payment_scene.service, "192.0.2.1", [f"{ann}?receipt"], "registrations"):
+        status = await payment_scene.tell(signature_header(EVENT_BODY), EVENT_BODY)
 
     assert status == 204
 

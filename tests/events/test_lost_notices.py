@@ -211,13 +211,13 @@ async def test_a_revoked_key_is_refused_after_a_second_without_its_notice(servic
     made = (await ada.post("/api/keys", {"api_key": {"name": "Second"}})).json()["data"]
     second = Client(service.http, made["key"])
 
-    async def refused() -> bool:
+    async def is_refused() -> bool:
         return (await second.get("/api/events")).status_code == 401
 
     async with open_deaf_service(service) as other:
-        assert not await refused()
+        assert not await is_refused()
         assert (await client_at(other, ada).delete(f"/api/keys/{made['id']}")).status_code == 204
-        await eventually(refused, lookup_cache.TTL_SECONDS + SLACK_SECONDS)
+        await eventually(is_refused, lookup_cache.TTL_SECONDS + SLACK_SECONDS)
 
 
 async def test_an_ended_session_is_over_after_a_second_without_its_notice(service: Service) -> None:

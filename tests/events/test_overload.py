@@ -59,13 +59,13 @@ async def test_an_accepted_registration_is_answered_while_new_ones_are_refused(s
     assert (await ada.post(f"/api/queues/{queue['id']}/join", {"visitor_id": "ann"})).status_code == 202
 
     async with slow_reads(service, ada, event["id"], 5):
-        refused = await ada.post(
+        refusal = await ada.post(
             "/api/registrations", {"registration": {"event_id": event["id"], "email": "a@b.example"}}
         )
         joined = await ada.post(f"/api/queues/{queue['id']}/join", {"visitor_id": "ben"})
         status = await ada.get(f"/api/queues/{queue['id']}/status/ann")
 
-    assert (refused.status_code, joined.status_code, status.status_code) == (503, 503, 200)
+    assert (refusal.status_code, joined.status_code, status.status_code) == (503, 503, 200)
     assert await service.run_sql("select from registrations") == []
 
 

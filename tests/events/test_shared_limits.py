@@ -96,10 +96,10 @@ async def test_the_refusal_says_that_all_keys_count_together(service: Service) -
     clients = await organizer(service)
     await registrations(clients[:2])
 
-    refused = await clients[2].post("/api/registrations", {"registration": {}})
+    refusal = await clients[2].post("/api/registrations", {"registration": {}})
 
-    assert refused.json()["error"] == "At most 4 requests per minute are allowed here with all your keys together."
-    assert 1 <= int(refused.headers["Retry-After"]) <= 60
+    assert refusal.json()["error"] == "At most 4 requests per minute are allowed here with all your keys together."
+    assert 1 <= int(refusal.headers["Retry-After"]) <= 60
 
 
 async def test_organizers_and_admins_have_separate_rate_limits(service: Service) -> None:
@@ -131,10 +131,10 @@ async def sign_up(service: Service, number: int, **fields: Any) -> httpx2.Respon
 
 
 async def test_typing_errors_do_not_use_up_what_an_address_may_register(service: Service) -> None:
-    refused = [await sign_up(service, 0, slug="Not a slug") for _ in range(4)]
+    refusals = [await sign_up(service, 0, slug="Not a slug") for _ in range(4)]
     made = [await sign_up(service, number) for number in range(4)]
 
-    assert [response.status_code for response in refused] == [422] * 4
+    assert [response.status_code for response in refusals] == [422] * 4
     assert [response.status_code for response in made] == [201] * 3 + [429]
 
 
@@ -161,8 +161,8 @@ async def test_the_answer_whether_an_address_is_an_organizer_is_limited_by_the_h
         other = await sign_up(service, 2)
 
     assert [response.status_code for response in tries] == [201, 422, 422, 429]
-    refused = tries[-1].json()
-    assert refused["code"] == "rate_limited"
+    refusal = tries[-1].json()
+    assert refusal["code"] == "rate_limited"
     assert 3500 < int(tries[-1].headers["retry-after"]) <= 3600
     assert other.status_code == 201
 

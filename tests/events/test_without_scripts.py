@@ -104,14 +104,14 @@ async def test_an_event_is_published_and_people_are_moved_and_let_in(service: Se
     assert "The event is cancelled." in bob.page.text
 
 
-async def test_an_event_is_made_from_another_and_a_visitor_pays_and_cancels(shop: PaymentScene) -> None:
-    service, others = shop.service, shop.processor.address
+async def test_an_event_is_made_from_another_and_a_visitor_pays_and_cancels(payment_scene: PaymentScene) -> None:
+    service, others = payment_scene.service, payment_scene.processor.address
     ada, ann = await signed_in(service, others=others), browser(service, others=others)
     await ada.click(href="/console/payouts$")
     await ada.send({"action": "/connect"})
     await ada.reload()
     await ada.send()
-    await shop.deliver()
+    await payment_scene.deliver()
     await ada.open("/console/events/new")
     await ada.send({"value": "publish"}, EVENT)
     first = ada.path
@@ -120,11 +120,11 @@ async def test_an_event_is_made_from_another_and_a_visitor_pays_and_cancels(shop
     assert ada.path != first
 
     assert await register(service, ann, ada.page.one("a", href=PUBLIC).get("href"), "ann@example.com") == "held"
-    await shop.work()
+    await payment_scene.work()
     await ann.reload()
     await ann.click(href=others)
     await ann.send(card="4242 4242 4242 4242")
-    await shop.deliver()
+    await payment_scene.deliver()
     await ann.reload()
 
     assert ann.state == "registered"
@@ -139,8 +139,8 @@ async def test_an_event_is_made_from_another_and_a_visitor_pays_and_cancels(shop
     await ann.click(href="/cancel$")
     await ann.send({"action": "/cancel$"})
     await service.complete_cancellations()
-    await shop.deliver()
-    assert shop.moved_amount("refund") == 1200
+    await payment_scene.deliver()
+    assert payment_scene.moved_amount("refund") == 1200
 
 
 async def test_a_key_is_made_and_visitors_wait_in_a_waiting_room(service: Service) -> None:

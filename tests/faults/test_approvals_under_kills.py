@@ -89,9 +89,9 @@ async def test_an_approved_request_is_done_exactly_once(database_url: str, tmp_p
                     ("/api/events", {"event": event_fields(title=f"Night {number}")}),
                     ("/api/queues", {"queue_event": queue_fields(title=f"Room {number}")}),
                 ][number % 2]
-                refused = await http.post(processes[0].url + path, json=body, headers={"X-API-Key": key["key"]})
-                assert refused.json()["code"] == "approval_required", refused.text
-                ids.append(refused.json()["request_id"])
+                refusal = await http.post(processes[0].url + path, json=body, headers={"X-API-Key": key["key"]})
+                assert refusal.json()["code"] == "approval_required", refusal.text
+                ids.append(refusal.json()["request_id"])
 
             async with kill_in_turn(processes) as kills:
                 statuses = await asyncio.gather(*(person.approve(number, id) for number, id in enumerate(ids)))

@@ -91,7 +91,7 @@ def test_requests_are_refused_at_once_while_postgresql_is_away_and_served_as_soo
 def test_a_process_without_its_database_stays_ready_counts_what_it_refuses_and_reports_the_outage(
     postgres: Cluster, process: Process
 ) -> None:
-    refused = 'holdfast_requests_total{operation="list_events",status="503"}'
+    refusals = 'holdfast_requests_total{operation="list_events",status="503"}'
     up = 'holdfast_database_up{service="events"}'
     with httpx2.Client(base_url=process.url, timeout=30) as http:
         wait_until(lambda: figure(http, up) == "1.0")
@@ -100,7 +100,7 @@ def test_a_process_without_its_database_stays_ready_counts_what_it_refuses_and_r
 
         assert http.get("/readyz").status_code == 200
         assert status_of_key(http) == 503
-        assert float(figure(http, refused)) >= 1
+        assert float(figure(http, refusals)) >= 1
         postgres.start()
         wait_until(lambda: figure(http, up) == "1.0", seconds=30)
 

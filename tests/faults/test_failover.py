@@ -129,7 +129,7 @@ async def test_a_registration_is_not_acknowledged_while_the_standby_is_cut_off(s
                     return asking.done()
 
                 await asyncio.to_thread(wait_until, refuses)
-                refused = await asking
+                refusal = await asking
                 # The row is visible now, and the standby does not have it.
                 again = asyncio.create_task(ask())
                 await asyncio.to_thread(wait_until, servers.waiting)
@@ -145,8 +145,8 @@ async def test_a_registration_is_not_acknowledged_while_the_standby_is_cut_off(s
             )
             [outcome] = (await outcomes(process, key, [poll])).values()
 
-    assert (refused.status_code, refused.json()["code"]) == (503, "service_unavailable")
-    assert "may have been stored" in refused.json()["error"]
+    assert (refusal.status_code, refusal.json()["code"]) == (503, "service_unavailable")
+    assert "may have been stored" in refusal.json()["error"]
     assert answered.status_code == 202
     assert outcome["data"]["status"] == "registered"
 

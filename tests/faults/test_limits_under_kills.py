@@ -47,7 +47,7 @@ async def test_no_key_registers_more_people_than_its_limit(database_url: str, tm
     await database.open()
     calls = iter(range(CALLS))
     accepted: list[set[str]] = [set() for _ in LIMITS]
-    refused = [0 for _ in LIMITS]
+    refusals = [0 for _ in LIMITS]
     with running_processes(database_url, tmp_path, 2) as processes:
         first_key, event_id = await register_organizer_with_event(processes[0], capacity=1_000)
         async with HttpClient(base_url=processes[0].url, headers={"X-API-Key": first_key}) as http:
@@ -73,7 +73,7 @@ async def test_no_key_registers_more_people_than_its_limit(database_url: str, tm
                         accepted[key].add(email)
                     else:
                         assert response.json()["code"] == "daily_limit_reached", response.text
-                        refused[key] += 1
+                        refusals[key] += 1
 
         async with kill_in_turn(processes) as kills:
             await asyncio.gather(*(work(number, calls) for number in range(CLIENTS)))
@@ -88,7 +88,7 @@ async def test_no_key_registers_more_people_than_its_limit(database_url: str, tm
     assert used == list(LIMITS)
     assert len(emails) == sum(used)
     assert accepted[0] | accepted[1] == emails
-    assert min(refused) > 0
+    assert min(refusals) > 0
     assert len(kills) > 1
 
 
@@ -98,7 +98,7 @@ async def test_an_agent_never_moves_more_units_than_the_limit_of_the_shop(invent
     shop, key = await database.transact(lambda tx: shops.add(tx, "busy.myshopify.com"))
     [(key_id,)] = await database.read(lambda reader: reader.tuples("select id from api_keys"))
     calls = iter(range(CALLS))
-    refused: list[int] = []
+    refusals: list[int] = []
     with running_processes(inventory_url, tmp_path, 2, service="inventory") as processes:
 
         def message(tool: str, **arguments: Any) -> Any:
@@ -139,7 +139,7 @@ async def test_an_agent_never_moves_more_units_than_the_limit_of_the_shop(invent
                     result = (await send(http, processes, number, "/mcp", body)).json()["result"]
                     if result.get("isError"):
                         assert "daily_limit_reached" in result["content"][0]["text"], result
-                        refused.append(call)
+                        refusals.append(call)
 
         async with kill_in_turn(processes) as kills:
             await asyncio.gather(*(work(number, calls) for number in range(CLIENTS)))
@@ -158,5 +158,5 @@ async def test_an_agent_never_moves_more_units_than_the_limit_of_the_shop(invent
     assert differences == []
     assert used == moved
     assert 2_000 - 9 < used <= 2_000
-    assert refused
+    assert refusals
     assert len(kills) > 1

@@ -73,8 +73,8 @@ class Shop:
 
     async def post_message(self, body: Any, **headers: str) -> httpx2.Response:
         """Send a JSON-RPC message to the agent endpoint, in the handshake era unless the headers say otherwise."""
-        sent = {"authorization": f"Bearer {self.key}", "mcp-protocol-version": "2025-11-25", **headers}
-        return await self.http.post("/mcp", json=body, headers=sent)
+        defaults = {"authorization": f"Bearer {self.key}", "mcp-protocol-version": "2025-11-25"}
+        return await self.http.post("/mcp", json=body, headers={**defaults, **headers})
 
     async def send_call(self, tool: str, arguments: Any) -> httpx2.Response:
         """Call a tool with arguments that may be invalid. Returns the HTTP response, whatever it is."""
@@ -94,10 +94,10 @@ class Shop:
 
     async def refusal(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """Call a tool that must refuse the call. Returns the refusal, which must be one that an agent can act on."""
-        with pytest.raises(ToolRefusal) as refused:
+        with pytest.raises(ToolRefusal) as refusal:
             await self.call(tool, **arguments)
-        assert refused.value.body.keys() >= {"code", "message", "hint", "retryable"}, refused.value.body
-        return refused.value.body
+        assert refusal.value.body.keys() >= {"code", "message", "hint", "retryable"}, refusal.value.body
+        return refusal.value.body
 
     async def on_hand(self, pool_id: int) -> int:
         """What a pool has on hand."""
@@ -146,8 +146,8 @@ class Inventory:
 
     async def create_shop(self, *scopes: str) -> Shop:
         """Create a shop. Its key has all scopes unless some are named."""
-        added, key = await self.database.transact(lambda tx: shops.add(tx, f"shop-{next(_numbers)}.myshopify.com"))
-        shop = Shop(self.http, self.settings, added.id, added.domain, key)
+        new_shop, key = await self.database.transact(lambda tx: shops.add(tx, f"shop-{next(_numbers)}.myshopify.com"))
+        shop = Shop(self.http, self.settings, new_shop.id, new_shop.domain, key)
         if scopes:
             await self.regenerate_key(shop, *scopes)
         return shop
@@ -170,10 +170,10 @@ class Inventory:
 
     async def _replace_rows(self, replace: Callable[[], None]) -> None:
         """Replace the rows of the database, and wait until this process has dropped what it caches of them."""
-        ended = await self.sql("select id || ' ' || domain from shops")
+        payloads = await self.sql("select id || ' ' || domain from shops")
         replace()
         self.database.notices.add((channel, "") for channel in (api_keys.CHANNEL, sessions.SESSIONS_CHANNEL))
-        self.database.notices.add((ENDED_SHOPS, payload) for (payload,) in ended)
+        self.database.notices.add((ENDED_SHOPS, payload) for (payload,) in payloads)
         await self.database.notices.flush()
         # Notices arrive in the order in which they were sent: when this one is here, the others are.
         last_notice = asyncio.Event()

@@ -80,6 +80,6 @@ def client_reaching(*servers: OutsideServer, seconds: float = 10) -> OutboundCli
 
 
 async def fetch_refusal(client: OutboundClient, url: str, limit: int = 1000) -> str:
-    with pytest.raises(FetchRefusal) as refused:
+    with pytest.raises(FetchRefusal) as refusal:
         await client.get(url, owner=OWNER, limit=limit)
-    return str(refused.value)
+    return str(refusal.value)

@@ -233,10 +233,10 @@ def payable(settings: Settings, address: str, key: str) -> Settings:
     return settings.model_copy(update={"stripe_key": key, "stripe_api": address, "stripe_webhook_secret": SECRET})
 
 
-async def open_dispute(shop: PaymentScene) -> str:
+async def open_dispute(payment_scene: PaymentScene) -> str:
     """The id of a dispute about the only payment. The service has not heard of it."""
-    [charge] = shop.processor.things("charge")
-    return shop.processor.dispute(charge["id"])["id"]
+    [charge] = payment_scene.processor.things("charge")
+    return payment_scene.processor.dispute(charge["id"])["id"]
 
 
 def signature_header(body: bytes, *, secret: str = SECRET, age: int = 0) -> str:
@@ -248,14 +248,14 @@ def handle_of(buyer: Buyer) -> str:
     return buyer.path.split("-")[1]
 
 
-async def pay_for_seat(shop: PaymentScene, ada: Client) -> Buyer:
-    event_id = await shop.event(ada)
-    ann = await shop.register(event_id, ANN)
+async def pay_for_seat(payment_scene: PaymentScene, ada: Client) -> Buyer:
+    event_id = await payment_scene.event(ada)
+    ann = await payment_scene.register(event_id, ANN)
     await ann.pay()
-    await shop.deliver()
+    await payment_scene.deliver()
     return ann
 
 
-async def own_page_path(shop: PaymentScene, ann: Buyer) -> str:
-    address = await own_path(shop.service, ann.event_id, ann.email)
-    return address.removeprefix(shop.service.database.resources.settings.base_url)
+async def own_page_path(payment_scene: PaymentScene, ann: Buyer) -> str:
+    address = await own_path(payment_scene.service, ann.event_id, ann.email)
+    return address.removeprefix(payment_scene.service.database.resources.settings.base_url)

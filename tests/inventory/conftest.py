@@ -1,4 +1,4 @@
-"""Fixtures of the inventory tests: a database of its own for each test, the service, a shop."""
+"""Fixtures of the inventory tests: the service, its databases, shops, and scenes with the platform."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path

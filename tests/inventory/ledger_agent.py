@@ -26,7 +26,7 @@ class LedgerAgent:
         self.number = number
         self.holds: list[int] = []
         self.acknowledged: dict[str, list[int]] = {}
-        self.refused: Counter[str] = Counter()
+        self.refusal_counts: Counter[str] = Counter()
 
     async def work(self, turns: Iterator[int]) -> None:
         async with HttpClient(verify=PLAIN, timeout=30, headers={"authorization": f"Bearer {self.key}"}) as http:
@@ -35,7 +35,7 @@ class LedgerAgent:
                 key = f"{self.number}-{turn}"
                 answer = await self.insist(http, tool, {**arguments, "idempotency_key": key})
                 if answer.get("isError"):
-                    self.refused[answer["content"][0]["text"].split('"')[3]] += 1
+                    self.refusal_counts[answer["content"][0]["text"].split('"')[3]] += 1
                     continue
                 change = answer["structuredContent"]
                 self.acknowledged[key] = [entry["id"] for entry in change["entries"]]

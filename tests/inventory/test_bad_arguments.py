@@ -164,8 +164,8 @@ async def test_a_text_with_a_nul_is_refused_by_name(shop: Shop, inventory: Inven
 
     for name, put in texts(tool):
         for text in ("\x00", "a\x00b", f"{SINGLE}\x00"):
-            refused = errors(await shop.send_call(tool, {**ARGUMENTS[tool], name: put(text)}))
-            assert list(refused) == [name], text
+            refusal = errors(await shop.send_call(tool, {**ARGUMENTS[tool], name: put(text)}))
+            assert list(refusal) == [name], text
     assert await inventory.all_rows() == before
 
 
@@ -222,9 +222,9 @@ async def test_an_id_of_another_shop_is_not_found(shop: Shop, inventory: Invento
     other = await inventory.create_shop()
     before = await inventory.all_rows()
 
-    refused = await other.refusal(tool, **ARGUMENTS[tool])
+    refusal = await other.refusal(tool, **ARGUMENTS[tool])
 
-    assert refused["code"] == "not_found"
+    assert refusal["code"] == "not_found"
     assert await inventory.all_rows() == before
 
 

@@ -243,13 +243,13 @@ def test_migrate_says_what_it_would_do_and_then_does_it(inventory_template: str,
     operator = ShopOperator(make_conninfo(inventory_template, dbname="inventory_not_migrated"), tmp_path)
 
     dry = operator.run("migrate", "--dry-run")
-    refused = [
+    refusals = [
         operator.run(*words, status=1) for words in (["serve", "--port", "0"], ["shop", "add", DOMAIN], ["check"])
     ]
     done = operator.run("migrate")
 
     assert "would apply 0001_baseline.sql" in dry
-    assert all("holdfast inventory migrate" in complaint for complaint in refused)
+    assert all("holdfast inventory migrate" in complaint for complaint in refusals)
     assert "applied 0001_baseline.sql" in done
     assert operator.run("migrate", "--dry-run") == "The schema is up to date.\n"
     assert KEY.fullmatch(operator.add())

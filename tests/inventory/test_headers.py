@@ -25,6 +25,6 @@ async def test_metrics_are_shown_only_with_the_token_that_is_set(settings: Setti
     token = "figures-" * 4
     async with running_inventory(settings.model_copy(update={"metrics_token": token})) as inventory:
         figures = await inventory.http.get("/metrics", headers={"Authorization": f"Bearer {token}"})
-        refused = await inventory.http.get("/metrics")
+        refusal = await inventory.http.get("/metrics")
 
-    assert (figures.status_code, refused.status_code) == (200, 401)
+    assert (figures.status_code, refusal.status_code) == (200, 401)

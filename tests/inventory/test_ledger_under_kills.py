@@ -57,4 +57,4 @@ async def test_every_acknowledged_change_is_in_the_ledger_once_and_every_balance
     assert versions[0][0] == versions[0][1]
     assert kills
     assert len(acknowledged) > CHANGES / 2
-    assert {code for agent in agents for code in agent.refused} <= {"not_enough_stock", "hold_ended"}
+    assert {code for agent in agents for code in agent.refusal_counts} <= {"not_enough_stock", "hold_ended"}

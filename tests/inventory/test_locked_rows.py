@@ -69,10 +69,10 @@ async def test_a_call_of_a_shop_that_stays_locked_is_refused_after_five_seconds(
     pool = await shop.create_pool(50)
 
     async with hold_locks(inventory.database.url, ROWS["shop"], shop=shop.id), asyncio.timeout(8):
-        refused = await shop.send_call("adjust_pool_quantity", {"pool_id": pool["id"], "delta": -1})
+        refusal = await shop.send_call("adjust_pool_quantity", {"pool_id": pool["id"], "delta": -1})
 
-    assert (refused.status_code, refused.json()["error"]) == (503, "service_unavailable")
-    assert "Another caller is still changing the same thing" in refused.json()["message"]
+    assert (refusal.status_code, refusal.json()["error"]) == (503, "service_unavailable")
+    assert "Another caller is still changing the same thing" in refusal.json()["message"]
     assert await shop.on_hand(pool["id"]) == 50
 
 

@@ -43,6 +43,6 @@ def test_mails_to_merchants_that_failed_or_wait_are_listed_and_tried_again(
 
 
 def test_an_unknown_mail_is_refused_in_one_line(operator: ShopOperator) -> None:
-    refused = operator.run("mail", "retry", "7", status=1)
+    refusal = operator.run("mail", "retry", "7", status=1)
 
-    assert refused.startswith("No mail with the id 7 waits or has failed. This was looked for in ")
+    assert refusal.startswith("No mail with the id 7 waits or has failed. This was looked for in ")

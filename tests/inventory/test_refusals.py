@@ -26,9 +26,9 @@ async def scene(inventory: Inventory) -> Shop:
     ],
 )
 async def test_an_invalid_cursor_is_refused_by_name(scene: Shop, tool: str, arguments: dict[str, Any]) -> None:
-    refused = await scene.refusal(tool, **arguments, cursor="nowhere")
+    refusal = await scene.refusal(tool, **arguments, cursor="nowhere")
 
-    assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["cursor"])
+    assert (refusal["code"], list(refusal["errors"])) == ("validation_failed", ["cursor"])
 
 
 async def test_an_archived_pool_has_no_availability(scene: Shop) -> None:

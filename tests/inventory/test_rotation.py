@@ -15,8 +15,8 @@ def test_the_key_of_a_shop_outlives_the_secret_it_was_sealed_with(inventory_url:
 
     key = inventory("shop", "add", DOMAIN, secret=FIRST).splitlines()[-1]
 
-    refused = inventory("shop", "key", DOMAIN, secret=SECOND)
-    assert "another secret key. Set INVENTORY_SECRET_KEY to that key; or set INVENTORY_OLD_SECRET_KEY to it" in refused
+    refusal = inventory("shop", "key", DOMAIN, secret=SECOND)
+    assert "another secret key. Set INVENTORY_SECRET_KEY to that key; or set INVENTORY_OLD_SECRET_KEY to it" in refusal
     assert inventory("shop", "key", DOMAIN, secret=SECOND, old=FIRST) == f"{key}\n"
     assert "api_keys: 0 sealed again, 1 left that another secret sealed." in inventory("reseal", secret=SECOND)
     for _ in range(2):

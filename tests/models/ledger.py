@@ -57,8 +57,8 @@ class Ledger:
     def _try(self, tool: str, arguments: Answer) -> Answer | str:
         try:
             return getattr(self, tool)(**arguments)
-        except LedgerRefusal as refused:
-            return str(refused)
+        except LedgerRefusal as refusal:
+            return str(refusal)
 
     def set_pool_quantity(self, pool_id: int, quantity: int, **expected: int) -> Answer:
         return self._apply("set", {pool_id: quantity - self._pool(pool_id, **expected).on_hand})

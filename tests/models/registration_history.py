@@ -78,7 +78,7 @@ def explain_answers(exchanges: list[SentRequest], published: list[tuple[str, int
         line[event].append(registered[person])
     for model in models.values():
         model.settle()
-        for registration in model.line:
+        for registration in model.registrations:
             status = statuses[registration.person]
             agree(
                 status == registration.status,

@@ -41,7 +41,7 @@ class Registrations:
     """Events, and the registrations in order of arrival."""
 
     events: list[Event]
-    line: list[Registration] = field(default_factory=list[Registration])
+    registrations: list[Registration] = field(default_factory=list[Registration])
     arrivals: int = 0
     keys: Keys = field(default_factory=Keys)
 
@@ -50,36 +50,38 @@ class Registrations:
         return self.keys.once(key, (event, person, amount, by), lambda: self._accept(event, person, amount))
 
     def _accept(self, event: int, person: str, amount: int | None) -> Answer | str:
-        at = self.events[event]
-        if at.cancelled:
+        details = self.events[event]
+        if details.cancelled:
             return "event_cancelled"
-        if at.past:
+        if details.past:
             return "event_expired"
-        known = self._find(event, person)
-        if known and known.status != "rejected":
+        earlier = self._find(event, person)
+        if earlier and earlier.status != "rejected":
             return {"accepted": person}
-        if self._count(event, "registered") >= at.seats and self._count(event, "waitlisted") >= at.places:
+        if self._count(event, "registered") >= details.seats and self._count(event, "waitlisted") >= details.places:
             return "event_full"
-        if known:
-            self.line.remove(known)
+        if earlier:
+            self.registrations.remove(earlier)
         self.arrivals += 1
-        self.line.append(Registration(event, person, at.price if amount is None else amount, self.arrivals))
+        self.registrations.append(
+            Registration(event, person, details.price if amount is None else amount, self.arrivals)
+        )
         return {"accepted": person}
 
     def settle(self) -> int:
         """Settle all pending registrations in order of arrival. Returns their number."""
-        waiting = [entry for entry in self.line if entry.status == "pending"]
-        for entry in waiting:
-            at = self.events[entry.event]
-            if at.cancelled:
+        pending = [entry for entry in self.registrations if entry.status == "pending"]
+        for entry in pending:
+            details = self.events[entry.event]
+            if details.cancelled:
                 entry.status, entry.reason = "rejected", "event_cancelled"
-            elif self._count(entry.event, "registered") < at.seats:
+            elif self._count(entry.event, "registered") < details.seats:
                 entry.status = "registered"
-            elif self._count(entry.event, "waitlisted") < at.places:
+            elif self._count(entry.event, "waitlisted") < details.places:
                 entry.status = "waitlisted"
             else:
                 entry.status, entry.reason = "rejected", "event_full"
-        return len(waiting)
+        return len(pending)
 
     def get(self, event: int, person: str) -> Answer | str:
         entry = self._settled(event, person)
@@ -90,14 +92,14 @@ class Registrations:
         entry = self._settled(event, person)
         if isinstance(entry, str):
             return entry
-        moved = status is not None and status != entry.status
-        if moved and status == "registered" and self._count(event, "registered") >= self.events[event].seats:
+        is_moved = status is not None and status != entry.status
+        if is_moved and status == "registered" and self._count(event, "registered") >= self.events[event].seats:
             return "event_full"
         entry.status = status or entry.status
         entry.amount = entry.amount if amount is None else amount
-        if moved:
+        if is_moved:
             entry.by_hand = status == "waitlisted"
-        if moved and entry.by_hand:
+        if is_moved and entry.by_hand:
             self._promote(event)
         return _answer(entry)
 
@@ -105,23 +107,23 @@ class Registrations:
         entry = self._settled(event, person)
         if isinstance(entry, str) and entry != "registration_pending":
             return entry
-        gone = self._find(event, person)
-        assert gone
-        self.line.remove(gone)
-        if gone.status == "registered":
+        registration = self._find(event, person)
+        assert registration
+        self.registrations.remove(registration)
+        if registration.status == "registered":
             self._promote(event)
         return None
 
     def edit(self, event: int, *, seats: int | None, places: int | None, price: int | None, revive: bool) -> Any:
         """Change an event. `revive` gives it a date in the future."""
-        at = self.events[event]
+        details = self.events[event]
         if seats is not None and seats < self._count(event, "registered"):
             return "validation_failed"
-        promotes = at.past or (seats is not None and seats > at.seats)
-        at.seats = at.seats if seats is None else seats
-        at.places = at.places if places is None else places
-        at.price = at.price if price is None else price
-        at.past = at.past and not revive
+        promotes = details.past or (seats is not None and seats > details.seats)
+        details.seats = details.seats if seats is None else seats
+        details.places = details.places if places is None else places
+        details.price = details.price if price is None else price
+        details.past = details.past and not revive
         if promotes:
             self._promote(event)
         return self.event(event)
@@ -131,26 +133,34 @@ class Registrations:
         return self.event(event)
 
     def event(self, event: int) -> Answer:
-        at, count = self.events[event], self._count(event, "registered")
-        status = "cancelled" if at.cancelled else "expired" if at.past else "full" if count >= at.seats else "active"
-        return {"status": status, "registration_count": count, "capacity": at.seats, "price": at.price}
+        details, count = self.events[event], self._count(event, "registered")
+        status = (
+            "cancelled"
+            if details.cancelled
+            else "expired"
+            if details.past
+            else "full"
+            if count >= details.seats
+            else "active"
+        )
+        return {"status": status, "registration_count": count, "capacity": details.seats, "price": details.price}
 
     def list(self) -> list[Answer]:
-        return [_answer(entry) for entry in self.line if entry.status in {"registered", "waitlisted"}]
+        return [_answer(entry) for entry in self.registrations if entry.status in {"registered", "waitlisted"}]
 
     def _promote(self, event: int) -> None:
         """Give free seats to the first who wait for one."""
-        at = self.events[event]
-        waiting = self._waiting(event)
-        while not at.cancelled and not at.past and self._count(event, "registered") < at.seats:
-            first = next(waiting, None)
+        details = self.events[event]
+        waitlisted = self._waitlisted(event)
+        while not details.cancelled and not details.past and self._count(event, "registered") < details.seats:
+            first = next(waitlisted, None)
             if first is None:
                 return
             first.status = "registered"
 
-    def _waiting(self, event: int) -> Iterator[Registration]:
-        line = [entry for entry in self.line if entry.event == event and entry.status == "waitlisted"]
-        return iter([entry for entry in line if not entry.by_hand])
+    def _waitlisted(self, event: int) -> Iterator[Registration]:
+        waitlisted = [entry for entry in self.registrations if entry.event == event and entry.status == "waitlisted"]
+        return iter([entry for entry in waitlisted if not entry.by_hand])
 
     def _settled(self, event: int, person: str) -> Registration | str:
         entry = self._find(event, person)
@@ -160,10 +170,10 @@ class Registrations:
         return refusals.get(entry.status, entry)
 
     def _find(self, event: int, person: str) -> Registration | None:
-        return next((entry for entry in self.line if (entry.event, entry.person) == (event, person)), None)
+        return next((entry for entry in self.registrations if (entry.event, entry.person) == (event, person)), None)
 
     def _count(self, event: int, status: str) -> int:
-        return sum(entry.event == event and entry.status == status for entry in self.line)
+        return sum(entry.event == event and entry.status == status for entry in self.registrations)
 
 
 def _answer(entry: Registration) -> Answer:

@@ -124,12 +124,12 @@ def explain_answers(exchanges: list[SentRequest], model: Ledger, versions: list[
     made = {entries[0]["reason"]: version for version, entries in versions}
     wrong = [name for name in made if name in changes and changes[name].given_up]
     agree(not wrong, f"{wrong[:5]} were refused, and are there")
-    refused = [exchange for exchange in changes.values() if isinstance(exchange.answer, str)]
-    for exchange in refused:
+    refused_calls = [exchange for exchange in changes.values() if isinstance(exchange.answer, str)]
+    for exchange in refused_calls:
         if exchange.lost and exchange.request[0] in made:
             # A refusal is not kept: what was lost may be done after what was sent in its place was refused.
             changes[exchange.request[0]] = SentRequest(exchange.request, exchange.sent)
-    refusals = Refusals(refused, changes, made)
+    refusals = Refusals(refused_calls, changes, made)
     reads = [exchange for exchange in exchanges if exchange.request[1] == "get_availability" and exchange.answer]
     states = {began: model.get_availability([SINGLE, SIX_PACK, TWELVE_PACK])}
     refusals.try_on(model)
@@ -166,24 +166,22 @@ def explain_answers(exchanges: list[SentRequest], model: Ledger, versions: list[
 class Refusals:
     """Calls that were refused. Each must be what the model says at some moment between its question and its answer."""
 
-    def __init__(self, refused: list[SentRequest], changes: dict[str, SentRequest], made: dict[str, int]) -> None:
+    def __init__(self, refused_calls: list[SentRequest], changes: dict[str, SentRequest], made: dict[str, int]) -> None:
         done = sorted((changes[name].answered, version) for name, version in made.items() if name in changes)
-        answered = [refusal for refusal, _ in done]
+        answered = [answered_at for answered_at, _ in done]
         latest = [0, *itertools.accumulate((version for _, version in done), max)]
-        self._open = [(latest[bisect_left(answered, refused.sent)], refused) for refused in refused]
+        self._open = [(latest[bisect_left(answered, call.sent)], call) for call in refused_calls]
 
     def try_on(self, model: Ledger) -> None:
         """Let the stock as it is now explain those that may have been asked now."""
-        self._open = [
-            (since, refused) for since, refused in self._open if since > model.version or not _refuses(model, refused)
-        ]
+        self._open = [(since, call) for since, call in self._open if since > model.version or not _refuses(model, call)]
 
     def end_before(self, change: SentRequest | None) -> None:
         """Fail if something was answered before this change was sent, and nothing before the change explains it."""
-        for _, refused in self._open:
+        for _, call in self._open:
             agree(
-                change and change.sent <= refused.answered,
-                f"nothing explains that {refused.request} got {refused.answer}",
+                change and change.sent <= call.answered,
+                f"nothing explains that {call.request} got {call.answer}",
             )
 
 

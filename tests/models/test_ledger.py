@@ -165,14 +165,14 @@ class LedgerMachine(Machine):
     async def _ask(self, tool: str, **arguments: Any) -> Answer | str:
         try:
             return change_answer(await self.shop.call(tool, **arguments))
-        except ToolRefusal as refused:
-            return refusal(refused.body)
+        except ToolRefusal as error:
+            return refusal(error.body)
 
     def _agree_on_pool(self, tool: str, expected: Answer | str, **arguments: Any) -> None:
         try:
             actual = pool_now(self.stage.run(self.shop.call(tool, **arguments))["pool"])
-        except ToolRefusal as refused:
-            actual = refused.code
+        except ToolRefusal as error:
+            actual = error.code
         self.agree(f"{tool} {arguments}", actual, expected)
 
     def _unchanged(self, pool: int, expected: str | None, right: bool) -> dict[str, int]:

@@ -52,7 +52,7 @@ class RegistrationMachine(Machine):
 
     @rule(event=EVENTS, person=PEOPLE, amount=AMOUNTS, key=KEYS, by_handle=st.booleans())
     def register(self, event: int, person: str, amount: int | None, key: str | None, by_handle: bool) -> None:
-        by_handle = by_handle and any(registration.person == person for registration in self.model.line)
+        by_handle = by_handle and any(registration.person == person for registration in self.model.registrations)
         fields = {"user_id": self.handles[person]} if by_handle else {}
         actual = self.stage.run(self._ask_to_register(event, person, amount, key, **fields))
         by = "handle" if by_handle else "email"

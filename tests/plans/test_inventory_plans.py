@@ -59,8 +59,8 @@ EXCEPTIONS = {
     "inventory/sync/planning.py CHANGED_ITEMS": VERSIONS,
     "inventory/sync/reports.py list_unsynced_pools": "compares the levels of a shop",
     "inventory/sync/reports.py cart_check": "counts the variants of a shop",
-    "inventory/sync/reports.py drift": "compares the levels of a shop",
-    "inventory/sync/reports.py status": "counts the levels of a shop",
+    "inventory/sync/reports.py list_drift": "compares the levels of a shop",
+    "inventory/sync/reports.py read_status": "counts the levels of a shop",
     "inventory/sync/sql.py lease_shops": "the patrol, every few seconds: compares versions of all shops",
     "kit/postgres/transactions.py ENQUEUE_TASK": "the job library's statements are its own, also within its functions",
 }
@@ -71,7 +71,7 @@ UNTIL_ANALYZED = {
     "accounts/sessions.py list_open": "a page of somebody's account",
     "inventory/pools/membership.py _listing": "sorts the variants of the shop, to look at the first of them",
     "inventory/stock/sql.py history": "an export of thousands of entries",
-    "inventory/sync/planning.py _compute": "one plan for one variant and for all of them",
+    "inventory/sync/planning.py _compute_targets": "one plan for one variant and for all of them",
     "inventory/sync/sql.py seconds_until_due": "one row for each shop",
     "inventory/sync/sql.py end_lease": "one row for each level of the shop",
     "inventory/partner_webhooks/sql.py list_waiting_order_webhooks": "takes an index on shops: few deliveries wait",
@@ -178,8 +178,8 @@ class InventoryWork(running.PlanWork):
             caller, database = person(1, self.shop.id), self.database.across_tenants()
         else:
             caller, database = api_key(1, self.shop.id, limit_id=1), self.database
-        refused = await attempt(database, operation, caller, arguments or self.arguments[operation.name])
-        assert not refused or operation in service.TENANTLESS_OPERATIONS, (operation.name, refused)
+        refusal = await attempt(database, operation, caller, arguments or self.arguments[operation.name])
+        assert not refusal or operation in service.TENANTLESS_OPERATIONS, (operation.name, refusal)
 
     async def tasks(self) -> None:
         """Run each task that transactions enqueue: an import to its end, and another shop is deleted."""

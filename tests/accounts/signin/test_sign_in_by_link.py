@@ -29,11 +29,11 @@ async def test_the_sign_in_page_in_another_language_keeps_the_page_to_return_to(
     page = "/sign-in?return_to=%2Fconsole%2Fagents%3Foffset%3D1"
 
     response = await ann.get(page)
-    refused = await ann.send(page, "/sign-in?lang=en", email="§", return_to="/console/agents?offset=1")
+    refusal = await ann.send(page, "/sign-in?lang=en", email="§", return_to="/console/agents?offset=1")
     foreign = await ann.send(page, "/sign-in", email="§", return_to="//evil.example")
 
     assert link in response.text
-    assert (refused.status_code, link in refused.text) == (422, True)
+    assert (refusal.status_code, link in refusal.text) == (422, True)
     assert 'href="?lang=de"' in foreign.text
 
 

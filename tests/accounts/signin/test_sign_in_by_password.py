@@ -101,14 +101,14 @@ async def test_a_password_try_that_would_wait_too_long_is_refused_and_does_not_c
     async with operations.password_turn(caller):
         waiting = [asyncio.create_task(wait_for_place(caller)) for _ in range(operations.MAX_WAITING)]
         await asyncio.sleep(0)
-        refused = [await browser.send("/sign-in", email=ADA, password=PASSWORD) for _ in range(11)]
+        refusals = [await browser.send("/sign-in", email=ADA, password=PASSWORD) for _ in range(11)]
     await asyncio.gather(*waiting)
     done = await browser.send("/sign-in", email=ADA, password=PASSWORD)
 
-    assert {answer.status_code for answer in refused} == {503}
-    assert 1 <= int(refused[0].headers["retry-after"]) <= 10
-    assert "Very many people are signing in" in refused[0].text
-    assert f'value="{ADA}"' in refused[0].text
+    assert {answer.status_code for answer in refusals} == {503}
+    assert 1 <= int(refusals[0].headers["retry-after"]) <= 10
+    assert "Very many people are signing in" in refusals[0].text
+    assert f'value="{ADA}"' in refusals[0].text
     assert done.status_code == 303
 
 

@@ -137,8 +137,8 @@ async def test_a_platform_that_cannot_change_levels_now_says_so_and_has_changed_
     stage: PlatformStage, kind: Any, code: str
 ) -> None:
     stage.double.plan(Fault(kind))
-    refused = await stage.adjust(-6, key="one")
+    refusal = await stage.adjust(-6, key="one")
     again = await stage.adjust(-6, key="one")
 
-    assert (error_codes(refused), error_codes(again)) == ([code], [])
+    assert (error_codes(refusal), error_codes(again)) == ([code], [])
     assert stage.double.available(DOMAIN, stage.variants[0].id) == 44

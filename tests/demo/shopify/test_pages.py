@@ -88,14 +88,14 @@ async def test_orders_are_sent_cancelled_and_taken_back_by_buttons(stage: Platfo
     await press(stage, "cancel", order=second)
     returned = await press(stage, "return", order=third)
     page = await stage.http.get(returned.headers["location"])
-    refused = await press(stage, "return", order=third)
+    refusal = await press(stage, "return", order=third)
 
     assert stage.double.available(DOMAIN, stage.variants[0].id) == 49
     assert [page.text.count(f">{status}</span>") for status in ("Sent", "Cancelled", "Returned")] == [1, 1, 1]
     assert page.text.count("(1 came back)") == 2
     assert re.findall(r"<button[^>]*>([^<]*)<span", page.text) == ["Return one pack"]
-    assert refused.status_code == 422
-    assert "Nothing of this order is left" in refused.text
+    assert refusal.status_code == 422
+    assert "Nothing of this order is left" in refusal.text
 
 
 async def test_stock_is_counted_by_hand(stage: PlatformStage) -> None:
@@ -117,10 +117,10 @@ async def test_stock_is_counted_by_hand(stage: PlatformStage) -> None:
 async def test_the_page_of_a_shop_says_that_a_variant_is_sold_out(stage: PlatformStage) -> None:
     stage.double.count(DOMAIN, stage.variants[2].id, 0)
 
-    refused = await press(stage, "sell", variant=stage.variants[2].id)
+    refusal = await press(stage, "sell", variant=stage.variants[2].id)
 
-    assert refused.status_code == 422
-    assert "12-pack is sold out." in refused.text
+    assert refusal.status_code == 422
+    assert "12-pack is sold out." in refusal.text
 
 
 async def test_the_app_is_shown_in_a_frame_with_a_session_token_and_removed(stage: PlatformStage) -> None:

@@ -65,8 +65,8 @@ def test_the_demo_platform_is_controlled_from_another_process(address: str) -> N
         ask("heal")
         ask("uninstall", shop=SHOP)
         assert ask("waiting") in {0, 1}
-        refused = tests.post("/sell", json={"shop": SHOP, "lines": []})
-        assert (refused.status_code, "at least one line" in refused.text) == (409, True)
+        refusal = tests.post("/sell", json={"shop": SHOP, "lines": []})
+        assert (refusal.status_code, "at least one line" in refusal.text) == (409, True)
         assert tests.post("/sell", json={"shp": SHOP}).status_code == 400
 
 

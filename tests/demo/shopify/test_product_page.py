@@ -43,11 +43,11 @@ async def test_a_variant_is_bought_and_shown_again(stage: PlatformStage) -> None
 
 @pytest.mark.parametrize("quantity", ["0", "-1", "2.5", "12345678", "many"])
 async def test_a_quantity_that_is_none_is_refused_and_shown_again(stage: PlatformStage, quantity: str) -> None:
-    refused = await stage.http.post(f"/{DOMAIN}/cart/add", data={"id": str(stage.variants[1].id), "quantity": quantity})
+    refusal = await stage.http.post(f"/{DOMAIN}/cart/add", data={"id": str(stage.variants[1].id), "quantity": quantity})
 
-    assert refused.status_code == 422
-    assert "A quantity is a whole number from 1 to 9999999." in refused.text
-    assert f'required value="{quantity}">' in refused.text
+    assert refusal.status_code == 422
+    assert "A quantity is a whole number from 1 to 9999999." in refusal.text
+    assert f'required value="{quantity}">' in refusal.text
     assert stage.double.orders(DOMAIN) == []
 
 
@@ -72,10 +72,10 @@ async def test_a_theme_shows_the_number_of_the_shop_until_the_app_is_installed(s
 async def test_a_product_page_says_that_a_variant_is_sold_out(stage: PlatformStage) -> None:
     stage.double.count(DOMAIN, stage.variants[2].id, 0)
 
-    refused = await stage.http.post(f"/{DOMAIN}/cart/add", data={"id": str(stage.variants[2].id)})
+    refusal = await stage.http.post(f"/{DOMAIN}/cart/add", data={"id": str(stage.variants[2].id)})
 
-    assert refused.status_code == 422
-    assert "12-pack is sold out." in refused.text
+    assert refusal.status_code == 422
+    assert "12-pack is sold out." in refusal.text
 
 
 async def test_a_sold_out_pack_is_marked_and_another_one_is_chosen(stage: PlatformStage) -> None:

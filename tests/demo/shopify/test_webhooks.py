@@ -171,16 +171,16 @@ async def test_a_subscription_is_refused_for_a_topic_or_an_address_that_cannot_b
     )
     await stage.subscribe("ORDERS_CREATE")
 
-    async def refused(topic: str, **to: object) -> str:
+    async def refusal(topic: str, **to: object) -> str:
         made = (await stage.data(create, topic=topic, to=to))["webhookSubscriptionCreate"]
         assert made["webhookSubscription"] is None
         return made["userErrors"][0]["message"]
 
-    assert "already been taken" in await refused("ORDERS_CREATE", uri=f"{ADDRESS}/hook")
-    assert "http:// is not supported" in await refused("ORDERS_CREATE", uri="http://stock.example.com/hook")
-    assert "is not supported" in await refused("ORDERS_CREATE", uri="")
-    assert "do not have permission" in await refused("CUSTOMERS_UPDATE", uri="https://stock.example.com/hook")
-    assert "JSON alone" in await refused("ORDERS_CREATE", uri="https://stock.example.com/hook", format="XML")
+    assert "already been taken" in await refusal("ORDERS_CREATE", uri=f"{ADDRESS}/hook")
+    assert "http:// is not supported" in await refusal("ORDERS_CREATE", uri="http://stock.example.com/hook")
+    assert "is not supported" in await refusal("ORDERS_CREATE", uri="")
+    assert "do not have permission" in await refusal("CUSTOMERS_UPDATE", uri="https://stock.example.com/hook")
+    assert "JSON alone" in await refusal("ORDERS_CREATE", uri="https://stock.example.com/hook", format="XML")
 
 
 async def test_a_subscription_is_changed_and_ended(stage: PlatformStage) -> None:

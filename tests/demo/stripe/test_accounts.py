@@ -62,11 +62,11 @@ async def test_version_1_reads_accounts_of_version_2_but_not_the_other_way_round
     older = await scene.do(scene.client.v1.accounts.create, ACCOUNT_V1)
 
     seen = await scene.do(scene.client.v1.accounts.retrieve, newer)
-    refused = await scene.refuses(scene.client.v2.core.accounts.retrieve, older.id)
+    refusal = await scene.refuses(scene.client.v2.core.accounts.retrieve, older.id)
     unknown = await scene.refuses(scene.client.v2.core.accounts.retrieve, "acct_unknown")
 
     assert seen.details_submitted
-    assert (refused.status, refused.code) == (400, "v1_account_instead_of_v2_account")
+    assert (refusal.status, refusal.code) == (400, "v1_account_instead_of_v2_account")
     assert unknown.status == 404
 
 
@@ -80,8 +80,8 @@ async def test_an_onboarding_link_works_once(scene: ProcessorScene) -> None:
     third = await scene.http.post(link.url)
 
     assert first.status_code == 200
-    for refused in (second, third):
-        assert (refused.status_code, refused.headers["location"]) == (303, "https://events.example/again")
+    for answer in (second, third):
+        assert (answer.status_code, answer.headers["location"]) == (303, "https://events.example/again")
 
 
 async def test_an_onboarding_link_works_for_some_minutes(scene: ProcessorScene) -> None:
@@ -108,12 +108,12 @@ async def test_an_account_with_the_express_dashboard_needs_the_application_to_be
 ) -> None:
     defaults = {"responsibilities": {"fees_collector": "application", "losses_collector": "stripe"}}
 
-    refused = await scene.refuses(scene.client.v2.core.accounts.create, {**ACCOUNT_V2, "defaults": defaults})
+    refusal = await scene.refuses(scene.client.v2.core.accounts.create, {**ACCOUNT_V2, "defaults": defaults})
 
-    assert refused.code == "account_controller_express_dash_without_application_losses_or_fees"
+    assert refusal.code == "account_controller_express_dash_without_application_losses_or_fees"
 
 
 async def test_an_account_of_version_1_must_request_a_capability(scene: ProcessorScene) -> None:
-    refused = await scene.refuses(scene.client.v1.accounts.create, {**ACCOUNT_V1, "capabilities": {}})
+    refusal = await scene.refuses(scene.client.v1.accounts.create, {**ACCOUNT_V1, "capabilities": {}})
 
-    assert refused.param == "capabilities"
+    assert refusal.param == "capabilities"

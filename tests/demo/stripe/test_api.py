@@ -90,18 +90,18 @@ async def test_invalid_parameters_of_a_session_are_refused_by_name(
         with subtests.test(path=path, value=value):
             params = with_change(scene.params(account), path, value)
 
-            refused = await scene.refuses(scene.client.v1.checkout.sessions.create, params)
+            refusal = await scene.refuses(scene.client.v1.checkout.sessions.create, params)
 
-            assert (refused.status, refused.param, refused.code) == (400, param, code)
+            assert (refusal.status, refusal.param, refusal.code) == (400, param, code)
     assert scene.processor.things("checkout.session") == []
 
 
 async def test_a_parameter_that_stripe_knows_and_we_do_not_is_refused_in_so_many_words(scene: ProcessorScene) -> None:
     params = scene.params(await scene.account(), allow_promotion_codes=True)
 
-    refused = await scene.refuses(scene.client.v1.checkout.sessions.create, params)
+    refusal = await scene.refuses(scene.client.v1.checkout.sessions.create, params)
 
-    assert refused.message == "Demo payments do not know what Stripe does with 'allow_promotion_codes'."
+    assert refusal.message == "Demo payments do not know what Stripe does with 'allow_promotion_codes'."
 
 
 async def test_invalid_parameters_of_an_account_of_version_2_are_refused(
@@ -111,9 +111,9 @@ async def test_invalid_parameters_of_an_account_of_version_2_are_refused(
         with subtests.test(path=path, value=value):
             params = with_change(json.loads(json.dumps(ACCOUNT_V2)), path, value)
 
-            refused = await scene.refuses(scene.client.v2.core.accounts.create, params)
+            refusal = await scene.refuses(scene.client.v2.core.accounts.create, params)
 
-            assert (refused.status, refused.param) == (400, param or path)
+            assert (refusal.status, refusal.param) == (400, param or path)
 
 
 async def test_a_wrong_key_is_unauthorized(scene: ProcessorScene) -> None:
@@ -127,16 +127,16 @@ async def test_a_wrong_key_is_unauthorized(scene: ProcessorScene) -> None:
 
 
 async def test_an_unknown_path_is_not_found(scene: ProcessorScene) -> None:
-    refused = await scene.refuses(scene.client.v1.customers.create, {})
+    refusal = await scene.refuses(scene.client.v1.customers.create, {})
 
-    assert refused.status == 404
-    assert "POST: /v1/customers" in refused.message
+    assert refusal.status == 404
+    assert "POST: /v1/customers" in refusal.message
 
 
 async def test_an_unknown_id_is_not_found(scene: ProcessorScene) -> None:
-    refused = await scene.refuses(scene.client.v1.checkout.sessions.retrieve, "cs_test_none")
+    refusal = await scene.refuses(scene.client.v1.checkout.sessions.retrieve, "cs_test_none")
 
-    assert (refused.status, refused.code, refused.message) == (
+    assert (refusal.status, refusal.code, refusal.message) == (
         404,
         "resource_missing",
         "No such checkout.session: 'cs_test_none'",
@@ -178,10 +178,10 @@ async def test_a_form_that_cannot_be_read_is_refused(scene: ProcessorScene, subt
 
 async def test_a_platform_without_version_2_makes_accounts_of_version_1() -> None:
     async with run_processor(accounts_v2=False) as scene:
-        refused = await scene.refuses(scene.client.v2.core.accounts.create, ACCOUNT_V2)
+        refusal = await scene.refuses(scene.client.v2.core.accounts.create, ACCOUNT_V2)
         made = await scene.do(scene.client.v1.accounts.create, ACCOUNT_V1)
 
-        assert refused.code == "accounts_v2_access_blocked"
+        assert refusal.code == "accounts_v2_access_blocked"
         assert made.id.startswith("acct_")
 
 

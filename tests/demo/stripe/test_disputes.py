@@ -75,10 +75,10 @@ async def test_a_disputed_charge_is_not_refunded_unless_it_was_won(scene: Proces
     _, dispute = await dispute_payment(scene)
     parameters: Any = {"payment_intent": dispute.payment_intent, "amount": 100}
 
-    refused = await scene.refuses(scene.client.v1.refunds.create, parameters)
+    refusal = await scene.refuses(scene.client.v1.refunds.create, parameters)
     scene.processor.decide(dispute.id, "won")
     refund = await scene.do(scene.client.v1.refunds.create, parameters)
 
-    assert (refused.code, refused.param) == ("charge_disputed", "charge")
-    assert "has been charged back" in refused.message
+    assert (refusal.code, refusal.param) == ("charge_disputed", "charge")
+    assert "has been charged back" in refusal.message
     assert refund.status == "succeeded"

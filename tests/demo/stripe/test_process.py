@@ -50,8 +50,8 @@ def test_the_demo_processor_is_controlled_from_another_process(address: str) -> 
         ask("pay", session=session.id)
         assert [session["id"] for session in ask("things", kind="checkout.session")] == [session.id]
         assert ask("books")["balances"][account.id] == {"eur": 2250}
-        refused = tests.post("/pay", json={"session": session.id})
-        assert refused.status_code == 400
+        refusal = tests.post("/pay", json={"session": session.id})
+        assert refusal.status_code == 400
         assert tests.post("/pay", json={"sesion": session.id}).status_code == 400
         ask("advance", seconds=5)
 

@@ -76,17 +76,17 @@ async def test_no_more_is_refunded_than_was_paid(scene: ProcessorScene) -> None:
 async def test_a_refund_of_nothing_is_refused(scene: ProcessorScene, subtests: pytest.Subtests) -> None:
     for params, param in WRONG:
         with subtests.test(params=params):
-            refused = await scene.refuses(scene.client.v1.refunds.create, params)
+            refusal = await scene.refuses(scene.client.v1.refunds.create, params)
 
-            assert refused.param == param
+            assert refusal.param == param
 
 
 async def test_a_fee_that_was_not_taken_cannot_be_given_back(scene: ProcessorScene) -> None:
     payment = await pay(scene, await scene.account(), fee=0)
 
-    refused = await scene.refuses(scene.client.v1.refunds.create, {"payment_intent": payment, **BACK})
+    refusal = await scene.refuses(scene.client.v1.refunds.create, {"payment_intent": payment, **BACK})
 
-    assert refused.param == "refund_application_fee"
+    assert refusal.param == "refund_application_fee"
     assert scene.processor.balance("cardholders") == {"eur": -2500}
 
 

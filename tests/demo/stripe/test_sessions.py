@@ -133,12 +133,12 @@ async def test_amounts_that_the_processor_takes_are_charged_as_they_are(scene: P
 async def test_fees_and_refunds_must_end_in_zeros_as_the_amounts_of_their_currency_do(scene: ProcessorScene) -> None:
     account = await scene.account()
     params = scene.params(account, amount=1500, currency="kwd", fee=75)
-    refused = await scene.refuses(scene.client.v1.checkout.sessions.create, params)
+    refusal = await scene.refuses(scene.client.v1.checkout.sessions.create, params)
     session = await scene.session(account, amount=1500, currency="kwd", fee=70)
     intent = scene.processor.pay(session.id)["payment_intent"]
     part = await scene.refuses(scene.client.v1.refunds.create, {"payment_intent": intent, "amount": 755})
 
-    assert (refused.param, part.param) == ("payment_intent_data[application_fee_amount]", "amount")
+    assert (refusal.param, part.param) == ("payment_intent_data[application_fee_amount]", "amount")
 
 
 async def test_a_destination_has_to_be_ready(scene: ProcessorScene) -> None:

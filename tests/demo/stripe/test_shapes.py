@@ -5,7 +5,7 @@ from typing import Any, ForwardRef, Literal, Union, get_args, get_origin
 
 import stripe
 
-from holdfast_demo.stripe.platform_state import without_private
+from holdfast_demo.stripe.processor_state import without_private
 from tests.demo.stripe.processor import ACCOUNT_V1, ProcessorScene
 
 BACK: Any = {"reverse_transfer": True, "refund_application_fee": True}

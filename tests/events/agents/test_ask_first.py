@@ -67,11 +67,11 @@ async def test_over_rest_it_is_a_conflict_with_the_address_of_the_request(servic
     body = {"registration": {"event_id": event["id"], "email": "ben@example.com"}}
     headers = {"X-API-Key": agent.key or "", "Idempotency-Key": "once"}
 
-    refused = await service.http.post("/api/registrations", json=body, headers=headers)
+    refusal = await service.http.post("/api/registrations", json=body, headers=headers)
 
-    assert (refused.status_code, refused.json()["code"]) == (409, "approval_required")
+    assert (refusal.status_code, refusal.json()["code"]) == (409, "approval_required")
     assert await count(service, "registrations") == 0
-    await decide(scene, f"/console/agents/requests/{refused.json()['request_id']}", "approve")
+    await decide(scene, f"/console/agents/requests/{refusal.json()['request_id']}", "approve")
     first = await service.http.post("/api/registrations", json=body, headers=headers)
     second = await service.http.post("/api/registrations", json=body, headers=headers)
     assert (first.status_code, first.content) == (202, second.content)
@@ -99,13 +99,13 @@ async def test_a_request_about_something_that_changed_since_is_shown_again_inste
     seen = hidden_field(await scene.browser.get(path), "seen")
     await scene.ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 25}})
 
-    refused = await scene.post(path, do="approve", seen=seen)
+    refusal = await scene.post(path, do="approve", seen=seen)
 
-    assert refused.status_code == 409
-    assert "Something has changed since you looked" in refused.text
-    assert "Seats 25 → 30" in main_text(refused)
+    assert refusal.status_code == 409
+    assert "Something has changed since you looked" in refusal.text
+    assert "Seats 25 → 30" in main_text(refusal)
     assert (await scene.ada.get(f"/api/events/{event['id']}")).json()["data"]["capacity"] == 25
-    assert await decide(scene, path, "approve", hidden_field(refused, "seen")) == 303
+    assert await decide(scene, path, "approve", hidden_field(refusal, "seen")) == 303
     assert (await scene.ada.get(f"/api/events/{event['id']}")).json()["data"]["capacity"] == 30
 
 
@@ -130,10 +130,10 @@ async def test_a_call_that_is_refused_when_it_is_approved_goes_on_waiting(servic
     await scene.ada.delete(f"/api/events/{event['id']}")
 
     page = await scene.browser.get(path)
-    refused = await scene.post(path, do="approve", seen=hidden_field(page, "seen"))
+    refusal = await scene.post(path, do="approve", seen=hidden_field(page, "seen"))
 
-    assert refused.status_code == 409
-    assert "This is not possible now, so nothing was changed" in refused.text
+    assert refusal.status_code == 409
+    assert "This is not possible now, so nothing was changed" in refusal.text
     assert await count(service, "registrations") == 0
     assert "1 request waits for you" in main_text(await scene.browser.get("/console/agents"))
 
@@ -239,8 +239,8 @@ async def test_the_switch_is_beside_the_daily_limit(service: Service) -> None:
 
     await scene.post(path, daily_limit="", asks_first="yes")
 
-    refused = await scene.ada.post("/api/events", {"event": event_fields()})
-    assert refused.json()["code"] == "approval_required"
+    refusal = await scene.ada.post("/api/events", {"event": event_fields()})
+    assert refusal.json()["code"] == "approval_required"
     assert "This agent must ask you before each change." in main_text(await scene.browser.get("/console/agents"))
     await scene.post(path, daily_limit="")
     assert (await scene.ada.post("/api/events", {"event": event_fields()})).status_code == 201

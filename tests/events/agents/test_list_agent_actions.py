@@ -98,10 +98,10 @@ async def test_a_read_or_refused_call_of_an_agent_is_not_listed(service: Service
     agent = agent_of(service, ada)
 
     await agent.call("list_events")
-    refused = await agent.call("create_registration", event_id=999_999, email="ben@example.com")
+    refusal = await agent.call("create_registration", event_id=999_999, email="ben@example.com")
     failed = await agent.call("create_event", **event_fields(capacity=-1))
 
-    assert (refused["isError"], failed["isError"]) == (True, True)
+    assert (refusal["isError"], failed["isError"]) == (True, True)
     assert await actions(service, ada) == []
 
 

@@ -16,7 +16,7 @@ from tests.helpers.stored_rows import read_all_rows
 async def test_a_refusal_says_what_to_do_next(service: Service, ada: Client, version: str) -> None:
     asking = agent(service, ada, version)
     await asking.call("update_event", event_id=1, capacity=1)
-    refused: dict[str, tuple[str, dict[str, Any]]] = {
+    refusals: dict[str, tuple[str, dict[str, Any]]] = {
         "not_found": ("get_event", {"event_id": 99}),
         "forbidden": ("create_event", {**ARGUMENTS["create_event"], "organizer_id": 99}),
         "validation_failed": ("update_event", {"event_id": 2, "currency": "EUR", "colour": "red"}),
@@ -24,7 +24,7 @@ async def test_a_refusal_says_what_to_do_next(service: Service, ada: Client, ver
     }
     before = await read_all_rows(service.run_sql)
 
-    for code, (tool, arguments) in refused.items():
+    for code, (tool, arguments) in refusals.items():
         result = await asking.call(tool, **arguments)
         validate_server_result("tools/call", version, result)
         problem = problem_of(result)
@@ -108,12 +108,12 @@ async def test_registrations_over_rest_and_mcp_count_towards_one_limit(settings:
         before = await read_all_rows(service.run_sql)
         arguments = {"event_id": 1, "email": "dee@example.com"}
 
-        refused = [
+        refusals = [
             await asking.ask("tools/call", {"name": "create_registration", "arguments": arguments}),
             await ada.post("/api/registrations", {"registration": arguments}),
         ]
 
-        for response in refused:
+        for response in refusals:
             assert (response.status_code, response.json()["code"]) == (429, "rate_limited")
             assert 1 <= int(response.headers["retry-after"]) == response.json()["retry_after"] <= 60
         assert await read_all_rows(service.run_sql) == before

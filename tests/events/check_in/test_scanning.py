@@ -206,10 +206,10 @@ async def test_concurrent_scans_at_several_entrances_make_one_entry_a_person(ser
 async def test_scans_with_equal_ids_in_one_message_are_refused(service: Service) -> None:
     scan = {"id": str(uuid.uuid4()), "text": "x", "told_at": 0}
 
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as refusal:
         check(StoreScans, {"event_id": 1, "device": "Door 1", "scans": [scan, scan]})
 
-    assert refused.value.extra["errors"] == {"scans": ["must have different ids"]}
+    assert refusal.value.extra["errors"] == {"scans": ["must have different ids"]}
 
 
 async def test_no_operation_reaches_another_organizers_event(service: Service) -> None:
@@ -226,13 +226,13 @@ async def test_no_operation_reaches_another_organizers_event(service: Service) -
     ]
 
     for operation, command in commands:
-        with pytest.raises(Problem) as refused:
+        with pytest.raises(Problem) as refusal:
             await eve.run(operation, command)
-        assert refused.value.type is FORBIDDEN
+        assert refusal.value.type is FORBIDDEN
         command.event_id = 999_999
-        with pytest.raises(Problem) as refused:
+        with pytest.raises(Problem) as refusal:
             await eve.run(operation, command)
-        assert refused.value.type is NOT_FOUND
+        assert refusal.value.type is NOT_FOUND
     assert await gate.stored_scans() == [("ann", "Door 1", True, False)]
 
 
@@ -242,10 +242,10 @@ async def test_the_scan_of_another_event_is_not_taken_back(service: Service) -> 
     ben = await service.organizer()
     other = Entrance(service, ben, await ben.create_event())
 
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as refusal:
         await other.run(operations.TAKE_BACK, TakeBack(event_id=other.event_id, scan_id=verdict.id))
 
-    assert refused.value.type is NOT_FOUND
+    assert refusal.value.type is NOT_FOUND
     assert await gate.stored_scans() == [("ann", "Door 1", True, False)]
 
 

@@ -103,14 +103,14 @@ async def test_a_person_let_in_offline_before_the_seat_was_given_away_is_in_with
     assert [person.name for person in look.unseated] == ["p0@example.com"]
 
 
-@pytest.mark.parametrize(("ago", "refused"), [("-1 minute", "early"), ("25 hours", "late")])
+@pytest.mark.parametrize(("ago", "status"), [("-1 minute", "early"), ("25 hours", "late")])
 async def test_seats_are_kept_until_the_event_begins_and_given_for_a_day(
-    service: Service, ago: str, refused: str
+    service: Service, ago: str, status: str
 ) -> None:
     gate = await begun_event(service, 1, 2, ago)
 
-    assert (await preview(gate)).status == refused
-    assert (await give_seats(gate)).status == refused
+    assert (await preview(gate)).status == status
+    assert (await give_seats(gate)).status == status
     assert [*(await statuses(gate)).values()] == ["registered", "waitlisted"]
 
 
@@ -127,13 +127,13 @@ async def test_no_operation_reaches_another_organizers_seats(service: Service) -
     eve = Entrance(service, await service.organizer(), {"id": gate.event_id})
 
     for run in (preview, give_seats):
-        with pytest.raises(Problem) as refused:
+        with pytest.raises(Problem) as refusal:
             await run(eve)
-        assert refused.value.type is FORBIDDEN
+        assert refusal.value.type is FORBIDDEN
         eve.event_id = 999_999
-        with pytest.raises(Problem) as refused:
+        with pytest.raises(Problem) as refusal:
             await run(eve)
-        assert refused.value.type is NOT_FOUND
+        assert refusal.value.type is NOT_FOUND
         eve.event_id = gate.event_id
     assert [*(await statuses(gate)).values()] == ["registered", "waitlisted"]
 

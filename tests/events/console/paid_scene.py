@@ -7,10 +7,10 @@ from tests.helpers.form_browser import Browser
 from tests.helpers.payments import Buyer, PaymentScene
 
 
-async def pay_for_seat(shop: PaymentScene) -> tuple[Browser, Buyer, str]:
+async def pay_for_seat(payment_scene: PaymentScene) -> tuple[Browser, Buyer, str]:
     """An organizer at a browser, a guest who has paid, and the page of the payments."""
-    ada, browser = await sign_in_organizer(shop.service)
-    ann = await payments.pay_for_seat(shop, await shop.connect_payouts(ada))
+    ada, browser = await sign_in_organizer(payment_scene.service)
+    ann = await payments.pay_for_seat(payment_scene, await payment_scene.connect_payouts(ada))
     return browser, ann, f"/console/events/{ann.event_id}/registrations/{payments.handle_of(ann)}/payments"
 
 

@@ -48,11 +48,11 @@ async def test_an_empty_field_takes_the_limit_away(service: Service) -> None:
 async def test_an_invalid_daily_limit_is_refused_beside_the_field_and_stays_in_it(service: Service, text: str) -> None:
     scene = await open_organizer_scene(service)
 
-    refused = await scene.post(await page_of_key(scene), daily_limit=text)
+    refusal = await scene.post(await page_of_key(scene), daily_limit=text)
 
-    assert refused.status_code == 422
-    assert "Enter a whole number, such as 20, or leave it empty." in refused.text
-    assert f'value="{text}"' in refused.text
+    assert refusal.status_code == 422
+    assert "Enter a whole number, such as 20, or leave it empty." in refusal.text
+    assert f'value="{text}"' in refusal.text
 
 
 async def test_a_number_may_have_groups_of_three_digits(service: Service) -> None:

@@ -159,11 +159,11 @@ async def test_older_lines_are_on_pages_of_their_own(scene: OAuthServerScene) ->
     assert "Event 0." not in first.text
     assert "Event 0." in second.text
     assert 'rel="next"' not in second.text
-    refused = [
+    refusals = [
         await scene.person.http.get(f"/console/agents/done?before={value}")
         for value in ("x", "0", "9" * 30, "9" * 5_000)
     ]
-    assert [page.status_code for page in refused] == [422] * 4
+    assert [page.status_code for page in refusals] == [422] * 4
 
 
 async def test_the_old_addresses_of_keys_and_apps_redirect_to_the_page_of_agents(scene: OAuthServerScene) -> None:

@@ -83,12 +83,12 @@ async def test_pages_embeds_and_tickets_carry_the_look_of_their_organizer_alone(
 async def test_a_colour_that_is_too_light_is_refused_with_the_nearest_that_passes(service: Service) -> None:
     _, browser = await sign_in_organizer(service)
 
-    refused = await browser.send(BRANDING_PATH, do="save", accent="#ffee88", about="We draw.")
+    refusal = await browser.send(BRANDING_PATH, do="save", accent="#ffee88", about="We draw.")
 
-    assert refused.status_code == 422
-    assert "#ffee88 is too light for white text. The nearest that passes is #806d00." in refused.text
-    assert 'value="#ffee88"' in refused.text
-    assert "We draw.</textarea>" in refused.text
+    assert refusal.status_code == 422
+    assert "#ffee88 is too light for white text. The nearest that passes is #806d00." in refusal.text
+    assert 'value="#ffee88"' in refusal.text
+    assert "We draw.</textarea>" in refusal.text
     for wrong in ("red", "#fff", "#12345g", "#8a1f6b;}"):
         answer = await browser.send(BRANDING_PATH, do="save", accent=wrong, about="")
         assert "Enter a colour, such as #0d6563." in answer.text

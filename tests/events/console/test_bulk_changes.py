@@ -129,12 +129,12 @@ async def test_a_bulk_change_leaves_an_event_that_was_handed_over_meanwhile(serv
     assert await service.run_sql("select from check_in_scans") == []
 
 
-async def test_a_bulk_removal_names_people_who_paid_by_card_and_refunds_them(shop: PaymentScene) -> None:
-    browser, ann, person = await pay_for_seat(shop)
-    await shop.service.run_sql("update events set capacity = 2")
-    await shop.register(ann.event_id, "bob@example.com")
+async def test_a_bulk_removal_names_people_who_paid_by_card_and_refunds_them(payment_scene: PaymentScene) -> None:
+    browser, ann, person = await pay_for_seat(payment_scene)
+    await payment_scene.service.run_sql("update events set capacity = 2")
+    await payment_scene.register(ann.event_id, "bob@example.com")
     path = f"/console/events/{ann.event_id}/several-registrations"
-    handles = person.split("/")[-2], await handle_of(shop.service, "bob@example.com")
+    handles = person.split("/")[-2], await handle_of(payment_scene.service, "bob@example.com")
 
     unpaid = main_text(await browser.get(f"/console/events/{ann.event_id}/registrations?state=unpaid"))
     question = await browser.get(f"{path}?do=remove&p-{handles[0]}=1&p-{handles[1]}=1")
@@ -144,11 +144,13 @@ async def test_a_bulk_removal_names_people_who_paid_by_card_and_refunds_them(sho
     [about_bob, about_ann] = re.findall(r"Loses the seat.*?mail", main_text(question))
     assert "what was paid by card and has not gone back yet goes back" in about_ann
     assert "what was paid by card and has not gone back yet goes back" not in about_bob
-    assert await shop.service.run_sql("select amount, reason from refunds") == [(1200, "seat_lost")]
+    assert await payment_scene.service.run_sql("select amount, reason from refunds") == [(1200, "seat_lost")]
 
 
-async def test_a_bulk_removal_promises_no_refund_to_people_who_are_already_refunded(shop: PaymentScene) -> None:
-    browser, ann, person = await pay_for_seat(shop)
+async def test_a_bulk_removal_promises_no_refund_to_people_who_are_already_refunded(
+    payment_scene: PaymentScene,
+) -> None:
+    browser, ann, person = await pay_for_seat(payment_scene)
     handle = person.split("/")[-2]
     path = f"/console/events/{ann.event_id}/several-registrations"
     await confirm_bulk_change(browser, await browser.get(f"{path}?do=wait&p-{handle}=1"))
@@ -156,4 +158,4 @@ async def test_a_bulk_removal_promises_no_refund_to_people_who_are_already_refun
     question = main_text(await browser.get(f"{path}?do=remove&p-{handle}=1"))
 
     assert "The registration is deleted · is told by e-mail" in question
-    assert await shop.service.run_sql("select amount from refunds") == [(1200,)]
+    assert await payment_scene.service.run_sql("select amount from refunds") == [(1200,)]

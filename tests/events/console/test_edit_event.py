@@ -187,13 +187,13 @@ async def test_changes_of_others_to_an_event_are_shown_and_not_overwritten(servi
     await ada.patch(f"/api/events/{event['id']}", {"event": changes})
     before = await stored_events(service)
 
-    refused = await browser.http.post(path, data={**fields, "title": "My title", "location_name": "Studio"})
+    refusal = await browser.http.post(path, data={**fields, "title": "My title", "location_name": "Studio"})
 
-    assert (refused.status_code, "Somebody else has changed this event" in refused.text) == (409, True)
+    assert (refusal.status_code, "Somebody else has changed this event" in refusal.text) == (409, True)
     assert await stored_events(service) == before
-    again = form_fields(refused)
+    again = form_fields(refusal)
     assert (again["title"], again["capacity"], again["location_name"]) == ("My title", "10", "Studio")
-    differing = re.findall(r'<dt><a href="#(\w+)">.*?<dd[^>]*>([^<]*)<', refused.text, re.DOTALL)
+    differing = re.findall(r'<dt><a href="#(\w+)">.*?<dd[^>]*>([^<]*)<', refusal.text, re.DOTALL)
     assert dict(differing) == {
         "title": "Title of an agent",
         "capacity": "40",
@@ -268,10 +268,10 @@ async def test_more_text_than_an_organizer_may_have_is_refused(settings: Setting
         path, fields = await open_edit_form(browser, event)
         before = await stored_events(service)
 
-        refused = await browser.http.post(path, data={**fields, "body": "x" * 1_000})
+        refusal = await browser.http.post(path, data={**fields, "body": "x" * 1_000})
 
-        assert (refused.status_code, "bytes of text" in refused.text) == (422, True)
-        assert form_fields(refused)["body"] == "x" * 1_000
+        assert (refusal.status_code, "bytes of text" in refusal.text) == (422, True)
+        assert form_fields(refusal)["body"] == "x" * 1_000
         assert await stored_events(service) == before
 
 

@@ -98,14 +98,14 @@ async def test_the_changes_of_a_price_are_listed_in_words(service: Service) -> N
     assert "changed by hand" in {reason for _, reason in changes}
 
 
-async def test_an_event_that_cannot_be_paid_for_yet_links_to_the_payouts(shop: PaymentScene) -> None:
-    ada, browser = await sign_in_organizer(shop.service)
+async def test_an_event_that_cannot_be_paid_for_yet_links_to_the_payouts(payment_scene: PaymentScene) -> None:
+    ada, browser = await sign_in_organizer(payment_scene.service)
     paid, free = [await ada.create_event(pricing_mode=mode, price=price) for mode, price in PRICES]
     link = f'href="/console/payouts?event={paid["id"]}">Connect payouts'
     assert link in (await browser.get(f"/console/events/{paid['id']}")).text
     assert "Connect payouts" not in (await browser.get(f"/console/events/{free['id']}")).text
 
-    await shop.service.run_sql("update users set payouts_ready = true")
+    await payment_scene.service.run_sql("update users set payouts_ready = true")
 
     assert "Connect payouts" not in (await browser.get(f"/console/events/{paid['id']}")).text
 

@@ -12,9 +12,9 @@ from tests.helpers.payments import PaymentScene
 
 
 async def test_the_list_of_payments_has_totals_and_links_to_people_of_deleted_registrations_too(
-    shop: PaymentScene,
+    payment_scene: PaymentScene,
 ) -> None:
-    browser, ann, person = await pay_for_seat(shop)
+    browser, ann, person = await pay_for_seat(payment_scene)
     page = f"/console/events/{ann.event_id}/payments"
     assert page in (await browser.get(f"/console/events/{ann.event_id}")).text
     assert (
@@ -22,8 +22,8 @@ async def test_the_list_of_payments_has_totals_and_links_to_people_of_deleted_re
         "Fee of the platform €0.60 part of each payment All times in UTC"
     ) in page_text(await browser.get(page))
 
-    await shop.service.run_sql("delete from registrations")
-    await shop.service.run_sql("update refunds set state = 'refused', error = 'The account is closed.'")
+    await payment_scene.service.run_sql("delete from registrations")
+    await payment_scene.service.run_sql("update refunds set state = 'refused', error = 'The account is closed.'")
 
     payments_page = await browser.get(page)
     text = page_text(payments_page)
@@ -40,11 +40,11 @@ async def test_the_list_of_payments_has_totals_and_links_to_people_of_deleted_re
     assert page in person_page.text
 
 
-async def test_the_rest_of_a_partly_refunded_payment_is_shown_and_exported(shop: PaymentScene) -> None:
-    browser, ann, person = await pay_for_seat(shop)
+async def test_the_rest_of_a_partly_refunded_payment_is_shown_and_exported(payment_scene: PaymentScene) -> None:
+    browser, ann, person = await pay_for_seat(payment_scene)
     page = f"/console/events/{ann.event_id}/payments"
     await give_back(browser, person, "3.00")
-    await shop.work()
+    await payment_scene.work()
 
     text = page_text(await browser.get(page))
     header, row = csv_cells(await browser.get(f"{page}.csv"))
@@ -57,29 +57,29 @@ async def test_the_rest_of_a_partly_refunded_payment_is_shown_and_exported(shop:
     assert row[:7] == ["ann@example.com", "Paid", "12.00", "3.00", "0.45", "8.55", "EUR"]
 
 
-async def test_the_file_of_payments_of_another_organizers_event_is_not_given(shop: PaymentScene) -> None:
-    browser, ann, _ = await pay_for_seat(shop)
-    _, stranger = await sign_in_organizer(shop.service, "bob")
+async def test_the_file_of_payments_of_another_organizers_event_is_not_given(payment_scene: PaymentScene) -> None:
+    browser, ann, _ = await pay_for_seat(payment_scene)
+    _, stranger = await sign_in_organizer(payment_scene.service, "bob")
     path = f"/console/events/{ann.event_id}/payments.csv"
 
     assert [(await who.get(path)).status_code for who in (browser, stranger)] == [200, 404]
 
 
-async def test_an_event_without_payments_says_so(shop: PaymentScene) -> None:
-    ada, browser = await sign_in_organizer(shop.service)
-    event_id = await shop.event(ada)
+async def test_an_event_without_payments_says_so(payment_scene: PaymentScene) -> None:
+    ada, browser = await sign_in_organizer(payment_scene.service)
+    event_id = await payment_scene.event(ada)
 
     assert "Nobody has paid yet." in page_text(await browser.get(f"/console/events/{event_id}/payments"))
     assert (await browser.get(f"/console/events/{event_id}/registrations/sht2pjgt/payments")).status_code == 200
 
 
 async def test_more_than_a_page_of_payments_are_read_in_order(
-    shop: PaymentScene, monkeypatch: pytest.MonkeyPatch
+    payment_scene: PaymentScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(event_payments_pages, "PAGE_SIZE", 2)
-    ada, browser = await sign_in_organizer(shop.service)
-    event_id = await shop.event(ada)
-    await shop.service.run_sql(
+    ada, browser = await sign_in_organizer(payment_scene.service)
+    event_id = await payment_scene.event(ada)
+    await payment_scene.service.run_sql(
         """
         insert into payments (event_id, user_id, arrival, amount, fee, currency, state, ends_at)
         select %(event_id)s, %(user_id)s, number, number * 100, 0, 'EUR', 'ended', now()
@@ -100,9 +100,9 @@ async def test_more_than_a_page_of_payments_are_read_in_order(
         assert (await browser.get(f"/console/events/{event_id}/payments?before={wrong}")).status_code == 200
 
 
-async def test_payments_for_a_foreign_or_missing_event_are_answered_with_404(shop: PaymentScene) -> None:
-    _, ann, _ = await pay_for_seat(shop)
-    _, bob = await sign_in_organizer(shop.service, "bob")
+async def test_payments_for_a_foreign_or_missing_event_are_answered_with_404(payment_scene: PaymentScene) -> None:
+    _, ann, _ = await pay_for_seat(payment_scene)
+    _, bob = await sign_in_organizer(payment_scene.service, "bob")
 
     answers = [await bob.get(f"/console/events/{id}/payments") for id in (ann.event_id, 99999, "x")]
 

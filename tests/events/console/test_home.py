@@ -81,8 +81,8 @@ async def test_the_first_page_shows_where_people_wait_and_that_payments_are_not_
     assert "Nobody can register for your events with a price yet, since nothing can be paid to you." in text
 
 
-async def test_an_event_with_a_price_says_what_was_paid(shop: PaymentScene) -> None:
-    browser, _, payments = await pay_for_seat(shop)
+async def test_an_event_with_a_price_says_what_was_paid(payment_scene: PaymentScene) -> None:
+    browser, _, payments = await pay_for_seat(payment_scene)
     before = main_text(await browser.get("/console"))
 
     await give_back(browser, payments, "3.00")

@@ -64,10 +64,10 @@ async def test_a_crowd_that_is_not_read_to_its_end_is_not_counted(
     assert "guest4@example.com has a seat today" in activity
 
 
-async def test_repeated_scans_do_not_hide_an_entry_in_the_latest_changes(shop: PaymentScene) -> None:
-    browser, ann, _ = await pay_for_seat(shop)
+async def test_repeated_scans_do_not_hide_an_entry_in_the_latest_changes(payment_scene: PaymentScene) -> None:
+    browser, ann, _ = await pay_for_seat(payment_scene)
     for is_entry in (True, *[False] * 7):
-        await shop.service.run_sql(
+        await payment_scene.service.run_sql(
             "insert into check_in_scans (event_id, id, user_id, device, told_at, is_entry)"
             " select event_id, gen_random_uuid(), user_id, 'Door 2', now(), %(is_entry)s from registrations",
             is_entry=is_entry,
@@ -78,13 +78,13 @@ async def test_repeated_scans_do_not_hide_an_entry_in_the_latest_changes(shop: P
     assert "ann@example.com came in, scanned by Door 2 today" in page
 
 
-async def test_the_latest_changes_have_payments_and_entries_of_this_event_only(shop: PaymentScene) -> None:
-    browser, ann, _ = await pay_for_seat(shop)
-    await shop.service.run_sql(
+async def test_the_latest_changes_have_payments_and_entries_of_this_event_only(payment_scene: PaymentScene) -> None:
+    browser, ann, _ = await pay_for_seat(payment_scene)
+    await payment_scene.service.run_sql(
         "insert into check_in_scans (event_id, id, user_id, device, told_at, is_entry)"
         " select event_id, gen_random_uuid(), user_id, 'Door 2', now(), true from registrations"
     )
-    other = await foreign_event(shop.service)
+    other = await foreign_event(payment_scene.service)
 
     page = main_text(await browser.get(f"/console/events/{ann.event_id}"))
     foreign = await browser.get(f"/console/events/{other['id']}")
@@ -94,14 +94,16 @@ async def test_the_latest_changes_have_payments_and_entries_of_this_event_only(s
     assert foreign.status_code == 403
 
 
-async def test_a_seat_that_was_not_paid_in_time_is_listed_so_and_not_as_a_full_event(shop: PaymentScene) -> None:
-    ada, browser = await sign_in_organizer(shop.service)
+async def test_a_seat_that_was_not_paid_in_time_is_listed_so_and_not_as_a_full_event(
+    payment_scene: PaymentScene,
+) -> None:
+    ada, browser = await sign_in_organizer(payment_scene.service)
     account = (await ada.post("/api/stripe/onboarding_link")).json()["data"]["stripe_account_id"]
-    shop.processor.finish(account)
-    await shop.deliver()
-    await shop.service.wait_for_notices()
-    ann = await shop.register(await shop.event(ada), "ann@example.com")
-    await shop.time_is_up()
+    payment_scene.processor.finish(account)
+    await payment_scene.deliver()
+    await payment_scene.service.wait_for_notices()
+    ann = await payment_scene.register(await payment_scene.event(ada), "ann@example.com")
+    await payment_scene.time_is_up()
 
     page = main_text(await browser.get(f"/console/events/{ann.event_id}"))
     people = main_text(await browser.get(f"/console/events/{ann.event_id}/registrations"))

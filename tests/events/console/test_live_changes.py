@@ -58,12 +58,12 @@ async def test_a_stream_of_the_console_reports_a_person_who_comes_in(service: Se
         assert await next_changes(reader) == [f"event {event['id']}"]
 
 
-async def test_a_stream_of_the_console_reports_payments_refunds_and_disputes(shop: PaymentScene) -> None:
-    browser, ann, page = await pay_for_seat(shop)
+async def test_a_stream_of_the_console_reports_payments_refunds_and_disputes(payment_scene: PaymentScene) -> None:
+    browser, ann, page = await pay_for_seat(payment_scene)
     await give_back(browser, page, "4,50")
-    await shop.work()
-    await open_dispute(shop)
-    await shop.deliver()
+    await payment_scene.work()
+    await open_dispute(payment_scene)
+    await payment_scene.deliver()
     for statement in (
         "update payments set error = 'x'",
         "update refunds set error = 'x'",
@@ -71,8 +71,8 @@ async def test_a_stream_of_the_console_reports_payments_refunds_and_disputes(sho
         "insert into disputes (dispute_id, intent_id) select 'another', intent_id from payments",
         "update registrations set amount_paid = 7",
     ):
-        async with watch_changes(shop.service, browser) as reader:
-            await shop.service.run_sql(statement)
+        async with watch_changes(payment_scene.service, browser) as reader:
+            await payment_scene.service.run_sql(statement)
 
             assert await next_changes(reader) == [f"event {ann.event_id}"], statement
 
@@ -131,8 +131,8 @@ async def test_one_organizer_has_a_bounded_number_of_streams(settings: Settings)
         async with (
             watch_changes(service, browser),
             watch_changes(service, browser, f"{STREAM}/queues"),
-            watch_changes(service, browser) as refused,
+            watch_changes(service, browser) as refusal,
             watch_changes(service, other) as admitted,
         ):
-            assert (refused.status, admitted.status) == (429, 200)
-            assert int(refused.headers["retry-after"]) > 0
+            assert (refusal.status, admitted.status) == (429, 200)
+            assert int(refusal.headers["retry-after"]) > 0

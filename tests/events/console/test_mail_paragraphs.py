@@ -153,14 +153,14 @@ async def test_changes_of_others_to_a_mail_paragraph_are_shown_and_not_overwritt
     await browser.http.post(path, data={**fields, "seat": "Of somebody else", "removed": "Both"})
     before = await stored_paragraphs(service)
 
-    refused = await browser.http.post(path, data={**fields, "seat": "Mine", "removed": "Both"})
+    refusal = await browser.http.post(path, data={**fields, "seat": "Mine", "removed": "Both"})
 
-    assert (refused.status_code, "Somebody else has changed these paragraphs" in refused.text) == (409, True)
-    assert re.findall(r'<dt><a href="#(\w+)">.*?<dd[^>]*>([^<]*)<', refused.text, re.DOTALL) == [
+    assert (refusal.status_code, "Somebody else has changed these paragraphs" in refusal.text) == (409, True)
+    assert re.findall(r'<dt><a href="#(\w+)">.*?<dd[^>]*>([^<]*)<', refusal.text, re.DOTALL) == [
         ("seat", "Of somebody else")
     ]
     assert await stored_paragraphs(service) == before
-    again = {**texts_in_form(refused), "version": hidden_field(refused, "version"), "token": token(refused)}
+    again = {**texts_in_form(refusal), "version": hidden_field(refusal, "version"), "token": token(refusal)}
     assert again["seat"] == "Mine"
     assert (await browser.http.post(path, data=again)).status_code == 303
     assert (await stored_paragraphs(service))[1] == (event["id"], "seat", "Mine")
@@ -186,12 +186,12 @@ async def test_a_text_that_cannot_be_stored_is_refused_beside_its_field(
     ada, browser = await sign_in_organizer(service)
     path, fields = await open_form(browser, await ada.create_event())
 
-    refused = await browser.http.post(path, data={**fields, "seat": text, "removed": "Kept", **more})
+    refusal = await browser.http.post(path, data={**fields, "seat": text, "removed": "Kept", **more})
 
-    assert refused.status_code == 422, refused.text
-    [note] = re.findall(r'class="error" id="seat-note">([^<]*)<', refused.text)
+    assert refusal.status_code == 422, refusal.text
+    [note] = re.findall(r'class="error" id="seat-note">([^<]*)<', refusal.text)
     assert re.search(message, note)
-    assert texts_in_form(refused)["removed"] == "Kept"
+    assert texts_in_form(refusal)["removed"] == "Kept"
     assert await stored_paragraphs(service) == []
 
 
@@ -212,9 +212,9 @@ async def test_a_preview_of_an_unknown_kind_of_mail_is_refused(service: Service,
     ada, browser = await sign_in_organizer(service)
     path, fields = await open_form(browser, await ada.create_event())
 
-    refused = await browser.http.post(path, data={**fields, "seat": "Mine", "preview": kind})
+    refusal = await browser.http.post(path, data={**fields, "seat": "Mine", "preview": kind})
 
-    assert (refused.status_code, await stored_paragraphs(service)) == (400, [])
+    assert (refusal.status_code, await stored_paragraphs(service)) == (400, [])
 
 
 async def test_more_text_than_an_organizer_may_have_is_refused(settings: Settings) -> None:
@@ -225,10 +225,10 @@ async def test_more_text_than_an_organizer_may_have_is_refused(settings: Setting
         assert (await browser.http.post(path, data={**fields, "seat": "x" * 700})).status_code == 303
         _, fields = await open_form(browser, event)
 
-        refused = await browser.http.post(path, data={**fields, "removed": "x"})
+        refusal = await browser.http.post(path, data={**fields, "removed": "x"})
         shorter = await browser.http.post(path, data={**fields, "seat": "", "removed": "x"})
 
-        assert (refused.status_code, "bytes of text" in refused.text) == (422, True)
+        assert (refusal.status_code, "bytes of text" in refusal.text) == (422, True)
         assert (shorter.status_code, await stored_paragraphs(service)) == (303, [(event["id"], "removed", "x")])
 
 
@@ -257,9 +257,9 @@ async def test_mail_paragraphs_of_another_organizers_event_are_not_copied(servic
     page = await browser.get("/console/events/new")
     filled = event_form(copy=str(other["id"]), once=hidden_field(page, "once"), token=token(page))
 
-    refused = await browser.http.post("/console/events/new", data=filled)
+    refusal = await browser.http.post("/console/events/new", data=filled)
 
-    assert (refused.status_code, len(await stored_paragraphs(service)), len(await stored_events(service))) == (
+    assert (refusal.status_code, len(await stored_paragraphs(service)), len(await stored_events(service))) == (
         403,
         1,
         1,

@@ -152,13 +152,13 @@ async def test_a_button_of_another_site_tries_nothing_again(service: Service) ->
     await cause_mails(scene, scene.ada, "Life drawing", "ann")
     path = await fail_mail(scene, "ann")
 
-    refused: list[httpx2.Response] = [
+    refusals: list[httpx2.Response] = [
         await scene.foreign(path),
         await scene.browser.http.post(path, data={"token": "x"}),
     ]
     opened = await scene.browser.get(path)
 
-    assert [response.status_code for response in refused] == [403, 403]
+    assert [response.status_code for response in refusals] == [403, 403]
     assert (opened.status_code, opened.headers["location"]) == (303, "/console/mails")
     assert await mail_statuses(scene) == [("failed", 3)]
 

@@ -47,9 +47,9 @@ def copy(id: int, **fields: Any) -> CopyEvent:
 async def refusal(service: Service, operation: Operation, who: Client, command: Any) -> ProblemType:
     """What an organizer who is signed in is refused with."""
     run = Runner((operation,), service.database).run_of(operation)
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as error:
         await run(person(1, who.id), command)
-    return refused.value.type
+    return error.value.type
 
 
 async def test_an_event_of_another_organizer_or_a_missing_one_cannot_be_edited(service: Service) -> None:

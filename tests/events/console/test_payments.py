@@ -16,9 +16,9 @@ from tests.helpers.payments import PaymentScene
 
 
 async def test_the_amount_to_refund_is_shown_before_a_seat_is_taken_away_or_the_event_cancelled(
-    shop: PaymentScene,
+    payment_scene: PaymentScene,
 ) -> None:
-    browser, ann, page = await pay_for_seat(shop)
+    browser, ann, page = await pay_for_seat(payment_scene)
     person = page.removesuffix("/payments")
     cancelling = f"/console/events/{ann.event_id}/cancel"
 
@@ -33,29 +33,29 @@ async def test_the_amount_to_refund_is_shown_before_a_seat_is_taken_away_or_the_
     assert "Nothing is refunded: nothing was paid by card." in after[1]
 
 
-async def test_a_part_of_a_payment_is_refunded_and_the_person_keeps_the_seat(shop: PaymentScene) -> None:
-    browser, ann, page = await pay_for_seat(shop)
+async def test_a_part_of_a_payment_is_refunded_and_the_person_keeps_the_seat(payment_scene: PaymentScene) -> None:
+    browser, ann, page = await pay_for_seat(payment_scene)
     text = page_text(await browser.get(page))
     assert "€12.00 Paid" in text
     assert "Paid by card €12.00 Fee of the platform -€0.60 You get €11.40" in text
     assert page in (await browser.get(page.removesuffix("/payments"))).text
 
     assert await give_back(browser, page, "4,50") == 303
-    await shop.work()
+    await payment_scene.work()
 
     after = page_text(await browser.get(page))
     assert "€12.00 Partly refunded" in after
     assert "Refunded: by you -€4.50 Fee of the platform -€0.37 You get €7.13" in after
-    assert shop.moved_amount("refund") == 450
-    assert await shop.counts(ann.event_id) == {"registered": 1}
+    assert payment_scene.moved_amount("refund") == 450
+    assert await payment_scene.counts(ann.event_id) == {"registered": 1}
 
 
-async def test_the_page_of_a_registration_shows_the_payment_and_the_noted_amount(shop: PaymentScene) -> None:
-    browser, _, page = await pay_for_seat(shop)
+async def test_the_page_of_a_registration_shows_the_payment_and_the_noted_amount(payment_scene: PaymentScene) -> None:
+    browser, _, page = await pay_for_seat(payment_scene)
     page = page.removesuffix("/payments")
     before = page_text(await browser.get(page))
 
-    await note(shop, 1000)
+    await note(payment_scene, 1000)
 
     assert "Paid by card €12.00 · Payments and refunds" in before
     assert "not by card" not in before
@@ -65,46 +65,48 @@ async def test_the_page_of_a_registration_shows_the_payment_and_the_noted_amount
     assert ",10.00," not in table
 
 
-async def test_a_noted_amount_without_a_card_payment_is_shown_as_a_note(shop: PaymentScene) -> None:
-    browser, _, page = await pay_for_seat(shop)
-    await shop.service.run_sql("update payments set state = 'ended', paid_at = null")
+async def test_a_noted_amount_without_a_card_payment_is_shown_as_a_note(payment_scene: PaymentScene) -> None:
+    browser, _, page = await pay_for_seat(payment_scene)
+    await payment_scene.service.run_sql("update payments set state = 'ended', paid_at = null")
 
-    await note(shop, 1200)
+    await note(payment_scene, 1200)
 
     text = page_text(await browser.get(page.removesuffix("/payments")))
     assert "Paid by card €0.00 · Payments and refunds Paid, not by card €12.00" in text
 
 
-async def note(shop: PaymentScene, amount: int) -> None:
+async def note(payment_scene: PaymentScene, amount: int) -> None:
     """Note another amount as paid, as organizers do by the API."""
-    await shop.service.run_sql("update registrations set amount_paid = %(amount)s", amount=amount)
+    await payment_scene.service.run_sql("update registrations set amount_paid = %(amount)s", amount=amount)
 
 
-async def test_a_refund_form_sent_twice_refunds_once(shop: PaymentScene) -> None:
-    browser, _, page = await pay_for_seat(shop)
+async def test_a_refund_form_sent_twice_refunds_once(payment_scene: PaymentScene) -> None:
+    browser, _, page = await pay_for_seat(payment_scene)
     payments_page = await browser.get(page)
     form = {name: hidden_field(payments_page, name) for name in ("token", "once", "payment")}
     form[f"amount-{form['payment']}"] = "5"
 
     answers = [(await browser.http.post(page, data=form)).status_code for _ in range(2)]
-    await shop.work()
+    await payment_scene.work()
 
     assert answers == [303, 303]
-    assert shop.moved_amount("refund") == 500
+    assert payment_scene.moved_amount("refund") == 500
 
 
 @pytest.mark.parametrize("amount", ["", "0", "12.01", "-1", "1.234", "x", "9" * 30])
-async def test_an_invalid_amount_to_refund_is_refused_beside_its_field(shop: PaymentScene, amount: str) -> None:
-    browser, _, page = await pay_for_seat(shop)
+async def test_an_invalid_amount_to_refund_is_refused_beside_its_field(
+    payment_scene: PaymentScene, amount: str
+) -> None:
+    browser, _, page = await pay_for_seat(payment_scene)
 
     assert await give_back(browser, page, amount) == 422
-    await shop.work()
-    assert shop.moved_amount("refund") == 0
+    await payment_scene.work()
+    assert payment_scene.moved_amount("refund") == 0
 
 
-async def test_payments_of_another_organizer_cannot_be_read_or_refunded(shop: PaymentScene) -> None:
-    ada, _, page = await pay_for_seat(shop)
-    _, bob = await sign_in_organizer(shop.service, "bob")
+async def test_payments_of_another_organizer_cannot_be_read_or_refunded(payment_scene: PaymentScene) -> None:
+    ada, _, page = await pay_for_seat(payment_scene)
+    _, bob = await sign_in_organizer(payment_scene.service, "bob")
     payments_page = await ada.get(page)
     form = {
         "once": hidden_field(payments_page, "once"),
@@ -118,14 +120,14 @@ async def test_payments_of_another_organizer_cannot_be_read_or_refunded(shop: Pa
     assert (
         await ada.http.post(page, data={**form, "token": hidden_field(payments_page, "token"), "payment": "99"})
     ).status_code == 404
-    await shop.work()
-    assert shop.moved_amount("refund") == 0
+    await payment_scene.work()
+    assert payment_scene.moved_amount("refund") == 0
 
 
-async def test_the_operation_to_refund_refuses_foreign_and_missing_payments(shop: PaymentScene) -> None:
-    _, ann, page = await pay_for_seat(shop)
-    refund = Runner((REFUND,), shop.service.database, IDEMPOTENCY).run_of(REFUND)
-    [(owner,)] = await shop.service.run_sql("select organizer_id from events")
+async def test_the_operation_to_refund_refuses_foreign_and_missing_payments(payment_scene: PaymentScene) -> None:
+    _, ann, page = await pay_for_seat(payment_scene)
+    refund = Runner((REFUND,), payment_scene.service.database, IDEMPOTENCY).run_of(REFUND)
+    [(owner,)] = await payment_scene.service.run_sql("select organizer_id from events")
     command = RefundPayment(event_id=ann.event_id, user_id=page.split("/")[-2], payment_id=1, amount=1)
     nothing = RefundPayment(event_id=ann.event_id, user_id=command.user_id, payment_id=99, amount=1)
 
@@ -133,6 +135,6 @@ async def test_the_operation_to_refund_refuses_foreign_and_missing_payments(shop
         (api_key(9, 999), command, "forbidden"),
         (api_key(1, owner), nothing, "not_found"),
     ):
-        with pytest.raises(Problem) as refused:
+        with pytest.raises(Problem) as refusal:
             await refund(caller, refused_command)
-        assert refused.value.type.code == code
+        assert refusal.value.type.code == code

@@ -127,10 +127,10 @@ async def test_an_event_becomes_a_draft_again_only_before_the_first_registration
     await press(browser, path, "publish")
     await ada.register(event["id"], email="ann@example.com")
     await service.settle()
-    refused = await press(browser, path, "unpublish")
+    refusal = await press(browser, path, "unpublish")
 
-    assert refused.status_code == 422
-    assert f"Event {event['id']} has registrations, so it cannot become a draft again." in main_text(refused)
+    assert refusal.status_code == 422
+    assert f"Event {event['id']} has registrations, so it cannot become a draft again." in main_text(refusal)
     assert buttons(await browser.get(path)) == []
     assert (await service.http.get(event["public_url"])).status_code == 200
 
@@ -140,9 +140,9 @@ async def test_the_refusal_is_in_german_on_a_german_page(service: Service) -> No
     event = await ada.create_event()
     await ada.register(event["id"], email="ann@example.com")
 
-    refused = await press(browser, f"/console/events/{event['id']}", "unpublish")
+    refusal = await press(browser, f"/console/events/{event['id']}", "unpublish")
 
-    assert f"Für die Veranstaltung {event['id']} gibt es Anmeldungen." in main_text(refused)
+    assert f"Für die Veranstaltung {event['id']} gibt es Anmeldungen." in main_text(refusal)
 
 
 async def test_the_event_of_another_organizer_is_not_published(service: Service) -> None:

@@ -188,12 +188,12 @@ async def test_the_history_of_a_foreign_queue_is_refused_by_its_operation_too(se
     scene = await open_organizer_scene(service)
     theirs = await scene.bob.create_queue()
 
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as refusal:
         await service.database.read(
             lambda reader: read_history(reader, person(1, scene.ada.id), GetQueue(queue_id=theirs["id"]))
         )
 
-    assert refused.value.type is NOT_FOUND
+    assert refusal.value.type is NOT_FOUND
 
 
 async def test_no_queue_is_made_for_another_organizer(service: Service) -> None:

@@ -103,8 +103,8 @@ async def test_refusals_in_the_forms_of_keys_photos_and_registrations_are_in_ger
     )
 
 
-async def test_refusals_in_the_form_of_the_refund_rule_are_in_german(shop: PaymentScene) -> None:
-    ada, browser = await sign_in_organizer(shop.service)
+async def test_refusals_in_the_form_of_the_refund_rule_are_in_german(payment_scene: PaymentScene) -> None:
+    ada, browser = await sign_in_organizer(payment_scene.service)
     await ada.post("/api/stripe/onboarding_link")
     both = Both(browser.http)
 
@@ -117,8 +117,8 @@ async def test_refusals_in_the_form_of_the_refund_rule_are_in_german(shop: Payme
     )
 
 
-async def test_refusals_in_the_form_of_a_refund_are_in_german(shop: PaymentScene) -> None:
-    browser, _, page = await pay_for_seat(shop)
+async def test_refusals_in_the_form_of_a_refund_are_in_german(payment_scene: PaymentScene) -> None:
+    browser, _, page = await pay_for_seat(payment_scene)
     both = Both(browser.http)
 
     for amount in {*WRONG, "12.01"} - {"7", "1.5"}:
@@ -128,7 +128,7 @@ async def test_refusals_in_the_form_of_a_refund_are_in_german(shop: PaymentScene
         "Geben Sie einen Betrag ein, zum Beispiel 12.50.",
         "Geben Sie einen Betrag ein, der mehr als 0 ist und höchstens das, was von der Zahlung übrig ist: 12,00 €.",
     )
-    assert shop.moved_amount("refund") == 0
+    assert payment_scene.moved_amount("refund") == 0
 
 
 async def test_refusals_in_the_form_of_a_new_organizer_are_in_german(service: Service) -> None:

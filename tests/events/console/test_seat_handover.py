@@ -59,10 +59,10 @@ async def test_seats_of_no_shows_are_not_given_before_the_event_begins(service: 
     await service.run_sql("update events set datetime = now() + interval '1 hour'")
 
     assert "All seats are kept until the event begins" in main_text(await table.browser.get(path))
-    refused = await table.post(path, at_most="1")
+    refusal = await table.post(path, at_most="1")
 
-    assert refused.status_code == 422
-    assert "All seats are kept until the event begins" in main_text(refused)
+    assert refusal.status_code == 422
+    assert "All seats are kept until the event begins" in main_text(refusal)
 
 
 @pytest.mark.parametrize("at_most", ["", "0", "-1", "x", "1e3", "99999999999"])

@@ -164,7 +164,7 @@ async def test_the_page_to_become_an_organizer_keeps_the_page_to_return_to_in_an
     link = 'href="?return_to=%2Fconsole%2Fagents%3Fq%3D%2522%253E&amp;lang=de"'
 
     response = await ann.get(led)
-    refused = await ann.send(led, "/console/start", name="Ann", return_to="/console/agents?q=%22%3E")
+    refusal = await ann.send(led, "/console/start", name="Ann", return_to="/console/agents?q=%22%3E")
 
     assert link in response.text
-    assert (refused.status_code, link in refused.text) == (422, True)
+    assert (refusal.status_code, link in refusal.text) == (422, True)

@@ -7,19 +7,19 @@ from tests.events.console.paid_scene import pay_for_seat
 from tests.helpers.payments import PaymentScene
 
 
-async def test_the_timeline_of_a_person_lists_stored_events_in_order(shop: PaymentScene) -> None:
-    browser, ann, payments = await pay_for_seat(shop)
+async def test_the_timeline_of_a_person_lists_stored_events_in_order(payment_scene: PaymentScene) -> None:
+    browser, ann, payments = await pay_for_seat(payment_scene)
     person = payments.removesuffix("/payments")
     handle = person.rpartition("/")[2]
     several = f"/console/events/{ann.event_id}/several-registrations"
     await confirm_bulk_change(browser, await browser.get(f"{several}?do=in&p-{handle}=1"))
-    await shop.service.run_sql(
+    await payment_scene.service.run_sql(
         "update mails set outcome = 'failed', error = '550 5.1.1 no such user', ended_at = now() where kind = 'seat'"
     )
-    await shop.service.run_sql(
+    await payment_scene.service.run_sql(
         "insert into mails (kind, thread, recipient, arguments) values ('seat', 'other', 'ann@example.com', '{}')"
     )
-    await shop.service.run_sql(
+    await payment_scene.service.run_sql(
         "insert into refunds (payment_id, amount, reason) select id, 100, 'by_organizer' from payments"
     )
 

@@ -42,14 +42,14 @@ async def test_an_owner_is_asked_about_an_organizer_whose_only_key_was_revoked(s
     assert await is_question(await owner_of(service))
 
 
-async def test_the_question_about_an_organizer_names_all_that_was_made_with_it(shop: PaymentScene) -> None:
-    stranger = await register_stranger(shop.service, password=PASSWORD)
+async def test_the_question_about_an_organizer_names_all_that_was_made_with_it(payment_scene: PaymentScene) -> None:
+    stranger = await register_stranger(payment_scene.service, password=PASSWORD)
     event = await stranger.create_event(title="Free money")
     await stranger.register(event["id"], email="ann@example.com")
-    await shop.service.settle()
+    await payment_scene.service.settle()
     await stranger.create_queue()
     await stranger.post("/api/stripe/onboarding_link")
-    browser = await owner_of(shop.service)
+    browser = await owner_of(payment_scene.service)
 
     page = page_text(await browser.get(BEFORE))
 
@@ -120,24 +120,28 @@ async def test_an_owner_who_says_not_mine_cancels_the_events_and_people_are_mail
     assert (await service.http.get("/organizers/planted-bank")).status_code == 404
 
 
-async def test_payments_of_an_unwanted_organizer_are_refunded_without_its_payout_account(shop: PaymentScene) -> None:
-    stranger = await register_stranger(shop.service)
-    event_id = await shop.event(stranger)
+async def test_payments_of_an_unwanted_organizer_are_refunded_without_its_payout_account(
+    payment_scene: PaymentScene,
+) -> None:
+    stranger = await register_stranger(payment_scene.service)
+    event_id = await payment_scene.event(stranger)
     account_id = (await stranger.post("/api/stripe/onboarding_link")).json()["data"]["stripe_account_id"]
-    shop.processor.finish(account_id)
-    await shop.deliver()
-    buyer = await shop.register(event_id, "buyer@example.com")
+    payment_scene.processor.finish(account_id)
+    await payment_scene.deliver()
+    buyer = await payment_scene.register(event_id, "buyer@example.com")
     await buyer.pay()
-    await shop.deliver()
-    assert await shop.service.run_sql("select state::text from payments") == [("paid",)]
+    await payment_scene.deliver()
+    assert await payment_scene.service.run_sql("select state::text from payments") == [("paid",)]
 
-    await (await owner_of(shop.service)).send(BEFORE, whose="other")
-    await cancel_events(shop.service, stranger)
-    await shop.work()
+    await (await owner_of(payment_scene.service)).send(BEFORE, whose="other")
+    await cancel_events(payment_scene.service, stranger)
+    await payment_scene.work()
 
-    assert await shop.service.run_sql("select reason, state::text from refunds") == [("event_cancelled", "made")]
-    assert await shop.service.run_sql("select amount = refunded from payments") == [(True,)]
-    assert await shop.service.run_sql("select account_id from payout_accounts") == []
+    assert await payment_scene.service.run_sql("select reason, state::text from refunds") == [
+        ("event_cancelled", "made")
+    ]
+    assert await payment_scene.service.run_sql("select amount = refunded from payments") == [(True,)]
+    assert await payment_scene.service.run_sql("select account_id from payout_accounts") == []
 
 
 async def test_queues_of_an_ended_organizer_have_no_page(service: Service) -> None:

@@ -80,10 +80,10 @@ async def test_an_unknown_signature_is_refused(scene: OrganizerScene) -> None:
     form = await scene.browser.get(f"{PAGE}/new")
     fields = {"url": "https://shop.example/hooks", "which": "all", "signature": "v2"}
 
-    refused = await scene.browser.send(f"{PAGE}/new", **fields, once=hidden_field(form, "once"))
+    refusal = await scene.browser.send(f"{PAGE}/new", **fields, once=hidden_field(form, "once"))
 
-    assert refused.status_code == 422
-    assert 'id="signature-note"' in refused.text
+    assert refusal.status_code == 422
+    assert 'id="signature-note"' in refusal.text
 
 
 @pytest.mark.parametrize(("port", "option"), [(8787, ""), (8799, " --port 8799")])
@@ -126,9 +126,9 @@ async def test_a_webhook_form_names_the_address_of_a_trial_only_where_it_may_be_
         scene = await open_organizer_scene(service)
         form = await scene.browser.get(f"{PAGE}/new")
         fields = {"url": "http://localhost:8787/", "which": "all", "once": hidden_field(form, "once")}
-        refused = await scene.browser.send(f"{PAGE}/new", **fields)
+        refusal = await scene.browser.send(f"{PAGE}/new", **fields)
 
-    for page in (main_text(form), main_text(refused)):
+    for page in (main_text(form), main_text(refusal)):
         assert note in page
         assert ("For a trial" in page) == bool(port)
 
@@ -152,11 +152,11 @@ async def test_a_form_that_is_refused_says_what_to_enter_and_keeps_what_was_type
     scene: OrganizerScene, fields: dict[str, str], reason: str
 ) -> None:
     form = await scene.browser.get(f"{PAGE}/new")
-    refused = await scene.browser.send(f"{PAGE}/new", **{"which": "all", "once": hidden_field(form, "once"), **fields})
+    refusal = await scene.browser.send(f"{PAGE}/new", **{"which": "all", "once": hidden_field(form, "once"), **fields})
 
-    assert refused.status_code == 422
-    assert reason in main_text(refused)
-    assert f'value="{fields["url"]}"' in refused.text
+    assert refusal.status_code == 422
+    assert reason in main_text(refusal)
+    assert f'value="{fields["url"]}"' in refusal.text
 
 
 async def test_a_test_is_sent_and_stands_in_the_list_with_its_answer(
@@ -442,10 +442,10 @@ async def test_more_messages_of_a_time_than_one_press_sends_are_sent_by_further_
 async def test_a_time_of_messages_that_cannot_be_read_is_refused_with_an_example(
     scene: OrganizerScene, program: OrganizerProgram, query: str
 ) -> None:
-    refused = await scene.browser.get(f"{path_of(program)}/resend?{query}")
+    refusal = await scene.browser.get(f"{path_of(program)}/resend?{query}")
 
-    assert refused.status_code == 422
-    assert "Enter a date and a time, such as 2030-01-31T18:00." in main_text(refused)
+    assert refusal.status_code == 422
+    assert "Enter a date and a time, such as 2030-01-31T18:00." in main_text(refusal)
 
 
 async def test_long_lists_have_pages(scene: OrganizerScene, program: OrganizerProgram) -> None:

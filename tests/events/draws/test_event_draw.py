@@ -321,7 +321,7 @@ async def test_a_draft_is_published_only_while_its_opening_is_to_come(draw: Even
     await draw.service.run_sql("update events set draw_at = now() where not published")
     await draw.freeze(200)
     assert await draw.service.run_sql("select from events where draw_void_at is not null and not published") == []
-    refused = await draw.ada.patch(path, {"event": {"published": True}})
-    assert "opens_at" in refused.json()["errors"]
+    refusal = await draw.ada.patch(path, {"event": {"published": True}})
+    assert "opens_at" in refusal.json()["errors"]
     changed = await draw.ada.patch(path, {"event": {"published": True, "opens_at": draw.closes.isoformat()}})
     assert changed.status_code == 200, changed.text

@@ -99,9 +99,9 @@ async def test_a_value_of_published_that_is_no_boolean_is_refused(service: Servi
     ada = await service.organizer()
     event = await ada.create_event()
 
-    refused = await ada.patch(f"/api/events/{event['id']}", {"event": {"published": wrong}})
+    refusal = await ada.patch(f"/api/events/{event['id']}", {"event": {"published": wrong}})
 
-    assert (refused.status_code, [*refused.json()["errors"]]) == (422, ["published"])
+    assert (refusal.status_code, [*refusal.json()["errors"]]) == (422, ["published"])
 
 
 # Registrations
@@ -116,9 +116,9 @@ async def test_a_draft_takes_no_registrations(service: Service) -> None:
     body = {"registration": {"event_id": event["id"], "email": "ann@example.com"}}
 
     for client in (ada, admin):
-        refused = await client.post("/api/registrations", body)
-        assert (refused.status_code, refused.json()["code"]) == (422, "validation_failed")
-        assert refused.json()["errors"] == {"event_id": ["is a draft; publish it, then people can register"]}
+        refusal = await client.post("/api/registrations", body)
+        assert (refusal.status_code, refusal.json()["code"]) == (422, "validation_failed")
+        assert refusal.json()["errors"] == {"event_id": ["is a draft; publish it, then people can register"]}
     called = await agent(service, ada).call("create_registration", event_id=event["id"], email="ann@example.com")
     assert [*problem_of(called)["errors"]] == ["event_id"]
     assert (await ben.post("/api/registrations", body)).status_code == 403
@@ -142,9 +142,9 @@ async def test_an_event_with_registrations_does_not_become_a_draft_again(service
     called = await agent(service, ada).call("update_event", event_id=event["id"], published=False)
 
     message = f"Event {event['id']} has registrations, so it cannot become a draft again."
-    for refused in (pending, seated):
-        assert (refused.status_code, refused.json()["code"]) == (422, EVENT_HAS_REGISTRATIONS.code)
-        assert (refused.json()["error"], refused.json()["errors"]) == (message, {"published": [message]})
+    for refusal in (pending, seated):
+        assert (refusal.status_code, refusal.json()["code"]) == (422, EVENT_HAS_REGISTRATIONS.code)
+        assert (refusal.json()["error"], refusal.json()["errors"]) == (message, {"published": [message]})
     assert problem_of(called)["code"] == EVENT_HAS_REGISTRATIONS.code
     assert await statuses(service, event) == [200, 200, 200, 303, 200]
     assert [listed["title"] for listed in await all_events(ada)] == [event["title"]]
@@ -162,10 +162,10 @@ async def test_an_event_becomes_no_draft_while_a_registration_is_being_stored(se
         request = ada.patch(f"/api/events/{event['id']}", {"event": {"published": False}})
         meanwhile = asyncio.create_task(request)
         await eventually(lambda: service.run_sql("select from pg_locks where not granted"))
-    refused = await meanwhile
+    refusal = await meanwhile
 
-    assert (stored.is_stored, refused.status_code) == (True, 422)
-    assert refused.json()["code"] == EVENT_HAS_REGISTRATIONS.code
+    assert (stored.is_stored, refusal.status_code) == (True, 422)
+    assert refusal.json()["code"] == EVENT_HAS_REGISTRATIONS.code
 
 
 async def test_a_registration_while_the_event_becomes_a_draft_is_refused(service: Service) -> None:
@@ -178,9 +178,9 @@ async def test_a_registration_while_the_event_becomes_a_draft_is_refused(service
         await tx.run("update events set published = false")
         meanwhile = asyncio.create_task(ada.post("/api/registrations", body))
         await eventually(lambda: service.run_sql("select from pg_locks where not granted"))
-    refused = await meanwhile
+    refusal = await meanwhile
 
-    assert (refused.status_code, [*refused.json()["errors"]]) == (422, ["event_id"])
+    assert (refusal.status_code, [*refusal.json()["errors"]]) == (422, ["event_id"])
     assert await service.run_sql("select from registrations") == []
 
 

@@ -75,8 +75,8 @@ async def test_an_end_that_is_not_later_than_the_beginning_is_refused(service: S
     moved = await ada.patch(path, {"event": {"datetime": "2036-11-28T17:00:00Z", "ends_at": event["ends_at"]}})
     called = await agent(service, ada).call("update_event", event_id=event["id"], ends_at=ends_at)
 
-    for refused in (created, changed, moved):
-        assert (refused.status_code, refused.json()["errors"]) == (422, TOO_EARLY)
+    for refusal in (created, changed, moved):
+        assert (refusal.status_code, refusal.json()["errors"]) == (422, TOO_EARLY)
     assert problem_of(called)["errors"] == TOO_EARLY
     assert (await all_events(ada)) == [event]
 
@@ -85,8 +85,8 @@ async def test_an_end_that_is_no_time_is_refused(service: Service) -> None:
     ada = await service.organizer()
 
     for wrong in ("tomorrow", 7, True, "", "2036-11-27"):
-        refused = await ada.post("/api/events", {"event": event_fields(**EVENING, ends_at=wrong)})
-        assert (refused.status_code, [*refused.json()["errors"]]) == (422, ["ends_at"]), wrong
+        refusal = await ada.post("/api/events", {"event": event_fields(**EVENING, ends_at=wrong)})
+        assert (refusal.status_code, [*refusal.json()["errors"]]) == (422, ["ends_at"]), wrong
 
 
 async def test_the_schema_refuses_an_end_before_the_beginning(service: Service) -> None:

@@ -187,14 +187,14 @@ async def test_people_who_register_or_move_during_a_handover_belong_to_the_new_o
     await scene.file(3)
 
     body = {"registration": {"event_id": scene.event, "email": "x@example.com"}}
-    refused = await scene.ada.post("/api/registrations", body)
+    refusal = await scene.ada.post("/api/registrations", body)
     await scene.eve.register(scene.event, email="late@example.com")
     # The last is not filed yet under the new organizer, but a mail about it already names that organizer.
     last = f"/api/registrations/{scene.event}/{handle(COUNT)}"
     assert (await scene.eve.delete(f"/api/registrations/{scene.event}/{handle(COUNT - 1)}")).status_code == 204
     await scene.service.settle()
 
-    assert refused.status_code == 403
+    assert refusal.status_code == 403
     assert (await scene.ada.get(last)).status_code == 403
     mails = await scene.service.run_sql(
         "select kind, (arguments ->> 'organizer_id')::bigint from mails order by id desc limit 3"

@@ -97,8 +97,8 @@ async def test_a_time_zone_that_is_no_text_or_too_long_is_refused(service: Servi
 
     wrongs: list[Any] = [7, ["UTC"], {}, True, "x" * 65, "x" * 10_000, "UTC\x00"]
     for wrong in wrongs:
-        refused = await ada.post("/api/events", {"event": event_fields(timezone=wrong)})
-        assert (refused.status_code, [*refused.json()["errors"]]) == (422, ["timezone"]), wrong
+        refusal = await ada.post("/api/events", {"event": event_fields(timezone=wrong)})
+        assert (refusal.status_code, [*refusal.json()["errors"]]) == (422, ["timezone"]), wrong
 
 
 @pytest.mark.parametrize("hours", [-1, 8761, 2**31, 1.5, "24", True, None])
@@ -106,9 +106,9 @@ async def test_a_limit_below_none_or_above_a_year_is_refused(service: Service, h
     ada = await service.organizer()
     event = await ada.create_event(cancellation_hours=3)
 
-    refused = await ada.patch(f"/api/events/{event['id']}", {"event": {"cancellation_hours": hours}})
+    refusal = await ada.patch(f"/api/events/{event['id']}", {"event": {"cancellation_hours": hours}})
 
-    assert (refused.status_code, [*refused.json()["errors"]]) == (422, ["cancellation_hours"])
+    assert (refusal.status_code, [*refusal.json()["errors"]]) == (422, ["cancellation_hours"])
     assert await fields_of(ada, event["id"], "cancellation_hours") == [3]
 
 
@@ -141,8 +141,8 @@ async def test_a_time_zone_that_only_this_machine_has_is_refused(service: Servic
     ada = await service.organizer()
 
     for name in own_zones:
-        refused = await ada.post("/api/events", {"event": event_fields(timezone=name)})
-        assert (refused.status_code, refused.json()["errors"]) == (422, UNKNOWN)
+        refusal = await ada.post("/api/events", {"event": event_fields(timezone=name)})
+        assert (refusal.status_code, refusal.json()["errors"]) == (422, UNKNOWN)
     assert (await ada.create_event(timezone="Europe/Berlin"))["timezone"] == "Europe/Berlin"
 
 

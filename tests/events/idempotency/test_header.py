@@ -15,9 +15,9 @@ async def test_an_invalid_idempotency_key_is_refused(scene: IdempotencyScene, op
     body = scene.body(operation)
     headers = [(b"x-api-key", str(scene.ada.key).encode()), (b"idempotency-key", key)]
 
-    refused = await scene.service.http.post(scene.path(operation), json=body, headers=headers)
+    refusal = await scene.service.http.post(scene.path(operation), json=body, headers=headers)
 
-    assert status_and_code(refused) == (400, "bad_request")
+    assert status_and_code(refusal) == (400, "bad_request")
     assert await scene.count() == before
 
 

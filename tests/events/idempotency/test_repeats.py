@@ -48,9 +48,9 @@ async def test_a_different_request_with_the_same_key_is_refused_and_not_done(
     first = await scene.send(operation, "K")
     before = await scene.count()
 
-    refused = await scene.send(operation, "K", **OTHERWISE[operation.name])
+    refusal = await scene.send(operation, "K", **OTHERWISE[operation.name])
 
-    assert status_and_code(refused) == (422, "idempotency_key_reused")
+    assert status_and_code(refusal) == (422, "idempotency_key_reused")
     assert await scene.count() == before
     assert (await scene.send(operation, "K")).content == first.content
 

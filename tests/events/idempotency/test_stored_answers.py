@@ -89,10 +89,10 @@ async def test_an_answer_sealed_with_another_secret_is_refused_and_not_done_agai
     before = await scene.count()
 
     async with running_events(unlimited(database_url, tmp_path / "elsewhere")) as other:
-        refused = await scene.create("K", Client(other.http, scene.ada.key))
+        refusal = await scene.create("K", Client(other.http, scene.ada.key))
 
-    assert status_and_code(refused) == (422, "idempotency_key_reused")
-    assert "another secret key" in refused.json()["error"]
+    assert status_and_code(refusal) == (422, "idempotency_key_reused")
+    assert "another secret key" in refusal.json()["error"]
     assert await scene.count() == before
 
 

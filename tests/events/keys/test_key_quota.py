@@ -26,10 +26,10 @@ async def test_a_key_beyond_the_quota_is_refused_with_the_limit(service: Service
     ada = await service.organizer()
     assert [await make_key(ada) for _ in range(2)] == [201, 201]
 
-    refused = await ada.post("/api/keys", {"api_key": {"name": "One too many"}})
+    answer = await ada.post("/api/keys", {"api_key": {"name": "One too many"}})
 
-    refusal = refused.json()
-    assert (refused.status_code, refusal["code"]) == (422, "quota_exceeded")
+    refusal = answer.json()
+    assert (answer.status_code, refusal["code"]) == (422, "quota_exceeded")
     assert refusal["error"] == "An organizer may have at most 3 active API keys."
     assert (refusal["quota"], refusal["limit"]) == ("active API keys", 3)
     assert len((await ada.get("/api/keys")).json()["data"]) == 3

@@ -37,7 +37,7 @@ async def pending_entries(
 async def take_pending_entries(
     service: Service, event_id: int | None = None, queue_id: int | None = None
 ) -> list[dict[str, Any]]:
-    """As `pending`, and forget what waits."""
+    """As `pending_entries`, and delete the entries."""
     entries = await pending_entries(service, event_id, queue_id)
     await service.run_sql("delete from log_pending")
     return entries

@@ -138,8 +138,8 @@ def test_evidence_of_a_fork_stays_whatever_is_refused_after_it(tmp_path: Path) -
     witness = Witness(WitnessDirectory(tmp_path, NAME), [KEY])
     witness.add_checkpoint(request(0, 300).body)
     fork, later = request(300, 400, "other"), request(300, 400)._replace(proof=[bytes(32)])
-    for refused in (fork, fork, later, request(300, 300)._replace(proof=[bytes(32)])):
-        assert witness.add_checkpoint(refused.body).status == 422
+    for submission in (fork, fork, later, request(300, 300)._replace(proof=[bytes(32)])):
+        assert witness.add_checkpoint(submission.body).status == 422
 
     assert {file.read_text() for file in tmp_path.glob("*.refused")} == {note(400, "other"), note(400)}
 

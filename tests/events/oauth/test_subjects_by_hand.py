@@ -22,9 +22,9 @@ async def test_a_linked_subject_is_moved_only_with_the_option_to_move(scene: OAu
     ben = await scene.service.organizer()
     await scene.link(scene.ada.slug, "ann")
 
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as refusal:
         await scene.link(ben.slug, "ann")
-    assert refused.value.extra["errors"] == {"subject": [f"is linked to {scene.ada.slug}; --move takes it from there"]}
+    assert refusal.value.extra["errors"] == {"subject": [f"is linked to {scene.ada.slug}; --move takes it from there"]}
     assert await scene.links() == [("ann", scene.ada.id, None)]
 
     await scene.link(ben.slug, "ann", move=True)

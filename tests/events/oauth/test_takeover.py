@@ -56,7 +56,7 @@ async def test_an_address_never_takes_over_the_organizer_of_another_subject(
     expected: dict[str, str | None] = {}
 
     for verb, subject, name in story:
-        refused: str | None = None
+        refusal: str | None = None
         try:
             if verb == "token":
                 id = await scene.by_email(subject, emails[name])
@@ -66,23 +66,23 @@ async def test_an_address_never_takes_over_the_organizer_of_another_subject(
             else:
                 await scene.link(names[name].slug, subject, move=verb == "move")
         except Problem as problem:
-            refused = problem.code
+            refusal = problem.code
         linked = expected.get(subject)
         match verb:
             case "token" if subject not in expected and name not in expected.values():
-                assert refused is None
+                assert refusal is None
                 expected[subject] = name
             case "token":
-                assert refused == (None if linked else "forbidden")
+                assert refusal == (None if linked else "forbidden")
             case "unlink" if linked:
-                assert refused is None
+                assert refusal is None
                 expected[subject] = None
             case "unlink":
-                assert refused == "not_found"
+                assert refusal == "not_found"
             case "link" if linked not in (None, name):
-                assert refused == "validation_failed"
+                assert refusal == "validation_failed"
             case _:
-                assert refused is None
+                assert refusal is None
                 expected[subject] = name
         owners = {subject: user_id for subject, user_id, _ in await scene.links()}
         assert owners == {subject: whose and names[whose].id for subject, whose in expected.items()}

@@ -22,8 +22,8 @@ async def test_made_up_keys_cause_few_requests_to_the_authorization_server(
 
     monkeypatch.setattr(module, "MIN_READ_INTERVAL_SECONDS", 0.2)
     for readings in (2, 3):
-        refused = await asyncio.gather(*(refusal(issuer, token) for token in made_up))
-        assert all("key is not known" in message for message in refused)
+        refusals = await asyncio.gather(*(refusal(issuer, token) for token in made_up))
+        assert all("key is not known" in message for message in refusals)
         assert server.readings == readings
 
 

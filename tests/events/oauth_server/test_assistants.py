@@ -209,9 +209,9 @@ def _proof(assistant: Assistant, signer: SigningClient | None) -> dict[str, str 
 
 async def _authorization_server(http: httpx2.AsyncClient) -> dict[str, Any]:
     """The metadata of the authorization server, found from a 401 as assistants find it."""
-    refused = await http.post("/mcp", json={"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}})
-    assert refused.status_code == 401
-    match = re.search(r'resource_metadata="(http[^"]+)"', refused.headers["www-authenticate"])
+    refusal = await http.post("/mcp", json={"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}})
+    assert refusal.status_code == 401
+    match = re.search(r'resource_metadata="(http[^"]+)"', refusal.headers["www-authenticate"])
     assert match
     resource = (await http.get(match[1])).json()
     assert resource["resource"] == "http://events.test/mcp"

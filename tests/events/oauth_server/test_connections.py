@@ -32,9 +32,9 @@ async def test_a_client_may_do_what_its_scopes_allow_and_nothing_else(scene: OAu
     tools = {tool["name"] for tool in (await agent.result("tools/list"))["tools"]}
     assert "list_events" in tools
     assert not tools & {"create_event", "create_api_key", "list_api_keys"}
-    refused = await agent.ask("tools/call", {"name": "create_api_key", "arguments": {"name": "x"}})
-    assert refused.status_code == 403
-    assert 'error="insufficient_scope"' in refused.headers["www-authenticate"]
+    refusal = await agent.ask("tools/call", {"name": "create_api_key", "arguments": {"name": "x"}})
+    assert refusal.status_code == 403
+    assert 'error="insufficient_scope"' in refusal.headers["www-authenticate"]
 
 
 async def test_a_token_is_for_agents_and_no_key_of_the_interface(scene: OAuthServerScene) -> None:
@@ -110,9 +110,9 @@ async def test_a_client_of_another_person_cannot_be_seen_or_disconnected(scene: 
 
     assert await list_connections(scene, ben) == []
     for client_id in (scene.app.id, "client_unknown"):
-        with pytest.raises(Problem) as refused:
+        with pytest.raises(Problem) as refusal:
             await disconnect(scene, ben, client_id)
-        assert refused.value.type is NOT_FOUND
+        assert refusal.value.type is NOT_FOUND
     assert await scene.works(tokens)
 
 

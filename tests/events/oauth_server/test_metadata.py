@@ -55,11 +55,11 @@ async def test_the_protected_resource_names_our_authorization_server_and_a_401_l
     assert str(resource.resource) == "http://events.test/mcp"
     assert resource.scopes_supported == ["read_events", "write_events", "manage_keys"]
 
-    refused = await scene.service.http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
-    assert refused.status_code == 401
-    assert f'resource_metadata="http://events.test{RESOURCE}"' in refused.headers["www-authenticate"]
+    refusal = await scene.service.http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    assert refusal.status_code == 401
+    assert f'resource_metadata="http://events.test{RESOURCE}"' in refusal.headers["www-authenticate"]
     # Clients ask for these first: that of making keys must be asked for expressly.
-    assert 'scope="read_events write_events"' in refused.headers["www-authenticate"]
+    assert 'scope="read_events write_events"' in refusal.headers["www-authenticate"]
 
 
 @pytest.mark.parametrize("path", ENDPOINTS)
@@ -69,11 +69,11 @@ async def test_pages_of_any_site_may_use_the_endpoints_of_programs(scene: OAuthS
     assert preflight.headers["access-control-allow-origin"] == "*"
     assert "POST" in preflight.headers["access-control-allow-methods"]
 
-    refused = await scene.service.http.post(path, headers={"Origin": "https://app.example"})
-    assert refused.status_code == 400
-    assert refused.headers["access-control-allow-origin"] == "*"
-    assert refused.headers["cache-control"] == "no-store"
-    assert "access-control-allow-credentials" not in refused.headers
+    refusal = await scene.service.http.post(path, headers={"Origin": "https://app.example"})
+    assert refusal.status_code == 400
+    assert refusal.headers["access-control-allow-origin"] == "*"
+    assert refusal.headers["cache-control"] == "no-store"
+    assert "access-control-allow-credentials" not in refusal.headers
 
 
 async def test_pages_of_other_sites_may_read_the_metadata_and_never_the_consent_page(scene: OAuthServerScene) -> None:

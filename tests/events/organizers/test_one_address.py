@@ -61,10 +61,10 @@ async def test_an_address_that_has_signed_in_can_become_an_organizer_over_the_ap
 async def test_an_address_that_an_organizer_has_is_refused_as_taken(service: Service, is_proved: bool) -> None:
     await service.organizer(email=ANN, is_proved=is_proved)
 
-    refused = await register(service, "ANN@example.com", "second")
+    refusal = await register(service, "ANN@example.com", "second")
 
-    assert (refused.status_code, refused.json()["code"]) == (422, "validation_failed")
-    assert refused.json()["errors"] == {"email": ["is already taken"]}
+    assert (refusal.status_code, refusal.json()["code"]) == (422, "validation_failed")
+    assert refusal.json()["errors"] == {"email": ["is already taken"]}
 
 
 async def test_an_address_being_registered_by_another_transaction_is_refused_as_taken(service: Service) -> None:
@@ -77,9 +77,9 @@ async def test_an_address_being_registered_by_another_transaction_is_refused_as_
         await other.wait_for_waiters()
         await other.commit()
 
-    refused = await second
-    assert refused.status_code == 422
-    assert refused.json()["errors"] == {"email": ["is already taken"], "slug": ["is already taken"]}
+    refusal = await second
+    assert refusal.status_code == 422
+    assert refusal.json()["errors"] == {"email": ["is already taken"], "slug": ["is already taken"]}
 
 
 async def test_concurrent_organizers_with_one_address_register_only_one(service: Service) -> None:
@@ -119,11 +119,11 @@ async def test_the_handle_of_an_unproved_organizer_cannot_be_registered(service:
     ann = await service.organizer(email=ANN, is_proved=False)
     body = {"registration": {"event_id": (await ann.create_event())["id"], "user_id": await handle(service, ann)}}
 
-    refused = await ann.post("/api/registrations", body)
+    refusal = await ann.post("/api/registrations", body)
     await service.run_sql("update users set proved_at = now()")
     accepted = await ann.post("/api/registrations", body)
 
-    assert (refused.status_code, [*refused.json()["errors"]]) == (422, ["user_id"])
+    assert (refusal.status_code, [*refusal.json()["errors"]]) == (422, ["user_id"])
     assert accepted.status_code == 202
 
 
@@ -144,10 +144,10 @@ async def test_a_person_with_an_unanswered_question_cannot_become_a_second_organ
     await ann.sign_in(ANN)
     await service.organizer("Stranger", email=ANN, is_proved=False)
 
-    refused = await ann.send("/console/start", name="Ann Events", slug="ann-events")
+    refusal = await ann.send("/console/start", name="Ann Events", slug="ann-events")
 
-    assert refused.status_code == 422
-    assert "your address has an organizer; sign out, sign in with a link" in refused.text
+    assert refusal.status_code == 422
+    assert "your address has an organizer; sign out, sign in with a link" in refusal.text
     await ann.send("/account", "/sign-out")
     await ann.sign_in(ANN)
     assert (await ann.get("/console")).headers["location"].startswith("/console/before")
@@ -175,8 +175,8 @@ async def test_a_new_organizer_whose_slug_or_address_is_taken_meanwhile_reads_so
         await registering.wait_for_waiters()
         await registering.commit()
 
-    refused = await becoming
-    assert (refused.status_code, message in refused.text) == (422, True)
+    refusal = await becoming
+    assert (refusal.status_code, message in refusal.text) == (422, True)
 
 
 # Joined

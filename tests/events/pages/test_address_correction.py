@@ -106,10 +106,10 @@ async def test_an_address_that_is_registered_already_keeps_its_own_registration(
     visitor, outcome = await send_form(service, event)
     before = await people(service)
 
-    refused = await correct(visitor, outcome)
+    refusal = await correct(visitor, outcome)
 
-    assert refused.status_code == 422
-    assert "This address is already registered." in readable_text(refused)
+    assert refusal.status_code == 422
+    assert "This address is already registered." in readable_text(refusal)
     assert await people(service) == before
 
 
@@ -117,11 +117,11 @@ async def test_a_correction_to_a_text_that_is_no_address_is_refused_beside_the_f
     _, event = await open_event(service)
     visitor, outcome = await send_form(service, event)
 
-    refused = await correct(visitor, outcome, 'x" onfocus="y')
+    refusal = await correct(visitor, outcome, 'x" onfocus="y')
 
-    assert refused.status_code == 422
-    assert "This is not an e-mail address." in readable_text(refused)
-    assert 'onfocus="y' not in refused.text
+    assert refusal.status_code == 422
+    assert "This is not an e-mail address." in readable_text(refusal)
+    assert 'onfocus="y' not in refusal.text
     assert await people(service) == [(WRONG, "registered", "Anne")]
 
 
@@ -135,11 +135,11 @@ async def test_the_owner_of_an_address_who_registers_too_cannot_lose_the_seat_by
     owner = Visitor(service)
     assert page_state(await owner.send(event["id"], email="owner@example.com")) == "known"
 
-    refused = await correct(stranger, outcome, "stranger@example.com")
+    refusal = await correct(stranger, outcome, "stranger@example.com")
 
-    assert refused.status_code == 422
-    assert "The address cannot be changed here any more." in readable_text(refused)
-    assert "Please register again with the right address." in readable_text(refused)
+    assert refusal.status_code == 422
+    assert "The address cannot be changed here any more." in readable_text(refusal)
+    assert "Please register again with the right address." in readable_text(refusal)
     assert await people(service) == [("owner@example.com", "registered", "Anne")]
 
 
@@ -160,9 +160,9 @@ async def test_a_registration_that_others_count_on_is_not_corrected(service: Ser
     visitor, outcome = await send_form(service, event)
     await service.run_sql(change)
 
-    refused = await correct(visitor, outcome)
+    refusal = await correct(visitor, outcome)
 
-    assert refused.status_code == 422
+    assert refusal.status_code == 422
     assert (await people(service))[0][0] == WRONG
 
 

@@ -264,10 +264,10 @@ async def test_more_streams_than_may_be_open_are_refused_until_one_ends(
     async with running_events(settings.model_copy(update=limit)) as service:
         event = await (await service.organizer()).create_event()
         async with read_stream(service.app, stream(event)):
-            async with read_stream(service.app, stream(event)), read_stream(service.app, stream(event)) as refused:
-                assert refused.status == status
-                assert int(refused.headers["retry-after"]) > 0
-                assert message in refused.sent
+            async with read_stream(service.app, stream(event)), read_stream(service.app, stream(event)) as refusal:
+                assert refusal.status == status
+                assert int(refusal.headers["retry-after"]) > 0
+                assert message in refusal.sent
                 assert (await service.http.get(event["public_url"])).status_code == 200
             async with read_stream(service.app, stream(event)) as again:
                 assert again.status == 200

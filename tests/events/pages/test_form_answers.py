@@ -61,16 +61,16 @@ async def test_a_registration_after_a_rejection_has_a_new_outcome(service: Servi
     event = await ada.create_event(capacity=1)
     visitor = Visitor(service)
     await visitor.register(event["id"], "ann@example.com")
-    refused = await visitor.register(event["id"], "ben@example.com")
+    refusal = await visitor.register(event["id"], "ben@example.com")
     await service.settle()
     await ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 2}})
 
     again = await visitor.register(event["id"], "ben@example.com")
     await service.settle()
 
-    assert again != refused
+    assert again != refusal
     assert page_state(await visitor.http.get(again)) == "registered"
-    assert (await visitor.http.get(refused)).status_code == 410
+    assert (await visitor.http.get(refusal)).status_code == 410
 
 
 @pytest.mark.parametrize("framed", [True, False])
@@ -89,11 +89,11 @@ async def test_a_form_of_an_event_that_cannot_be_paid_for_yet_stores_nothing(ser
     await service.run_sql(
         "update events set pricing_mode = 'fixed', price = 500, current_price = 500 where id = %(id)s", id=event["id"]
     )
-    refused = await visitor.post(event["id"], token=token, email="ann@example.com")
+    refusal = await visitor.post(event["id"], token=token, email="ann@example.com")
 
     assert page_state(page) == "unpayable"
     assert "cannot be paid here yet" in page_text(page)
-    assert (refused.status_code, page_state(refused)) == (422, "unpayable")
+    assert (refusal.status_code, page_state(refusal)) == (422, "unpayable")
     assert await count(service) == 0
     assert await service.run_sql("select count(*) from users where email = 'ann@example.com'") == [(0,)]
     assert page_state(await visitor.open(free["id"])) == "open"

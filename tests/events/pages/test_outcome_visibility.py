@@ -117,17 +117,17 @@ async def test_a_registration_made_by_the_organizer_is_shown_to_no_browser(servi
     assert_tells_nothing(await Visitor(service).send(event["id"], email=ANN))
 
 
-async def test_a_held_seat_and_its_payment_are_shown_to_the_browser_that_took_it(shop: PaymentScene) -> None:
-    event_id = await shop.event(await shop.organizer(), capacity=1, waitinglist_capacity=2)
-    ann = await shop.register(event_id, ANN)
-    ben = await shop.register(event_id, "ben@example.com")
+async def test_a_held_seat_and_its_payment_are_shown_to_the_browser_that_took_it(payment_scene: PaymentScene) -> None:
+    event_id = await payment_scene.event(await payment_scene.organizer(), capacity=1, waitinglist_capacity=2)
+    ann = await payment_scene.register(event_id, ANN)
+    ben = await payment_scene.register(event_id, "ben@example.com")
     assert page_state(await ann.visitor.http.get(ann.path)) == "held"
 
     for email in (ANN, "ben@example.com"):
-        assert_tells_nothing(await Visitor(shop.service).send(event_id, email=email))
-    await shop.time_is_up()  # Ann's seat is offered to Ben
+        assert_tells_nothing(await Visitor(payment_scene.service).send(event_id, email=email))
+    await payment_scene.time_is_up()  # Ann's seat is offered to Ben
     assert page_state(await ben.visitor.http.get(ben.path)) == "held"
-    assert_tells_nothing(await Visitor(shop.service).send(event_id, email="ben@example.com"))
+    assert_tells_nothing(await Visitor(payment_scene.service).send(event_id, email="ben@example.com"))
 
 
 async def test_the_entry_of_a_draw_is_shown_to_the_browser_that_sent_it(
@@ -149,14 +149,14 @@ async def test_a_registration_after_a_rejection_takes_the_outcome_from_the_earli
     event = await ada.create_event(capacity=1)
     ann, other = Visitor(service), Visitor(service)
     await Visitor(service).register(event["id"], "first@example.com")
-    refused = await ann.register(event["id"], ANN)
+    refusal = await ann.register(event["id"], ANN)
     await service.settle()
     await ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 3}})
 
     await other.register(event["id"], ANN)
     await service.settle()
 
-    assert (await ann.http.get(refused)).status_code == 410
+    assert (await ann.http.get(refusal)).status_code == 410
     assert_tells_nothing(await ann.send(event["id"], email=ANN))
 
 

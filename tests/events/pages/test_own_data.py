@@ -141,9 +141,9 @@ async def test_a_link_to_the_data_is_valid_for_an_hour(service: Service) -> None
         assert (await OwnDataReader(service, path(secret, older)).open()).status_code == status
 
     for command in (ExportOwnData, PreviewOwnErasure, EraseOwnData):
-        with pytest.raises(Problem) as refused:
+        with pytest.raises(Problem) as refusal:
             await run(service, command(**older._asdict(), holder=bytes(32)))
-        assert refused.value.status == 404
+        assert refusal.value.status == 404
     assert await is_there(service)
 
 

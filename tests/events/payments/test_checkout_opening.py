@@ -19,17 +19,17 @@ ANN, BEN = "ann@example.com", "ben@example.com"
 HOLD = dt.timedelta(minutes=15)
 
 
-async def hold_seat(shop: PaymentScene, event_id: int, email: str = ANN) -> Buyer:
+async def hold_seat(payment_scene: PaymentScene, event_id: int, email: str = ANN) -> Buyer:
     """A guest whose seat is held, and whose page was not asked for yet."""
-    visitor = Visitor(shop.service)
-    buyer = Buyer(shop, visitor, await visitor.register(event_id, email), event_id, email)
-    await shop.service.settle()
+    visitor = Visitor(payment_scene.service)
+    buyer = Buyer(payment_scene, visitor, await visitor.register(event_id, email), event_id, email)
+    await payment_scene.service.settle()
     return buyer
 
 
-async def pass_minutes(shop: PaymentScene, minutes: int) -> None:
+async def pass_minutes(payment_scene: PaymentScene, minutes: int) -> None:
     """Let the seats be held for this many minutes more, and what is to be done with the processor be due."""
-    await shop.service.run_sql(
+    await payment_scene.service.run_sql(
         """
         with held as (update registrations set held_until = held_until - %(time)s where status = 'held')
         update payments
@@ -42,9 +42,9 @@ async def pass_minutes(shop: PaymentScene, minutes: int) -> None:
     )
 
 
-async def time_left(shop: PaymentScene) -> dt.timedelta:
+async def time_left(payment_scene: PaymentScene) -> dt.timedelta:
     """How long the only payment can still be made. The registration says the same."""
-    [(left, differs)] = await shop.service.run_sql(
+    [(left, differs)] = await payment_scene.service.run_sql(
         "select ends_at - now(), ends_at is distinct from held_until"
         " from payments join registrations using (event_id, user_id, arrival) where state in ('opening', 'open')"
     )
@@ -59,196 +59,196 @@ def is_whole(left: dt.timedelta) -> bool:
 
 @pytest.mark.parametrize("minutes", [10, 20, 50, 2000])
 async def test_a_person_whose_checkout_opens_late_keeps_the_seat_and_has_the_whole_time_to_pay(
-    shop: PaymentScene, minutes: int
+    payment_scene: PaymentScene, minutes: int
 ) -> None:
-    event_id = await shop.event(await shop.organizer())
-    ann = await hold_seat(shop, event_id)
+    event_id = await payment_scene.event(await payment_scene.organizer())
+    ann = await hold_seat(payment_scene, event_id)
     waits = page_text(await ann.page())
     assert "Your time to pay begins when it is ready" in waits
     assert "until" not in waits
 
-    await pass_minutes(shop, minutes)
-    await shop.work()
+    await pass_minutes(payment_scene, minutes)
+    await payment_scene.work()
 
-    assert is_whole(await time_left(shop))
+    assert is_whole(await time_left(payment_scene))
     assert "A seat is held for you until" in page_text(await ann.page())
     await ann.pay()
-    await shop.deliver()
+    await payment_scene.deliver()
     assert await ann.status() == "registered"
 
 
 async def test_a_person_who_returns_from_paying_sees_no_second_request_to_pay_and_soon_the_seat(
-    shop: PaymentScene,
+    payment_scene: PaymentScene,
 ) -> None:
-    event_id = await shop.event(await shop.organizer())
-    ann = await hold_seat(shop, event_id)
-    await shop.work()
-    [session] = shop.processor.things("checkout.session")
+    event_id = await payment_scene.event(await payment_scene.organizer())
+    ann = await hold_seat(payment_scene, event_id)
+    await payment_scene.work()
+    [session] = payment_scene.processor.things("checkout.session")
     await ann.pay()
 
     back = await ann.visitor.http.get(session["success_url"])
     assert "Thank you. A seat is held for you." in page_text(back)
     assert "Pay €" not in page_text(back)
     assert re.search(r'data-refresh="[12]"', back.text)
-    await shop.deliver()
+    await payment_scene.deliver()
     assert "You have a seat." in page_text(await ann.visitor.http.get(session["success_url"]))
 
 
-async def test_the_time_to_pay_begins_when_a_slow_processor_has_answered(shop: PaymentScene) -> None:
-    event_id = await shop.event(await shop.organizer())
-    shop.processor.plan(Fault("slow", "/checkout/sessions", seconds=1))
-    await hold_seat(shop, event_id)
-    calling = asyncio.create_task(handle_payments(shop.service.database, checkout.OPENING))
-    await eventually(lambda: shop.processor.things("checkout.session"))
-    await pass_minutes(shop, 20)
+async def test_the_time_to_pay_begins_when_a_slow_processor_has_answered(payment_scene: PaymentScene) -> None:
+    event_id = await payment_scene.event(await payment_scene.organizer())
+    payment_scene.processor.plan(Fault("slow", "/checkout/sessions", seconds=1))
+    await hold_seat(payment_scene, event_id)
+    calling = asyncio.create_task(handle_payments(payment_scene.service.database, checkout.OPENING))
+    await eventually(lambda: payment_scene.processor.things("checkout.session"))
+    await pass_minutes(payment_scene, 20)
     await calling
-    await shop.work()
+    await payment_scene.work()
 
-    assert is_whole(await time_left(shop))
-    assert len(shop.processor.things("checkout.session")) == 1
+    assert is_whole(await time_left(payment_scene))
+    assert len(payment_scene.processor.things("checkout.session")) == 1
 
 
 @pytest.mark.parametrize("minutes", [20, 40, 90])
 async def test_a_person_has_the_whole_time_to_pay_after_an_outage_of_the_processor(
-    shop: PaymentScene, minutes: int
+    payment_scene: PaymentScene, minutes: int
 ) -> None:
     """After 40 minutes it would not open the page that it was told of; after 90 minutes that page has ended."""
-    event_id = await shop.event(await shop.organizer())
-    shop.processor.plan(Fault("down", "/checkout/sessions"))
-    ann = await shop.register(event_id, ANN)
+    event_id = await payment_scene.event(await payment_scene.organizer())
+    payment_scene.processor.plan(Fault("down", "/checkout/sessions"))
+    ann = await payment_scene.register(event_id, ANN)
 
-    await pass_minutes(shop, minutes)
-    await shop.work()
+    await pass_minutes(payment_scene, minutes)
+    await payment_scene.work()
 
-    assert is_whole(await time_left(shop))
-    [session] = shop.processor.things("checkout.session")
+    assert is_whole(await time_left(payment_scene))
+    [session] = payment_scene.processor.things("checkout.session")
     assert session["expires_at"] > time.time() + 30 * 60
     await ann.pay()
-    await shop.deliver()
+    await payment_scene.deliver()
     assert await ann.status() == "registered"
 
 
-async def test_a_person_who_moved_up_has_the_whole_time_to_pay_after_an_outage(shop: PaymentScene) -> None:
-    event_id = await shop.event(await shop.organizer(), waitinglist_capacity=1)
-    await shop.register(event_id, ANN)
-    ben = await hold_seat(shop, event_id, BEN)
-    shop.processor.plan(Fault("down", "/checkout/sessions$"))
-    await shop.time_is_up()
+async def test_a_person_who_moved_up_has_the_whole_time_to_pay_after_an_outage(payment_scene: PaymentScene) -> None:
+    event_id = await payment_scene.event(await payment_scene.organizer(), waitinglist_capacity=1)
+    await payment_scene.register(event_id, ANN)
+    ben = await hold_seat(payment_scene, event_id, BEN)
+    payment_scene.processor.plan(Fault("down", "/checkout/sessions$"))
+    await payment_scene.time_is_up()
     assert await ben.status() == "held"
 
-    await pass_minutes(shop, 30)
-    await shop.work()
+    await pass_minutes(payment_scene, 30)
+    await payment_scene.work()
 
-    assert dt.timedelta(hours=11.9) < await time_left(shop) <= dt.timedelta(hours=12)
+    assert dt.timedelta(hours=11.9) < await time_left(payment_scene) <= dt.timedelta(hours=12)
 
 
-async def test_a_checkout_is_not_opened_for_a_removed_registration(shop: PaymentScene) -> None:
-    ada = await shop.organizer()
-    event_id = await shop.event(ada)
-    ann = await hold_seat(shop, event_id)
+async def test_a_checkout_is_not_opened_for_a_removed_registration(payment_scene: PaymentScene) -> None:
+    ada = await payment_scene.organizer()
+    event_id = await payment_scene.event(ada)
+    ann = await hold_seat(payment_scene, event_id)
 
     await ada.delete(f"/api/registrations/{event_id}/{ann.path.split('-')[1]}")
-    await shop.work()
+    await payment_scene.work()
 
-    assert shop.processor.things("checkout.session") == []
-    assert await shop.service.run_sql("select state::text from payments") == [("ended",)]
+    assert payment_scene.processor.things("checkout.session") == []
+    assert await payment_scene.service.run_sql("select state::text from payments") == [("ended",)]
 
 
-async def test_a_checkout_is_not_opened_for_a_cancelled_event(shop: PaymentScene) -> None:
-    ada = await shop.organizer()
-    event_id = await shop.event(ada)
-    ann = await hold_seat(shop, event_id)
+async def test_a_checkout_is_not_opened_for_a_cancelled_event(payment_scene: PaymentScene) -> None:
+    ada = await payment_scene.organizer()
+    event_id = await payment_scene.event(ada)
+    ann = await hold_seat(payment_scene, event_id)
 
     await ada.delete(f"/api/events/{event_id}")
-    await shop.work()
+    await payment_scene.work()
 
-    assert shop.processor.things("checkout.session") == []
+    assert payment_scene.processor.things("checkout.session") == []
     assert "The event is cancelled" in page_text(await ann.page())
 
 
-async def test_a_person_removed_while_the_checkout_opens_gets_no_time_to_pay(shop: PaymentScene) -> None:
-    ada = await shop.organizer()
-    event_id = await shop.event(ada)
-    shop.processor.plan(Fault("after", "/checkout/sessions"))
-    ann = await shop.register(event_id, ANN)
+async def test_a_person_removed_while_the_checkout_opens_gets_no_time_to_pay(payment_scene: PaymentScene) -> None:
+    ada = await payment_scene.organizer()
+    event_id = await payment_scene.event(ada)
+    payment_scene.processor.plan(Fault("after", "/checkout/sessions"))
+    ann = await payment_scene.register(event_id, ANN)
 
     await ada.delete(f"/api/registrations/{event_id}/{ann.path.split('-')[1]}")
-    await shop.work()
+    await payment_scene.work()
 
-    assert [session["status"] for session in shop.processor.things("checkout.session")] == ["expired"]
-    assert await shop.service.run_sql("select state::text from payments") == [("ended",)]
+    assert [session["status"] for session in payment_scene.processor.things("checkout.session")] == ["expired"]
+    assert await payment_scene.service.run_sql("select state::text from payments") == [("ended",)]
 
 
-async def test_concurrent_processes_open_the_same_checkout_with_the_same_request(shop: PaymentScene) -> None:
-    event_id = await shop.event(await shop.organizer())
-    shop.processor.plan(Fault("slow", "/checkout/sessions", seconds=1))
-    await hold_seat(shop, event_id)
-    calling = asyncio.create_task(handle_payments(shop.service.database, checkout.OPENING))
-    await eventually(lambda: shop.processor.things("checkout.session"))
-    await pass_minutes(shop, 0)
-    await handle_payments(shop.service.database, checkout.OPENING)
+async def test_concurrent_processes_open_the_same_checkout_with_the_same_request(payment_scene: PaymentScene) -> None:
+    event_id = await payment_scene.event(await payment_scene.organizer())
+    payment_scene.processor.plan(Fault("slow", "/checkout/sessions", seconds=1))
+    await hold_seat(payment_scene, event_id)
+    calling = asyncio.create_task(handle_payments(payment_scene.service.database, checkout.OPENING))
+    await eventually(lambda: payment_scene.processor.things("checkout.session"))
+    await pass_minutes(payment_scene, 0)
+    await handle_payments(payment_scene.service.database, checkout.OPENING)
     await calling
 
-    assert len(shop.processor.things("checkout.session")) == 1
+    assert len(payment_scene.processor.things("checkout.session")) == 1
 
 
-async def test_checkouts_are_opened_in_order_of_arrival_also_after_a_delay(shop: PaymentScene) -> None:
-    event_id = await shop.event(await shop.organizer(), capacity=6)
+async def test_checkouts_are_opened_in_order_of_arrival_also_after_a_delay(payment_scene: PaymentScene) -> None:
+    event_id = await payment_scene.event(await payment_scene.organizer(), capacity=6)
     people = [f"p{number}@example.com" for number in range(6)]
     for email in people:
-        await hold_seat(shop, event_id, email)
-    await shop.service.run_sql("update payments set due_at = now() - id * interval '1 second'")
+        await hold_seat(payment_scene, event_id, email)
+    await payment_scene.service.run_sql("update payments set due_at = now() - id * interval '1 second'")
 
-    await handle_payments(shop.service.database, checkout.OPENING._replace(max_concurrent=1))
+    await handle_payments(payment_scene.service.database, checkout.OPENING._replace(max_concurrent=1))
 
-    assert [session["customer_email"] for session in shop.processor.things("checkout.session")] == people
+    assert [session["customer_email"] for session in payment_scene.processor.things("checkout.session")] == people
 
 
-async def test_a_payment_does_not_wait_until_all_checkouts_are_opened(shop: PaymentScene) -> None:
-    event_id = await shop.event(await shop.organizer(), capacity=5)
-    ann = await shop.register(event_id, ANN)
-    shop.processor.plan(Fault("slow", "/checkout/sessions", times=9, seconds=4))
+async def test_a_payment_does_not_wait_until_all_checkouts_are_opened(payment_scene: PaymentScene) -> None:
+    event_id = await payment_scene.event(await payment_scene.organizer(), capacity=5)
+    ann = await payment_scene.register(event_id, ANN)
+    payment_scene.processor.plan(Fault("slow", "/checkout/sessions", times=9, seconds=4))
     for number in range(3):
-        await hold_seat(shop, event_id, f"p{number}@example.com")
+        await hold_seat(payment_scene, event_id, f"p{number}@example.com")
     tables = [kind._replace(max_concurrent=1) for kind in (checkout.OPENING, checkout.FOLLOWING)]
 
     async def is_seated() -> bool:
         return await ann.status() == "registered"
 
-    works = due.payment_rows(shop.service.database, tables)
-    async with run_in_background(*(row_work.run(shop.service.database, work) for work in works)):
+    works = due.payment_rows(payment_scene.service.database, tables)
+    async with run_in_background(*(row_work.run(payment_scene.service.database, work) for work in works)):
         await ann.pay()
-        await shop.deliver_messages()
+        await payment_scene.deliver_messages()
         await eventually(is_seated)
-        assert await shop.service.run_sql("select count(*) from payments where state = 'opening'") == [(3,)]
+        assert await payment_scene.service.run_sql("select count(*) from payments where state = 'opening'") == [(3,)]
 
 
-async def test_a_processor_that_limits_calls_gets_none_for_as_long_as_it_says(shop: PaymentScene) -> None:
-    event_id = await shop.event(await shop.organizer(), capacity=2)
-    await hold_seat(shop, event_id)
-    await hold_seat(shop, event_id, BEN)
-    shop.processor.plan(Fault("limited", "/checkout/sessions", seconds=1))
+async def test_a_processor_that_limits_calls_gets_none_for_as_long_as_it_says(payment_scene: PaymentScene) -> None:
+    event_id = await payment_scene.event(await payment_scene.organizer(), capacity=2)
+    await hold_seat(payment_scene, event_id)
+    await hold_seat(payment_scene, event_id, BEN)
+    payment_scene.processor.plan(Fault("limited", "/checkout/sessions", seconds=1))
     began = time.monotonic()
-    [work] = due.payment_rows(shop.service.database, [checkout.OPENING._replace(max_concurrent=1)])
-    async with run_in_background(row_work.run(shop.service.database, work)):
-        await eventually(lambda: shop.processor.things("checkout.session"))
+    [work] = due.payment_rows(payment_scene.service.database, [checkout.OPENING._replace(max_concurrent=1)])
+    async with run_in_background(row_work.run(payment_scene.service.database, work)):
+        await eventually(lambda: payment_scene.processor.things("checkout.session"))
         assert time.monotonic() - began >= 1
-        await eventually(lambda: len(shop.processor.things("checkout.session")) == 2)
+        await eventually(lambda: len(payment_scene.processor.things("checkout.session")) == 2)
 
 
 @pytest.mark.parametrize(("kind", "least", "most"), [("limited", 40, 41), ("locked", 0, 2)])
 async def test_a_checkout_is_delayed_for_as_long_as_the_processor_says(
-    shop: PaymentScene, kind: str, least: int, most: int
+    payment_scene: PaymentScene, kind: str, least: int, most: int
 ) -> None:
-    event_id = await shop.event(await shop.organizer())
-    shop.processor.plan(Fault(kind, "/checkout/sessions", seconds=40))  # pyright: ignore[reportArgumentType]
+    event_id = await payment_scene.event(await payment_scene.organizer())
+    payment_scene.processor.plan(Fault(kind, "/checkout/sessions", seconds=40))  # pyright: ignore[reportArgumentType]
     began = time.monotonic()
 
-    await shop.register(event_id, ANN)
+    await payment_scene.register(event_id, ANN)
 
-    [(pause, error)] = await shop.service.run_sql(
+    [(pause, error)] = await payment_scene.service.run_sql(
         "select extract(epoch from due_at - now())::float8, error from payments"
     )
     assert least - (time.monotonic() - began) <= float(str(pause)) <= most
     assert "Too many requests" in str(error)
-    assert await shop.counts(event_id) == {"held": 1}
+    assert await payment_scene.counts(event_id) == {"held": 1}

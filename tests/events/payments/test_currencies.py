@@ -43,22 +43,22 @@ def test_an_unknown_currency_is_not_payable() -> None:
     assert not is_payable(1000, "XXX")
 
 
-def charge_in(shop: PaymentScene, currency: str) -> StripeObject:
+def charge_in(payment_scene: PaymentScene, currency: str) -> StripeObject:
     """The only charge in a currency."""
-    [charge] = [charge for charge in shop.processor.things("charge") if charge["currency"] == currency.lower()]
+    [charge] = [charge for charge in payment_scene.processor.things("charge") if charge["currency"] == currency.lower()]
     return charge
 
 
-async def give_back(shop: PaymentScene, ada: Client, ann: Buyer, amount: int) -> None:
+async def give_back(payment_scene: PaymentScene, ada: Client, ann: Buyer, amount: int) -> None:
     """Give back a part of the last payment by hand."""
-    [(id,)] = await shop.service.run_sql("select max(id) from payments")
+    [(id,)] = await payment_scene.service.run_sql("select max(id) from payments")
     handle = ann.path.split("-")[1]
     command = check(RefundPayment, {"event_id": ann.event_id, "user_id": handle, "payment_id": id, "amount": amount})
-    await shop.service.database.transact(lambda tx: refund(tx, api_key(1, ada.id), command))
+    await payment_scene.service.database.transact(lambda tx: refund(tx, api_key(1, ada.id), command))
 
 
-async def test_people_pay_the_price_that_they_see_in_every_kind_of_currency(shop: PaymentScene) -> None:
-    ada = await shop.organizer()
+async def test_people_pay_the_price_that_they_see_in_every_kind_of_currency(payment_scene: PaymentScene) -> None:
+    ada = await payment_scene.organizer()
     expected = [
         ("EUR", 1250, "€12.50", 1250, 62),
         ("JPY", 1250, "¥1,250", 1250, 62),
@@ -67,23 +67,23 @@ async def test_people_pay_the_price_that_they_see_in_every_kind_of_currency(shop
         ("UGX", 1250, "UGX 1,250", 125_000, 6200),
     ]
     for currency, price, price_text, charged, fee in expected:
-        event_id = await shop.event(ada, currency=currency, price=price)
-        ann = await shop.register(event_id, "ann@example.com")
+        event_id = await payment_scene.event(ada, currency=currency, price=price)
+        ann = await payment_scene.register(event_id, "ann@example.com")
         assert f"Pay {price_text}" in page_text(await ann.page()).replace("\xa0", " ")
         await ann.pay()
-        await shop.deliver()
+        await payment_scene.deliver()
 
         assert f"You have paid {price_text}" in page_text(await ann.page()).replace("\xa0", " ")
-        charge = charge_in(shop, currency)
+        charge = charge_in(payment_scene, currency)
         assert (charge["amount"], charge["application_fee_amount"]) == (charged, fee)
 
         if currency == "KWD":
-            with pytest.raises(Problem) as refused:
-                await give_back(shop, ada, ann, 1234)
-            assert refused.value.errors == {"amount": ["must be a multiple of 10, as every amount in KWD"]}
+            with pytest.raises(Problem) as refusal:
+                await give_back(payment_scene, ada, ann, 1234)
+            assert refusal.value.errors == {"amount": ["must be a multiple of 10, as every amount in KWD"]}
 
         await ada.delete(f"/api/events/{event_id}")
-        await shop.work()
-        assert charge_in(shop, currency)["amount_refunded"] == charged
-    assert shop.processor.balance("cardholders").keys() == {case[0].lower() for case in expected}
-    assert set(shop.processor.balance("cardholders").values()) == {0}
+        await payment_scene.work()
+        assert charge_in(payment_scene, currency)["amount_refunded"] == charged
+    assert payment_scene.processor.balance("cardholders").keys() == {case[0].lower() for case in expected}
+    assert set(payment_scene.processor.balance("cardholders").values()) == {0}

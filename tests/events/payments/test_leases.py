@@ -14,74 +14,80 @@ from tests.helpers.payments import PaymentScene, handle_payments
 ANN = "ann@example.com"
 
 
-async def begin(shop: PaymentScene, seconds: float) -> "asyncio.Task[int]":
+async def begin(payment_scene: PaymentScene, seconds: float) -> "asyncio.Task[int]":
     """Have a page opened by a call that takes a while. Returns when the call is under way."""
-    event_id = await shop.event(await shop.organizer())
-    shop.processor.plan(Fault("slow", "/checkout/sessions", seconds=seconds))
-    await shop.register_without_work(event_id, ANN)
-    opens = asyncio.create_task(handle_payments(shop.service.database, checkout.OPENING))
-    await eventually(lambda: shop.service.run_sql("select from payments where due_at > now()"))
+    event_id = await payment_scene.event(await payment_scene.organizer())
+    payment_scene.processor.plan(Fault("slow", "/checkout/sessions", seconds=seconds))
+    await payment_scene.register_without_work(event_id, ANN)
+    opens = asyncio.create_task(handle_payments(payment_scene.service.database, checkout.OPENING))
+    await eventually(lambda: payment_scene.service.run_sql("select from payments where due_at > now()"))
     return opens
 
 
 async def test_a_payment_that_a_killed_process_had_leased_is_due_again_within_fifteen_seconds(
-    shop: PaymentScene,
+    payment_scene: PaymentScene,
 ) -> None:
-    dies = await begin(shop, seconds=30)
+    dies = await begin(payment_scene, seconds=30)
     dies.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await dies
 
-    [(seconds,)] = await shop.service.run_sql("select extract(epoch from due_at - now())::float8 from payments")
+    [(seconds,)] = await payment_scene.service.run_sql(
+        "select extract(epoch from due_at - now())::float8 from payments"
+    )
     assert float(str(seconds)) + row_work.POLL_SECONDS <= 15
 
 
 @pytest.mark.usefixtures("short_leases")
-async def test_a_payment_that_a_process_works_on_is_leased_by_no_other_process(shop: PaymentScene) -> None:
-    opens = await begin(shop, seconds=2)
+async def test_a_payment_that_a_process_works_on_is_leased_by_no_other_process(payment_scene: PaymentScene) -> None:
+    opens = await begin(payment_scene, seconds=2)
 
     handled_by_others = 0
     while not opens.done():
-        handled_by_others += await handle_payments(shop.service.database, checkout.OPENING)
+        handled_by_others += await handle_payments(payment_scene.service.database, checkout.OPENING)
         await asyncio.wait([opens], timeout=0.05)
 
     assert handled_by_others == 0
-    [(state, lease_id)] = await shop.service.run_sql("select state::text, lease_id from payments")
+    [(state, lease_id)] = await payment_scene.service.run_sql("select state::text, lease_id from payments")
     assert (state, lease_id) == ("open", None)
 
 
-async def test_a_process_that_lost_its_lease_stores_nothing(shop: PaymentScene) -> None:
-    opens = await begin(shop, seconds=1)
-    await shop.service.run_sql("update payments set lease_id = gen_random_uuid(), due_at = now() + interval '1 hour'")
+async def test_a_process_that_lost_its_lease_stores_nothing(payment_scene: PaymentScene) -> None:
+    opens = await begin(payment_scene, seconds=1)
+    await payment_scene.service.run_sql(
+        "update payments set lease_id = gen_random_uuid(), due_at = now() + interval '1 hour'"
+    )
     await opens
 
-    [(state, session_id, attempts)] = await shop.service.run_sql(
+    [(state, session_id, attempts)] = await payment_scene.service.run_sql(
         "select state::text, session_id, attempts from payments"
     )
     assert (state, session_id, attempts) == ("opening", None, 1)
 
     # The process that has it now makes the same call, and gets the same page.
-    await shop.service.run_sql("update payments set due_at = now()")
-    await shop.work()
-    assert len(shop.processor.things("checkout.session")) == 1
-    assert await shop.service.run_sql("select from payments where state = 'open'")
+    await payment_scene.service.run_sql("update payments set due_at = now()")
+    await payment_scene.work()
+    assert len(payment_scene.processor.things("checkout.session")) == 1
+    assert await payment_scene.service.run_sql("select from payments where state = 'open'")
 
 
-async def test_a_payment_that_becomes_due_during_its_work_is_due_when_the_work_ends(shop: PaymentScene) -> None:
-    opens = await begin(shop, seconds=1)
-    await shop.service.run_sql("update payments set due_at = now()")
+async def test_a_payment_that_becomes_due_during_its_work_is_due_when_the_work_ends(
+    payment_scene: PaymentScene,
+) -> None:
+    opens = await begin(payment_scene, seconds=1)
+    await payment_scene.service.run_sql("update payments set due_at = now()")
 
     assert await opens == 1
 
-    assert await shop.service.run_sql("select from payments where state = 'open' and due_at <= now()")
+    assert await payment_scene.service.run_sql("select from payments where state = 'open' and due_at <= now()")
 
 
-async def test_a_process_does_not_lease_a_row_again_while_it_handles_the_row(shop: PaymentScene) -> None:
-    database = shop.service.database
+async def test_a_process_does_not_lease_a_row_again_while_it_handles_the_row(payment_scene: PaymentScene) -> None:
+    database = payment_scene.service.database
     work = due.PaymentWork(database, checkout.OPENING, due.ProcessorAccess())
-    await shop.register_without_work(await shop.event(await shop.organizer()), ANN)
+    await payment_scene.register_without_work(await payment_scene.event(await payment_scene.organizer()), ANN)
     handled = await work.lease(2, (), scan_all=True)
-    await shop.service.run_sql("update payments set due_at = now()")
+    await payment_scene.service.run_sql("update payments set due_at = now()")
 
     excluded = work.busy_keys(handled)
     assert await work.lease(2, excluded, scan_all=True) == []

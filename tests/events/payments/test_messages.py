@@ -27,55 +27,57 @@ ANN = "ann@example.com"
     ],
 )
 async def test_a_message_that_the_processor_did_not_sign_now_is_refused(
-    shop: PaymentScene, header: Callable[[], str], why: str
+    payment_scene: PaymentScene, header: Callable[[], str], why: str
 ) -> None:
     headers = {"Stripe-Signature": header(), "Content-Type": "application/json"}
-    answer = await shop.service.http.post("/stripe/webhook", content=EVENT_BODY, headers=headers)
+    answer = await payment_scene.service.http.post("/stripe/webhook", content=EVENT_BODY, headers=headers)
 
     assert (answer.status_code, answer.json()["code"]) == (400, "signature_refused")
     assert why in answer.json()["error"]
-    assert await shop.service.run_sql("select count(*) from processor_events") == [(0,)]
+    assert await payment_scene.service.run_sql("select count(*) from processor_events") == [(0,)]
 
 
-async def test_two_secrets_are_accepted_while_one_replaces_the_other(shop: PaymentScene) -> None:
-    resources = shop.service.database.resources
+async def test_two_secrets_are_accepted_while_one_replaces_the_other(payment_scene: PaymentScene) -> None:
+    resources = payment_scene.service.database.resources
     both = resources.settings.model_copy(update={"stripe_webhook_secret": f"whsec_new,{SECRET}"})
-    shop.service.database.resources = replace(resources, settings=both)
+    payment_scene.service.database.resources = replace(resources, settings=both)
 
-    assert await shop.tell(signature_header(EVENT_BODY), EVENT_BODY) == 204
-    assert await shop.tell(signature_header(EVENT_BODY, secret="whsec_new"), EVENT_BODY) == 204
+    assert await payment_scene.tell(signature_header(EVENT_BODY), EVENT_BODY) == 204
+    assert await payment_scene.tell(signature_header(EVENT_BODY, secret="whsec_new"), EVENT_BODY) == 204
 
 
 @in_turn("body", [b"[]", b'{"id": 7}', b'"text"', b"\xff", b'{"id": "\xff"}', b"[" * 2_000, b'{"x":' + b"[" * 2_000])
-async def test_a_signed_body_that_is_no_event_is_refused(shop: PaymentScene, body: bytes) -> None:
-    assert await shop.tell(signature_header(body), body) == 400
+async def test_a_signed_body_that_is_no_event_is_refused(payment_scene: PaymentScene, body: bytes) -> None:
+    assert await payment_scene.tell(signature_header(body), body) == 400
 
 
-async def test_a_message_about_an_unknown_object_is_accepted_and_changes_nothing(shop: PaymentScene) -> None:
-    assert await shop.tell(signature_header(EVENT_BODY), EVENT_BODY) == 204
-    assert await shop.tell(signature_header(EVENT_BODY), EVENT_BODY) == 204
-    assert await shop.service.run_sql("select id, object_id from processor_events") == [("evt_1", "cs_1")]
+async def test_a_message_about_an_unknown_object_is_accepted_and_changes_nothing(payment_scene: PaymentScene) -> None:
+    assert await payment_scene.tell(signature_header(EVENT_BODY), EVENT_BODY) == 204
+    assert await payment_scene.tell(signature_header(EVENT_BODY), EVENT_BODY) == 204
+    assert await payment_scene.service.run_sql("select id, object_id from processor_events") == [("evt_1", "cs_1")]
 
 
-async def test_a_checkout_of_a_stranger_with_the_same_reference_is_not_taken_for_ours(shop: PaymentScene) -> None:
+async def test_a_checkout_of_a_stranger_with_the_same_reference_is_not_taken_for_ours(
+    payment_scene: PaymentScene,
+) -> None:
     """A payer who follows a payment link of the same account chooses the reference, and other services count from 1
     too.
     """
-    event_id = await shop.event(await shop.organizer())
-    buyer = await shop.register_without_work(event_id, ANN)
-    [(payment_id,)] = await shop.service.run_sql("select id from payments")
+    event_id = await payment_scene.event(await payment_scene.organizer())
+    buyer = await payment_scene.register_without_work(event_id, ANN)
+    [(payment_id,)] = await payment_scene.service.run_sql("select id from payments")
     page = {"id": "cs_of_others", "object": "checkout.session", "client_reference_id": str(payment_id)}
     for number, url in enumerate((None, "https://others.example/thanks")):
         event = {"id": f"evt_{number}", "type": "checkout.session.completed"}
         body = json.dumps({**event, "data": {"object": {**page, "success_url": url}}}).encode()
-        assert await shop.tell(signature_header(body), body) == 204
+        assert await payment_scene.tell(signature_header(body), body) == 204
 
-    await shop.work()
+    await payment_scene.work()
 
     assert await buyer.session() != "cs_of_others"
     await buyer.pay()
-    await shop.deliver()
-    assert await shop.counts(event_id) == {"registered": 1}
+    await payment_scene.deliver()
+    assert await payment_scene.counts(event_id) == {"registered": 1}
 
 
 async def test_a_message_is_refused_without_a_webhook_secret(service: Service) -> None:
@@ -84,39 +86,39 @@ async def test_a_message_is_refused_without_a_webhook_secret(service: Service) -
     assert (answer.status_code, answer.json()["code"]) == (503, "payments_not_configured")
 
 
-async def test_messages_sent_twice_and_newest_first_seat_a_person_once(shop: PaymentScene) -> None:
-    event_id = await shop.event(await shop.organizer(), capacity=2)
-    shop.processor.webhooks.copies = 2
-    shop.processor.webhooks.newest_first = True
-    people = [await shop.register(event_id, email) for email in (ANN, "ben@example.com")]
+async def test_messages_sent_twice_and_newest_first_seat_a_person_once(payment_scene: PaymentScene) -> None:
+    event_id = await payment_scene.event(await payment_scene.organizer(), capacity=2)
+    payment_scene.processor.webhooks.copies = 2
+    payment_scene.processor.webhooks.newest_first = True
+    people = [await payment_scene.register(event_id, email) for email in (ANN, "ben@example.com")]
     for person in people:
         await person.pay()
 
-    assert set(await shop.deliver()) == {204}
-    await shop.deliver()
+    assert set(await payment_scene.deliver()) == {204}
+    await payment_scene.deliver()
 
-    assert await shop.counts(event_id) == {"registered": 2}
-    assert (shop.moved_amount("charge"), shop.moved_amount("refund")) == (2400, 0)
+    assert await payment_scene.counts(event_id) == {"registered": 2}
+    assert (payment_scene.moved_amount("charge"), payment_scene.moved_amount("refund")) == (2400, 0)
 
 
 async def test_a_lost_message_is_replaced_by_a_request_to_the_processor_at_the_end_of_the_time(
-    shop: PaymentScene,
+    payment_scene: PaymentScene,
 ) -> None:
-    shop.processor.webhooks.hold = True
-    event_id = await shop.event(await shop.organizer())
-    ann = await shop.register(event_id, ANN)
+    payment_scene.processor.webhooks.hold = True
+    event_id = await payment_scene.event(await payment_scene.organizer())
+    ann = await payment_scene.register(event_id, ANN)
     await ann.pay()
 
-    await shop.time_is_up()
+    await payment_scene.time_is_up()
 
-    assert await shop.counts(event_id) == {"registered": 1}
+    assert await payment_scene.counts(event_id) == {"registered": 1}
 
 
 @pytest.mark.parametrize("setting", [f"{SECRET}, ", f" ,{SECRET}", f"whsec_new, {SECRET}"])
-async def test_a_blank_webhook_secret_accepts_no_signature(shop: PaymentScene, setting: str) -> None:
-    resources = shop.service.database.resources
+async def test_a_blank_webhook_secret_accepts_no_signature(payment_scene: PaymentScene, setting: str) -> None:
+    resources = payment_scene.service.database.resources
     blank = resources.settings.model_copy(update={"stripe_webhook_secret": setting})
-    shop.service.database.resources = replace(resources, settings=blank)
+    payment_scene.service.database.resources = replace(resources, settings=blank)
 
-    assert await shop.tell(signature_header(EVENT_BODY, secret=" "), EVENT_BODY) == 400
-    assert await shop.tell(signature_header(EVENT_BODY), EVENT_BODY) == 204
+    assert await payment_scene.tell(signature_header(EVENT_BODY, secret=" "), EVENT_BODY) == 400
+    assert await payment_scene.tell(signature_header(EVENT_BODY), EVENT_BODY) == 204

@@ -7,15 +7,15 @@ from tests.helpers.events_service import Service
 from tests.helpers.payments import PaymentScene
 
 
-async def test_an_organizer_is_ready_when_the_processor_is_content(shop: PaymentScene) -> None:
-    ada = await shop.service.organizer()
+async def test_an_organizer_is_ready_when_the_processor_is_content(payment_scene: PaymentScene) -> None:
+    ada = await payment_scene.service.organizer()
     event = await ada.create_event(pricing_mode="fixed", price=1200)
     assert event["payment"]["status"] == "unavailable"
 
     first = (await ada.post("/api/stripe/onboarding_link")).json()["data"]
     assert first["onboarding_complete"] is False
-    shop.processor.finish(first["stripe_account_id"])
-    await shop.deliver()
+    payment_scene.processor.finish(first["stripe_account_id"])
+    await payment_scene.deliver()
 
     again = (await ada.post("/api/stripe/onboarding_link")).json()["data"]
     assert (again["stripe_account_id"], again["onboarding_complete"]) == (first["stripe_account_id"], True)
@@ -24,20 +24,22 @@ async def test_an_organizer_is_ready_when_the_processor_is_content(shop: Payment
     assert data["agent"]["payment"] == data["payment"]
 
 
-async def test_a_platform_without_accounts_of_version_2_makes_accounts_of_version_1(shop: PaymentScene) -> None:
-    shop.processor.refuse_accounts_v2()
-    ada = await shop.organizer()
+async def test_a_platform_without_accounts_of_version_2_makes_accounts_of_version_1(
+    payment_scene: PaymentScene,
+) -> None:
+    payment_scene.processor.refuse_accounts_v2()
+    ada = await payment_scene.organizer()
 
     link = (await ada.post("/api/stripe/onboarding_link")).json()["data"]
 
     assert link["onboarding_complete"] is True
-    assert [account["object"] for account in shop.processor.things("account")] == ["account"]
+    assert [account["object"] for account in payment_scene.processor.things("account")] == ["account"]
 
 
-async def test_two_calls_at_once_make_one_account(shop: PaymentScene) -> None:
+async def test_two_calls_at_once_make_one_account(payment_scene: PaymentScene) -> None:
     import asyncio
 
-    ada = await shop.service.organizer()
+    ada = await payment_scene.service.organizer()
 
     links = await asyncio.gather(*(ada.post("/api/stripe/onboarding_link") for _ in range(4)))
 
@@ -58,9 +60,9 @@ async def test_two_calls_at_once_make_one_account(shop: PaymentScene) -> None:
     ],
 )
 async def test_an_onboarding_request_takes_no_body_or_an_empty_object(
-    shop: PaymentScene, content: bytes, kind: str, status: int
+    payment_scene: PaymentScene, content: bytes, kind: str, status: int
 ) -> None:
-    ada = await shop.service.organizer()
+    ada = await payment_scene.service.organizer()
 
     answer = await ada.http.post(
         "/api/stripe/onboarding_link",
@@ -71,14 +73,14 @@ async def test_an_onboarding_request_takes_no_body_or_an_empty_object(
     assert answer.status_code == status, answer.text
 
 
-async def test_an_admin_cannot_be_onboarded(shop: PaymentScene) -> None:
-    answer = await (await shop.service.admin()).post("/api/stripe/onboarding_link")
+async def test_an_admin_cannot_be_onboarded(payment_scene: PaymentScene) -> None:
+    answer = await (await payment_scene.service.admin()).post("/api/stripe/onboarding_link")
     assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
 
 
-async def test_an_onboarding_while_the_processor_is_down_is_answered_with_503(shop: PaymentScene) -> None:
-    ada = await shop.service.organizer()
-    shop.processor.plan(Fault("down", "/accounts", times=9))
+async def test_an_onboarding_while_the_processor_is_down_is_answered_with_503(payment_scene: PaymentScene) -> None:
+    ada = await payment_scene.service.organizer()
+    payment_scene.processor.plan(Fault("down", "/accounts", times=9))
 
     answer = await ada.post("/api/stripe/onboarding_link")
 

@@ -24,41 +24,41 @@ async def price(ada: Client, event_id: int, amount: int) -> None:
     assert answer.status_code == 200, answer.text
 
 
-async def test_a_price_that_cannot_be_charged_holds_no_seat_and_the_form_says_why(shop: PaymentScene) -> None:
-    ada = await shop.organizer()
+async def test_a_price_that_cannot_be_charged_holds_no_seat_and_the_form_says_why(payment_scene: PaymentScene) -> None:
+    ada = await payment_scene.organizer()
     for currency, fair, unfair in (("EUR", 50, 49), ("JPY", 50, 49), ("KWD", 1230, 1234), ("ISK", 1, 10**10)):
-        event_id = await shop.event(ada, currency=currency, price=fair)
-        visitor = Visitor(shop.service)
+        event_id = await payment_scene.event(ada, currency=currency, price=fair)
+        visitor = Visitor(payment_scene.service)
         token = field_value(await visitor.open(event_id), "token")
         assert await payment_of(ada, event_id) == ("required", "organizer_processor_ready", True)
 
         await price(ada, event_id, unfair)
-        refused = await visitor.post(event_id, token=token, email=ANN)
+        refusal = await visitor.post(event_id, token=token, email=ANN)
 
         assert await payment_of(ada, event_id) == ("unavailable", "organizer_processor_ready", False)
-        assert (refused.status_code, page_state(refused)) == (422, "unpayable_price")
+        assert (refusal.status_code, page_state(refusal)) == (422, "unpayable_price")
         assert page_state(await visitor.open(event_id)) == "unpayable_price"
-        assert "cannot be paid by card" in page_text(refused)
-        assert await shop.counts(event_id) == {}
+        assert "cannot be paid by card" in page_text(refusal)
+        assert await payment_scene.counts(event_id) == {}
 
         await price(ada, event_id, fair)
-        ann = await shop.register(event_id, ANN)
+        ann = await payment_scene.register(event_id, ANN)
         assert await ann.link()
 
 
-async def test_a_registration_by_key_at_a_price_that_cannot_be_charged_is_accepted(shop: PaymentScene) -> None:
-    ada = await shop.organizer()
-    event_id = await shop.event(ada, price=10)
+async def test_a_registration_by_key_at_a_price_that_cannot_be_charged_is_accepted(payment_scene: PaymentScene) -> None:
+    ada = await payment_scene.organizer()
+    event_id = await payment_scene.event(ada, price=10)
 
     await ada.register(event_id, email=ANN)
-    await shop.service.settle()
+    await payment_scene.service.settle()
 
-    assert await shop.counts(event_id) == {"registered": 1}
+    assert await payment_scene.counts(event_id) == {"registered": 1}
 
 
-async def another_session(shop: PaymentScene, amount: int, currency: str) -> StripeObject:
+async def another_session(payment_scene: PaymentScene, amount: int, currency: str) -> StripeObject:
     """A session for another amount than was asked for, which has been paid."""
-    [account] = await shop.service.run_sql("select account_id from payout_accounts")
+    [account] = await payment_scene.service.run_sql("select account_id from payout_accounts")
     cost = {"currency": currency, "unit_amount": amount, "product_data": {"name": "Seat"}}
     parameters: dict[str, Any] = {
         "mode": "payment",
@@ -66,31 +66,35 @@ async def another_session(shop: PaymentScene, amount: int, currency: str) -> Str
         "payment_intent_data": {"application_fee_amount": 10, "transfer_data": {"destination": account[0]}},
         "success_url": "https://events.example/done",
     }
-    return shop.processor.pay(shop.processor.execute("POST", "/v1/checkout/sessions", parameters)["id"])
+    return payment_scene.processor.pay(
+        payment_scene.processor.execute("POST", "/v1/checkout/sessions", parameters)["id"]
+    )
 
 
 @pytest.mark.parametrize(
     ("amount", "currency", "amount_text"), [(700, "eur", "€7.00"), (1300, "eur", "€13.00"), (1200, "usd", "$12.00")]
 )
 async def test_a_payment_of_a_wrong_amount_is_refunded_and_the_seat_goes_to_the_next_person(
-    shop: PaymentScene, amount: int, currency: str, amount_text: str
+    payment_scene: PaymentScene, amount: int, currency: str, amount_text: str
 ) -> None:
-    event_id = await shop.event(await shop.organizer(), waitinglist_capacity=1)
-    ann, ben = [await shop.register(event_id, email) for email in (ANN, BEN)]
-    session = await another_session(shop, amount, currency)
-    await shop.service.run_sql(
+    event_id = await payment_scene.event(await payment_scene.organizer(), waitinglist_capacity=1)
+    ann, ben = [await payment_scene.register(event_id, email) for email in (ANN, BEN)]
+    session = await another_session(payment_scene, amount, currency)
+    await payment_scene.service.run_sql(
         "update payments set session_id = %(id)s, due_at = now() where state = 'open'", id=session["id"]
     )
 
-    await shop.work()
+    await payment_scene.work()
 
     assert await ann.status() == "rejected"
     assert f"goes back to you in full: {amount_text}." in page_text(await ann.page())
     assert await ben.status() == "held"
-    [charge] = shop.processor.things("charge")
+    [charge] = payment_scene.processor.things("charge")
     assert (charge["amount"], charge["currency"], charge["amount_refunded"]) == (amount, currency, amount)
-    assert await shop.service.run_sql("select state::text, amount, error from refunds") == [("made", amount, None)]
-    mails = await shop.service.run_sql(
+    assert await payment_scene.service.run_sql("select state::text, amount, error from refunds") == [
+        ("made", amount, None)
+    ]
+    mails = await payment_scene.service.run_sql(
         "select kind, arguments ->> 'reason', (arguments ->> 'amount')::int, arguments ->> 'currency' from mails"
         " where recipient = %(email)s order by kind",
         email=ANN,

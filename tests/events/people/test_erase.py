@@ -152,8 +152,8 @@ async def test_the_account_of_an_erased_person_can_be_registered_for_nothing(ser
 
     for handle in (before, registration["user_id"]):
         body = {"registration": {"event_id": other["id"], "user_id": handle}}
-        refused = await ada.post("/api/registrations", body)
-        assert (refused.status_code, refused.json()["code"]) == (422, "validation_failed")
+        refusal = await ada.post("/api/registrations", body)
+        assert (refusal.status_code, refusal.json()["code"]) == (422, "validation_failed")
     await ada.register(other["id"], email=registration["email"])
     await service.settle()
 
@@ -246,10 +246,10 @@ async def test_an_erasure_of_an_unknown_person_is_answered_with_404(
 ) -> None:
     await service.organizer()
 
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as refusal:
         await erase(service, selector)
 
-    assert refused.value.status == 404
+    assert refusal.value.status == 404
 
 
 async def test_a_second_erasure_is_answered_with_404(service: Service) -> None:
@@ -259,9 +259,9 @@ async def test_a_second_erasure_is_answered_with_404(service: Service) -> None:
     done = await erase(service)
 
     for selector in (ANN, AccountSelector(id=done.account_id)):
-        with pytest.raises(Problem) as refused:
+        with pytest.raises(Problem) as refusal:
             await erase(service, selector)
-        assert refused.value.status == 404
+        assert refusal.value.status == 404
 
 
 async def test_an_organizer_cannot_be_erased_and_reads_what_to_do_instead(service: Service) -> None:
@@ -270,11 +270,11 @@ async def test_an_organizer_cannot_be_erased_and_reads_what_to_do_instead(servic
     await sign_up(service, event, "ann")
 
     for work in (ownership.erase, operations.preview, operations.export):
-        with pytest.raises(Problem) as refused:
+        with pytest.raises(Problem) as refusal:
             await service.database.transact(lambda tx, work=work: work(tx, ANN))
-        assert refused.value.status == 403
-        assert f"the organizer {ada.slug}" in refused.value.message
-        assert "cancel its events" in refused.value.message
+        assert refusal.value.status == 403
+        assert f"the organizer {ada.slug}" in refusal.value.message
+        assert "cancel its events" in refusal.value.message
 
     assert [registration["email"] for registration in await list_registrations(ben, event)] == ["ann@example.com"]
 

@@ -80,8 +80,10 @@ async def register_with_key(
 
 
 @pytest.mark.parametrize("sealed", [True, False])
-async def test_no_column_of_any_table_has_data_or_a_nonce_of_an_erased_person(shop: PaymentScene, sealed: bool) -> None:
-    service, ada = shop.service, await shop.organizer()
+async def test_no_column_of_any_table_has_data_or_a_nonce_of_an_erased_person(
+    payment_scene: PaymentScene, sealed: bool
+) -> None:
+    service, ada = payment_scene.service, await payment_scene.organizer()
     past, coming, called, unsettled, removed = [await ada.create_event(capacity=5) for _ in range(5)]
     for event in (past, coming):
         await sign_up(service, event, "ann", "bob")
@@ -93,10 +95,10 @@ async def test_no_column_of_any_table_has_data_or_a_nonce_of_an_erased_person(sh
     await register_with_key(ada, called, key="bob", email="bob@example.com")
     await service.settle()
     await ada.delete(f"/api/registrations/{removed['id']}/{handle}")
-    bought = [await shop.event(ada, capacity=2) for _ in range(2)]
+    bought = [await payment_scene.event(ada, capacity=2) for _ in range(2)]
     for event_id in bought:
-        await (await shop.register(event_id, ANN)).pay()
-        await shop.deliver()
+        await (await payment_scene.register(event_id, ANN)).pay()
+        await payment_scene.deliver()
     await end_event(service, past)
     await end_event(service, {"id": bought[0]})
     await service.run_sql("update events set datetime = now() + interval '1 hour' where id = %(id)s", id=coming["id"])

@@ -59,9 +59,9 @@ async def test_an_address_that_only_an_unproved_organizer_has_is_exported_and_er
     after = await read_all_text(service)
     assert EMAIL not in after
     assert "planted-bank" not in after
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as refusal:
         await erase(service)
-    assert refused.value.status == 404
+    assert refusal.value.status == 404
 
 
 async def test_erasing_a_person_ends_the_organizer_that_a_stranger_made_with_the_address(service: Service) -> None:

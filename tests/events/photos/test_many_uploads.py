@@ -258,9 +258,9 @@ async def test_forms_of_the_console_have_the_same_limits(settings: Settings, mon
             (EDIT_EVENT, edit),
             (STORE_PHOTO, StorePhoto(content=picture())),
         ):
-            with pytest.raises(Problem) as refused:
+            with pytest.raises(Problem) as refusal:
                 await service.runner.run_of(operation)(caller, command)
-            assert refused.value.code == "rate_limited"
+            assert refusal.value.code == "rate_limited"
 
 
 def with_fields(copy: CopyEvent, **fields: Any) -> CopyEvent:

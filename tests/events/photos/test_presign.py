@@ -110,9 +110,9 @@ async def test_an_organizer_can_have_a_limited_number_of_unattached_uploads(serv
         count=MAX_IDLE_PHOTOS - 1,
     )
 
-    refused = await ada.post("/api/uploads/presign", RIGHT)
+    refusal = await ada.post("/api/uploads/presign", RIGHT)
 
-    assert (refused.status_code, refused.json()["code"]) == (422, "too_many_uploads")
+    assert (refusal.status_code, refusal.json()["code"]) == (422, "too_many_uploads")
     assert (await ben.post("/api/uploads/presign", RIGHT)).status_code == 201
     await ada.create_event(image_keys=[key])
     assert (await ada.post("/api/uploads/presign", RIGHT)).status_code == 201

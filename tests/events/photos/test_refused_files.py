@@ -19,9 +19,9 @@ thoroughly = settings(max_examples=20, suppress_health_check=[HealthCheck.too_sl
 
 
 def refusal(content: bytes) -> str:
-    with pytest.raises(UnfitFile) as refused:
+    with pytest.raises(UnfitFile) as error:
         check_photo(content)
-    return str(refused.value)
+    return str(error.value)
 
 
 @every_type

@@ -74,10 +74,10 @@ async def test_a_decoder_without_processor_time_is_answered_with_503(
     monkeypatch.setattr(sandbox, "CHECKER", program("import signal; signal.pause()"))
     monkeypatch.setattr(sandbox, "TIMEOUT_SECONDS", 0.2)
 
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as refusal:
         await check(picture(), OWNER)
 
-    assert (refused.value.code, refused.value.retry_after) == ("service_unavailable", 30)
+    assert (refusal.value.code, refusal.value.retry_after) == ("service_unavailable", 30)
 
 
 async def test_a_decoder_that_does_not_start_is_an_error_of_the_service(monkeypatch: pytest.MonkeyPatch) -> None:

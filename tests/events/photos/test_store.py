@@ -177,9 +177,9 @@ async def test_a_store_that_is_out_of_reach_is_unavailable(service: Service, sto
         unreachable.write(PHOTO, b"photo", JPEG),
         stored_file(unreachable, PHOTO),
     ):
-        with pytest.raises(Problem) as refused:
+        with pytest.raises(Problem) as refusal:
             await call
-        assert (refused.value.status, refused.value.retry_after) == (503, 5)
+        assert (refusal.value.status, refusal.value.retry_after) == (503, 5)
     if isinstance(store, DiskStore):
         (service.database.resources.settings.data_dir / "media").unlink()
 

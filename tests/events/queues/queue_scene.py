@@ -8,20 +8,25 @@ import httpx2
 from holdfast.events.queues import release
 from tests.helpers.events_service import Client, Service
 
-# Moves everything that has a time of this queue. What happened since the last call happened just now.
+# Moves all times of a queue. What happened since the last call happened just now.
+#
+# elapsed      what the test took since the last call
+# test_time    what passes for the queue; `shift` is the difference
 SHIFT: LiteralString = """
-    with moved as (
-        select %(took)s * interval '1 second' as took, (%(seconds)s - %(took)s) * interval '1 second' as by,
-               %(seconds)s * interval '1 second' as past, to_timestamp(%(now)s) as now),
+    with times as (
+        select %(elapsed)s * interval '1 second' as elapsed, (%(seconds)s - %(elapsed)s) * interval '1 second' as shift,
+               %(seconds)s * interval '1 second' as test_time, to_timestamp(%(now)s) as now),
     moved_queue as (
         update queues
-           set paced_at = least(paced_at + took, now) - past, rated_at = least(rated_at + took, now) - past,
-               starts_at = starts_at - by, ends_at = ends_at - by
-          from moved where id = %(id)s),
-    visitors as (
-        update queue_visitors set issued_at = issued_at - by, expires_at = expires_at - by
-          from moved where queue_id = %(id)s and token_id is not null)
-    update queue_releases set released_at = least(released_at + took, now) - past from moved where queue_id = %(id)s
+           set paced_at = least(paced_at + elapsed, now) - test_time,
+               rated_at = least(rated_at + elapsed, now) - test_time,
+               starts_at = starts_at - shift, ends_at = ends_at - shift
+          from times where id = %(id)s),
+    moved_visitor as (
+        update queue_visitors set issued_at = issued_at - shift, expires_at = expires_at - shift
+          from times where queue_id = %(id)s and token_id is not null)
+    update queue_releases set released_at = least(released_at + elapsed, now) - test_time
+      from times where queue_id = %(id)s
 """
 
 
@@ -73,8 +78,8 @@ class QueueScene:
     async def pass_time(self, seconds: float) -> None:
         """Let exactly this time pass for this queue since the last call, however long the test itself took."""
         now = await self.clock()
-        took, self.now = now - self.now, now
-        await self.service.run_sql(SHIFT, id=self.id, now=now, took=took, seconds=seconds)
+        elapsed, self.now = now - self.now, now
+        await self.service.run_sql(SHIFT, id=self.id, now=now, elapsed=elapsed, seconds=seconds)
 
     async def clock(self) -> float:
         """The database's clock, in seconds."""

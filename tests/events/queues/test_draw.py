@@ -90,8 +90,8 @@ async def test_a_list_that_is_not_frozen_in_time_is_void_until_the_organizer_tak
     assert await queue.tick(60) == 0
     assert await positions(draw, "ann", "bob") == [2, 2]
     another = (draw.closes + dt.timedelta(days=1)).isoformat()
-    refused = await queue.ada.patch(queue.path, {"queue_event": {"draw_at": another}})
-    assert refused.status_code == 422
+    refusal = await queue.ada.patch(queue.path, {"queue_event": {"draw_at": another}})
+    assert refusal.status_code == 422
     await queue.change(draw_at=None)
     assert await positions(draw, "ann", "bob") == [1, 2]
     assert await queue.tick(1) == 1
@@ -132,9 +132,9 @@ async def test_a_round_other_than_the_named_one_cannot_draw_the_list(draw: DrawS
     now = draw.round_at + dt.timedelta(seconds=1)
 
     async def refusal(round: int, signature: bytes, at: dt.datetime = now) -> str:
-        with pytest.raises((drawing.DrawRefusal, beacon.InvalidRound)) as refused:
+        with pytest.raises((drawing.DrawRefusal, beacon.InvalidRound)) as error:
             await database.transact(lambda tx: drawing.draw(tx, QUEUE_DRAWS, id, round, signature, at))
-        return str(refused.value)
+        return str(error.value)
 
     assert "has no frozen list" in await refusal(ROUND, SIGNATURE)
     await freeze_list(draw)

@@ -102,9 +102,9 @@ async def test_a_form_with_a_mistake_does_not_use_the_release_up(service: Servic
     guest = GuestBrowser(guarded)
     page = await guest.go_in()
 
-    refused = await guest.send(page, "no address")
-    assert (refused.status_code, page_state(refused)) == (422, "open")
-    assert (await guest.send(refused, "ann@example.com")).status_code == 303
+    refusal = await guest.send(page, "no address")
+    assert (refusal.status_code, page_state(refusal)) == (422, "open")
+    assert (await guest.send(refusal, "ann@example.com")).status_code == 303
 
 
 async def test_a_visitor_who_has_registered_takes_a_new_place_for_the_next_person(service: Service) -> None:

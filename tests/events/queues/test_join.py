@@ -96,11 +96,11 @@ async def test_a_full_queue_refuses_new_visitors_and_keeps_the_waiting_ones(serv
     queue = await open_queue(service, max_queue_size=2, release_rate=30)
     await queue.join("ann", "ben")
 
-    refused = await queue.ask_to_join("cal")
+    refusal = await queue.ask_to_join("cal")
 
-    assert (refused.status_code, refused.json()["code"]) == (503, "queue_full")
-    assert refused.json()["retry_after"] == 2
-    assert refused.headers["retry-after"] == "2"
+    assert (refusal.status_code, refusal.json()["code"]) == (503, "queue_full")
+    assert refusal.json()["retry_after"] == 2
+    assert refusal.headers["retry-after"] == "2"
     assert await queue.status("cal") == {"status": "not_in_queue"}
     await queue.join("ben")
     assert await queue.tick(2) == 1
@@ -135,9 +135,9 @@ async def test_a_paused_queue_takes_no_new_visitors_and_keeps_the_waiting_ones(q
     await queue.join("ann")
     await queue.change(active=False)
 
-    refused = await queue.ask_to_join("ben")
+    refusal = await queue.ask_to_join("ben")
 
-    assert (refused.status_code, refused.json()["code"], refused.headers["retry-after"]) == (
+    assert (refusal.status_code, refusal.json()["code"], refusal.headers["retry-after"]) == (
         503,
         "queue_inactive",
         "60",
@@ -151,8 +151,8 @@ async def test_an_ended_queue_takes_no_visitors_and_has_none_waiting(queue: Queu
     await queue.change(ends_at=(datetime.now(UTC) - timedelta(seconds=1)).isoformat())
 
     for visitor in ("ann", "ben"):
-        refused = await queue.ask_to_join(visitor)
-        assert (refused.status_code, refused.json()["code"]) == (422, "queue_ended")
+        refusal = await queue.ask_to_join(visitor)
+        assert (refusal.status_code, refusal.json()["code"]) == (422, "queue_ended")
         assert await queue.status(visitor) == {"status": "not_in_queue"}
     assert await queue.length() == 0
 

@@ -65,8 +65,8 @@ async def test_a_paused_queue_says_so_and_keeps_the_place(queue: QueueScene) -> 
     assert re.search(r"paused the waiting room on <time [^>]*>\w+ \d+, \d{4}, \d+:\d\d\s[AP]M\sUTC</time>", page.text)
     assert "progressbar" not in page.text
     assert "Your turn comes" not in page.text
-    refused = await newcomer.line_up()
-    assert (refused.status_code, room_state(refused)) == (503, "closed")
+    refusal = await newcomer.line_up()
+    assert (refusal.status_code, room_state(refusal)) == (503, "closed")
     await queue.change(active=True)
     assert room_position(await newcomer.look()) == 2
 

@@ -111,12 +111,12 @@ async def test_a_full_event_without_waiting_places_refuses_at_once_and_creates_n
     await ada.register(event["id"], email="ann@example.com")
     await service.settle()
 
-    refused = await ada.post(
+    refusal = await ada.post(
         "/api/registrations", {"registration": {"event_id": event["id"], "email": "ben@example.com"}}
     )
 
-    assert (refused.status_code, refused.json()["code"]) == (422, "event_full")
-    assert refused.json()["errors"] == {"event_id": [refused.json()["error"]]}
+    assert (refusal.status_code, refusal.json()["code"]) == (422, "event_full")
+    assert refusal.json()["errors"] == {"event_id": [refusal.json()["error"]]}
     assert await service.run_sql("select from users where email = 'ben@example.com'") == []
 
 
@@ -182,9 +182,9 @@ async def test_a_registration_for_a_cancelled_or_past_event_is_refused_at_once(
     event = await ada.create_event()
     await service.run_sql(statement, id=event["id"])
 
-    refused = await ada.post("/api/registrations", {"registration": {"event_id": event["id"], "email": "a@b.org"}})
+    refusal = await ada.post("/api/registrations", {"registration": {"event_id": event["id"], "email": "a@b.org"}})
 
-    assert (refused.status_code, refused.json()["code"]) == (422, code)
+    assert (refusal.status_code, refusal.json()["code"]) == (422, code)
 
 
 async def test_calls_of_one_batch_get_answers_of_their_own(service: Service) -> None:
@@ -218,9 +218,9 @@ async def test_an_organizer_cannot_register_anyone_for_another_organizers_event(
     ada, bob = await service.organizer(), await service.organizer()
     event = await ada.create_event()
 
-    refused = await bob.post("/api/registrations", {"registration": {"event_id": event["id"], "email": "a@b.org"}})
+    refusal = await bob.post("/api/registrations", {"registration": {"event_id": event["id"], "email": "a@b.org"}})
 
-    assert refused.status_code == 403
+    assert refusal.status_code == 403
     assert await service.run_sql("select from users where email = 'a@b.org'") == []
     assert await service.run_sql("select from registrations") == []
 

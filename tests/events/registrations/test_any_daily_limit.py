@@ -73,10 +73,10 @@ async def try_phases(services: Sequence[Service], phases: Sequence[Phase]) -> No
         assert stored == sum(used)
         for key, daily_limit in enumerate(phase.limits):
             assert used[key] <= max(daily_limit, before[key])
-            refused = any(
+            is_refused = any(
                 code != "accepted" for code, call in zip(codes, phase.attempts, strict=True) if call.key == key
             )
-            assert not refused or used[key] == max(daily_limit, before[key])
+            assert not is_refused or used[key] == max(daily_limit, before[key])
         before = used
 
 

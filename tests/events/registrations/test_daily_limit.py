@@ -47,13 +47,13 @@ async def test_a_key_registers_up_to_its_limit_and_the_refusal_says_when_it_may_
         "daily_limit_reached",
     ]
     body = {"registration": {"event_id": event["id"], "email": "late@example.com"}}
-    refused = await ada.post("/api/registrations", body)
-    answer = refused.json()
+    refusal = await ada.post("/api/registrations", body)
+    answer = refusal.json()
     tomorrow = dt.datetime.combine(dt.datetime.now(dt.UTC).date() + dt.timedelta(days=1), dt.time(), dt.UTC)
-    assert refused.status_code == 429
+    assert refusal.status_code == 429
     assert (answer["daily_limit"], answer["used"], answer["requested"]) == (2, 2, 1)
     assert dt.datetime.fromisoformat(answer["starts_again_at"]) == tomorrow
-    assert 0 < int(refused.headers["retry-after"]) <= 86_400
+    assert 0 < int(refusal.headers["retry-after"]) <= 86_400
     assert "may register 2 people a day, and 2 are registered today" in answer["error"]
     assert "Only a person can change the limit" in answer["hint"]
     assert await service.run_sql("select count(*) from users where email = 'late@example.com'") == [(0,)]
@@ -159,31 +159,31 @@ async def test_a_key_with_a_limit_makes_no_key_without_one(service: Service) -> 
     ada = await service.organizer()
     await limit(service, ada, 5)
 
-    refused = await ada.post("/api/keys", {"api_key": {"name": "Free"}})
+    refusal = await ada.post("/api/keys", {"api_key": {"name": "Free"}})
 
-    assert refused.json()["code"] == "forbidden"
-    assert "has a daily limit" in refused.json()["error"]
+    assert refusal.json()["code"] == "forbidden"
+    assert "has a daily limit" in refusal.json()["error"]
 
 
 async def test_an_agent_cannot_change_a_daily_limit(service: Service) -> None:
     ada = await service.organizer()
     command = SetLimit(key_id=await key_of(service, ada), daily_limit=5)
 
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as refusal:
         await service.runner.run_of(KEY_LIMITS.set_limit)(access_token(ada.id), command)
 
-    assert refused.value.type is FORBIDDEN
+    assert refusal.value.type is FORBIDDEN
 
 
 async def test_a_daily_limit_of_the_key_of_another_organizer_cannot_be_set(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer("Ben Events")
 
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as refusal:
         await service.runner.run_of(KEY_LIMITS.set_limit)(
             system(ben.id), SetLimit(key_id=await key_of(service, ada), daily_limit=0)
         )
 
-    assert refused.value.type is NOT_FOUND
+    assert refusal.value.type is NOT_FOUND
 
 
 async def test_the_first_limit_holds_in_every_process_as_soon_as_it_is_answered(service: Service) -> None:

@@ -167,23 +167,23 @@ async def test_registrations_for_an_event_of_another_organizer_cannot_be_listed(
     ada, eve = await service.organizer(), await service.organizer()
     first, _ = await two_events(service, ada)
 
-    refused = await eve.get("/api/registrations", params={"event_id": first})
+    refusal = await eve.get("/api/registrations", params={"event_id": first})
     answer = await agent(service, eve).call("list_registrations", event_id=first)
 
-    assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+    assert (refusal.status_code, refusal.json()["code"]) == (403, "forbidden")
     assert answer["isError"]
-    assert "ann@example.com" not in refused.text + answer["content"][0]["text"]
+    assert "ann@example.com" not in refusal.text + answer["content"][0]["text"]
 
 
 async def test_an_event_that_does_not_exist_is_not_found(service: Service) -> None:
     ada = await service.organizer()
 
     for client in (ada, await service.admin()):
-        refused = await client.get("/api/registrations", params={"event_id": 4711})
-        assert (refused.status_code, refused.json()["code"]) == (404, "not_found")
+        refusal = await client.get("/api/registrations", params={"event_id": 4711})
+        assert (refusal.status_code, refusal.json()["code"]) == (404, "not_found")
 
 
 async def test_an_event_id_that_is_no_number_is_refused(service: Service) -> None:
-    refused = await (await service.organizer()).get("/api/registrations", params={"event_id": "first"})
+    refusal = await (await service.organizer()).get("/api/registrations", params={"event_id": "first"})
 
-    assert (refused.status_code, [*refused.json()["errors"]]) == (422, ["event_id"])
+    assert (refusal.status_code, [*refusal.json()["errors"]]) == (422, ["event_id"])

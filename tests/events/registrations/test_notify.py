@@ -101,7 +101,7 @@ async def test_a_value_of_notify_that_is_no_boolean_is_refused(service: Service,
     event = await ada.create_event()
 
     body = {"registration": {"event_id": event["id"], "email": "ann@example.com", "notify": wrong}}
-    refused = await ada.post("/api/registrations", body)
+    refusal = await ada.post("/api/registrations", body)
 
-    assert (refused.status_code, [*refused.json()["errors"]]) == (422, ["notify"])
+    assert (refusal.status_code, [*refusal.json()["errors"]]) == (422, ["notify"])
     assert await mailed_people(service) == {}

@@ -287,10 +287,10 @@ async def test_only_cancelling_counts_towards_the_limit_of_forms_and_undoing_doe
         for _ in range(3)
         for path in ("cancel", "undo")
     ]
-    refused = await http.post(f"{ann}/cancel", data={"token": token})
+    refusal = await http.post(f"{ann}/cancel", data={"token": token})
 
     assert answers == [303] * 6
-    assert refused.status_code == 429
+    assert refusal.status_code == 429
     assert await limited_service.run_sql("select cancels_at from registrations") == [(None,)]
 
 

@@ -62,39 +62,39 @@ async def test_visitors_see_the_number_of_passed_seats_from_the_third_on(service
     assert "3 Plätze wurden weitergegeben." in page_text(german)
 
 
-async def test_a_seat_that_has_to_be_paid_counts_when_it_is_paid(shop: PaymentScene) -> None:
-    ada = await shop.organizer()
-    event_id = await shop.event(ada, capacity=1, waitinglist_capacity=5)
-    ann = await shop.register(event_id, "ann@example.com")
+async def test_a_seat_that_has_to_be_paid_counts_when_it_is_paid(payment_scene: PaymentScene) -> None:
+    ada = await payment_scene.organizer()
+    event_id = await payment_scene.event(ada, capacity=1, waitinglist_capacity=5)
+    ann = await payment_scene.register(event_id, "ann@example.com")
     await ann.pay()
-    await shop.deliver()
-    ben = await shop.register(event_id, "ben@example.com")
-    [address] = await own_pages(shop, "ann@example.com")
-    await ask_to_cancel(shop.service, address)
-    await shop.service.complete_cancellations()
-    await shop.work()
+    await payment_scene.deliver()
+    ben = await payment_scene.register(event_id, "ben@example.com")
+    [address] = await own_pages(payment_scene, "ann@example.com")
+    await ask_to_cancel(payment_scene.service, address)
+    await payment_scene.service.complete_cancellations()
+    await payment_scene.work()
 
-    assert "Somebody who waited has your seat now." in page_text(await Visitor(shop.service).http.get(address))
-    assert (await ben.status(), await count_passed_seats(shop.service, event_id)) == ("held", 0)
+    assert "Somebody who waited has your seat now." in page_text(await Visitor(payment_scene.service).http.get(address))
+    assert (await ben.status(), await count_passed_seats(payment_scene.service, event_id)) == ("held", 0)
     await ben.pay()
-    await shop.deliver()
-    assert (await ben.status(), await count_passed_seats(shop.service, event_id)) == ("registered", 1)
+    await payment_scene.deliver()
+    assert (await ben.status(), await count_passed_seats(payment_scene.service, event_id)) == ("registered", 1)
 
 
-async def test_a_person_who_pays_for_a_seat_that_is_being_cancelled_keeps_it(shop: PaymentScene) -> None:
-    ada = await shop.organizer()
-    event_id = await shop.event(ada, capacity=1, waitinglist_capacity=5)
-    ann = await shop.register(event_id, "ann@example.com")
-    [address] = await own_pages(shop, "ann@example.com")
-    await ask_to_cancel(shop.service, address)
+async def test_a_person_who_pays_for_a_seat_that_is_being_cancelled_keeps_it(payment_scene: PaymentScene) -> None:
+    ada = await payment_scene.organizer()
+    event_id = await payment_scene.event(ada, capacity=1, waitinglist_capacity=5)
+    ann = await payment_scene.register(event_id, "ann@example.com")
+    [address] = await own_pages(payment_scene, "ann@example.com")
+    await ask_to_cancel(payment_scene.service, address)
 
     await ann.pay()
-    await shop.deliver()
+    await payment_scene.deliver()
 
-    assert await shop.service.complete_cancellations() == 0
+    assert await payment_scene.service.complete_cancellations() == 0
     assert await ann.status() == "registered"
 
 
-async def own_pages(shop: PaymentScene, *emails: str) -> list[str]:
-    [(event_id,)] = await shop.service.run_sql("select id from events")
-    return [await own_path(shop.service, event_id, email) for email in emails]
+async def own_pages(payment_scene: PaymentScene, *emails: str) -> list[str]:
+    [(event_id,)] = await payment_scene.service.run_sql("select id from events")
+    return [await own_path(payment_scene.service, event_id, email) for email in emails]

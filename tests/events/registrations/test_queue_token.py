@@ -36,10 +36,10 @@ async def test_a_release_that_is_passed_on_registers_one_person(service: Service
     token = await release_token(guarded, "ann")
 
     assert (await register(guarded, "ann@example.com", token)).status_code == 202
-    refused = await register(guarded, "ben@example.com", token)
+    refusal = await register(guarded, "ben@example.com", token)
 
-    assert refused.status_code == 403
-    body = refused.json()
+    assert refusal.status_code == 403
+    body = refusal.json()
     assert (body["code"], body["waiting_room_url"]) == (
         "queue_required",
         f"http://events.test/queues/{guarded.queue.id}",

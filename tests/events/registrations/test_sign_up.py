@@ -33,7 +33,7 @@ async def test_registrations_in_one_batch_get_answers_of_their_own(service: Serv
     cancelled = await ada.create_event()
     await ada.delete(f"/api/events/{cancelled['id']}")
 
-    ann, again, refused, gone, unknown, ben = await sign_up(
+    ann, again, refusal, gone, unknown, ben = await sign_up(
         service,
         (free["id"], "ann@example.com"),
         (free["id"], "ANN@example.com"),
@@ -46,7 +46,7 @@ async def test_registrations_in_one_batch_get_answers_of_their_own(service: Serv
     assert isinstance(ann, SignUpResult)
     assert isinstance(ben, SignUpResult)
     assert (ann.is_from_form, again) == (True, ann)
-    assert (refused, gone, unknown) == ("payment_unavailable", "event_cancelled", "not_found")
+    assert (refusal, gone, unknown) == ("payment_unavailable", "event_cancelled", "not_found")
     assert ann.link.arrival < ben.link.arrival
     assert await service.run_sql("select count(*) from registrations") == [(2,)]
 

@@ -148,9 +148,9 @@ async def test_moving_a_person_up_beyond_capacity_is_refused(service: Service) -
     ada = await service.organizer()
     _, polls = await line(service, ada, "ab", capacity=1, waitinglist_capacity=1)
 
-    refused = await ada.patch(polls["b"], {"registration": {"status": "registered", "amount_paid": 5}})
+    refusal = await ada.patch(polls["b"], {"registration": {"status": "registered", "amount_paid": 5}})
 
-    assert (refused.status_code, refused.json()["code"]) == (422, "event_full")
+    assert (refusal.status_code, refusal.json()["code"]) == (422, "event_full")
     assert (await ada.get(polls["b"])).json()["data"]["amount_paid"] == 0
 
 
@@ -158,9 +158,9 @@ async def test_capacity_cannot_fall_below_the_seats_taken(service: Service) -> N
     ada = await service.organizer()
     event_id, _ = await line(service, ada, "ab", capacity=3)
 
-    refused = await ada.patch(f"/api/events/{event_id}", {"event": {"capacity": 1}})
+    refusal = await ada.patch(f"/api/events/{event_id}", {"event": {"capacity": 1}})
 
-    assert (refused.status_code, list(refused.json()["errors"])) == (422, ["capacity"])
+    assert (refusal.status_code, list(refusal.json()["errors"])) == (422, ["capacity"])
     assert (await ada.patch(f"/api/events/{event_id}", {"event": {"capacity": 2}})).status_code == 200
 
 
@@ -190,10 +190,10 @@ async def test_a_pending_registration_cannot_be_changed_yet(service: Service) ->
     event = await ada.create_event()
     poll = await ada.register(event["id"], email="ann@example.com")
 
-    refused = await ada.patch(poll, {"registration": {"amount_paid": 1}})
+    refusal = await ada.patch(poll, {"registration": {"amount_paid": 1}})
 
-    assert (refused.status_code, refused.json()["code"]) == (404, "registration_pending")
-    assert refused.headers["retry-after"] == "1"
+    assert (refusal.status_code, refusal.json()["code"]) == (404, "registration_pending")
+    assert refusal.headers["retry-after"] == "1"
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,6 @@ async def test_an_explanation_has_the_same_quantity_as_the_storefront(shop: Shop
 async def test_a_variant_without_a_pool_has_no_explanation(shop: Shop, inventory: Inventory) -> None:
     await (await inventory.create_shop()).create_golden_pool()
 
-    refused = await shop.refusal("explain_availability", variant_gid=SINGLE)
+    refusal = await shop.refusal("explain_availability", variant_gid=SINGLE)
 
-    assert (refused["code"], "link_variants" in refused["hint"]) == ("not_found", True)
+    assert (refusal["code"], "link_variants" in refusal["hint"]) == ("not_found", True)

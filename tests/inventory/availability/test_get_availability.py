@@ -86,9 +86,9 @@ async def test_the_version_grows_with_every_change(shop: Shop) -> None:
 async def test_an_availability_request_names_variants_or_a_pool_but_not_both(
     shop: Shop, arguments: dict[str, Any], blamed: str
 ) -> None:
-    refused = await shop.refusal("get_availability", **arguments)
+    refusal = await shop.refusal("get_availability", **arguments)
 
-    assert (refused["code"], list(refused["errors"])) == ("validation_failed", [blamed])
+    assert (refusal["code"], list(refusal["errors"])) == ("validation_failed", [blamed])
 
 
 async def test_variants_and_pools_of_another_shop_have_no_availability_here(shop: Shop, inventory: Inventory) -> None:
@@ -113,8 +113,8 @@ async def test_calls_that_wait_together_are_answered_as_if_each_were_alone(shop:
     async def outcome(arguments: dict[str, Any]) -> Any:
         try:
             return (await shop.call("get_availability", **arguments))["variants"]
-        except ToolRefusal as refused:
-            return refused.body["code"]
+        except ToolRefusal as refusal:
+            return refusal.body["code"]
 
     outcomes = await asyncio.gather(*(outcome(arguments) for arguments in calls))
 

@@ -1,4 +1,4 @@
-"""Which pools run low: at or below their `low_stock_at`, or at the present pace not for much longer."""
+"""Which pools run low: at or below their `low_stock_at`, and with `days_of_cover` those that last no longer."""
 
 from typing import Any
 

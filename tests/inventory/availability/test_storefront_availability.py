@@ -160,12 +160,12 @@ async def test_a_storefront_answer_is_compressed_only_for_clients_that_accept_gz
 
     packed = await shop.read_storefront(**{"accept-encoding": "br, gzip;q=0.8"})
     plain = await shop.read_storefront(**{"accept-encoding": "identity"})
-    refused = await shop.read_storefront(**{"accept-encoding": "gzip;q=0"})
+    refusal = await shop.read_storefront(**{"accept-encoding": "gzip;q=0"})
 
     assert packed.headers["content-encoding"] == "gzip"
     assert "content-encoding" not in plain.headers
-    assert "content-encoding" not in refused.headers
-    assert packed.json() == plain.json() == refused.json()
+    assert "content-encoding" not in refusal.headers
+    assert packed.json() == plain.json() == refusal.json()
     assert len(packed.json()["variants"]) == count
     assert int(packed.headers["content-length"]) < len(plain.content) / 4
     assert packed.headers["etag"] != plain.headers["etag"]

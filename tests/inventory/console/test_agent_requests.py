@@ -58,11 +58,11 @@ async def test_stock_that_has_moved_since_is_shown_again_and_not_changed(admin: 
     batch = Batch(own_shop.id, [Call(system(own_shop.id), command)], True)
     await admin.inventory.database.transact(lambda tx: stock.set(tx, batch), own_shop.id)
 
-    refused = await admin.send(path, do="approve", seen=before)
+    refusal = await admin.send(path, do="approve", seen=before)
 
-    assert refused.status_code == 409
-    assert "Something has changed since you looked" in main_text(refused)
-    assert "Stock: 9 → 14 units" in main_text(refused)
+    assert refusal.status_code == 409
+    assert "Something has changed since you looked" in main_text(refusal)
+    assert "Stock: 9 → 14 units" in main_text(refusal)
     assert await own_shop.on_hand(pool["id"]) == 9
 
 
@@ -72,10 +72,10 @@ async def test_a_daily_limit_holds_for_what_is_approved(admin: Admin, own_shop: 
     waiting = await own_shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=5)
     path = f"/console/agents/requests/{waiting['request_id']}"
 
-    refused = await admin.send(path, do="approve", seen=seen_version((await admin.get(path)).text))
+    refusal = await admin.send(path, do="approve", seen=seen_version((await admin.get(path)).text))
 
-    assert refused.status_code == 409
-    assert "This agent may move 3 units a day" in main_text(refused)
+    assert refusal.status_code == 409
+    assert "This agent may move 3 units a day" in main_text(refusal)
     assert await own_shop.on_hand(pool["id"]) == 15
 
 

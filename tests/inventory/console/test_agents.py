@@ -60,8 +60,8 @@ async def test_a_new_key_has_the_scopes_that_were_chosen_and_the_old_one_is_out_
     assert (done.status_code, done.headers["location"]) == (303, admin.address_of("/console/agents"))
     for credential in (old, identity.json()["identity_assertion"]):
         shop.key = credential
-        refused = await shop.send_call("list_pools", {})
-        assert refused.status_code == 401
+        refusal = await shop.send_call("list_pools", {})
+        assert refusal.status_code == 401
     shop.key = await new_key(admin)
     assert shop.key != old
     assert (await shop.send_call("list_pools", {})).status_code == 200

@@ -48,9 +48,9 @@ async def test_holds_of_another_shop_are_not_found(merchant: MerchantAtPlatform)
     await other.call("hold_quantity", pool_id=pool["id"], quantity=1)
     hold = (await other.call("hold_quantity", pool_id=pool["id"], quantity=2))["hold"]["id"]
 
-    refused = [await merchant.send(PATH, hold_id=id) for id in (str(hold), "x", "")]
+    refusals = [await merchant.send(PATH, hold_id=id) for id in (str(hold), "x", "")]
 
-    assert [response.status_code for response in refused] == [404, 404, 404]
+    assert [response.status_code for response in refusals] == [404, 404, 404]
     assert (await other.call("get_pool", pool_id=pool["id"]))["held"] == 3
     assert "2 units" not in main_text(await merchant.get(PATH))
 

@@ -47,9 +47,9 @@ async def test_the_stream_ends_with_the_session(owner: Owner, inventory: Invento
 
 
 async def test_a_stranger_gets_no_stream(inventory: Inventory) -> None:
-    refused = await Owner(inventory).get(STREAM)
+    refusal = await Owner(inventory).get(STREAM)
 
-    assert (refused.status_code, refused.headers["location"]) == (303, "/sign-in?return_to=%2Fconsole%2Fstream")
+    assert (refusal.status_code, refusal.headers["location"]) == (303, "/sign-in?return_to=%2Fconsole%2Fstream")
 
 
 async def test_pages_of_pools_follow_the_stream_of_the_console(owner: Owner, shop: Shop) -> None:

@@ -48,21 +48,21 @@ async def test_a_form_of_a_new_pool_sent_twice_makes_one_pool(admin: Admin, own_
 async def test_an_invalid_field_of_a_new_pool_has_its_message_and_makes_no_pool(
     admin: Admin, own_shop: Shop, field: str, typed: str, error: str
 ) -> None:
-    refused = await admin.send("/console/pools/new", **{"name": "Honey", "unit": "jars", field: typed})
+    refusal = await admin.send("/console/pools/new", **{"name": "Honey", "unit": "jars", field: typed})
 
-    assert refused.status_code == 422
-    assert f'<p class="error" id="{field}-note">{error}</p>' in refused.text
-    assert f'value="{typed}"' in refused.text
-    assert 'value="jars"' in refused.text
+    assert refusal.status_code == 422
+    assert f'<p class="error" id="{field}-note">{error}</p>' in refusal.text
+    assert f'value="{typed}"' in refusal.text
+    assert 'value="jars"' in refusal.text
     assert (await own_shop.call("list_pools"))["pools"] == []
 
 
 async def test_a_name_that_another_pool_has_is_refused_with_a_message(admin: Admin, own_shop: Shop) -> None:
     await own_shop.create_pool(1, name="Honey")
 
-    refused = await admin.send("/console/pools/new", name="Honey")
+    refusal = await admin.send("/console/pools/new", name="Honey")
 
-    assert (refused.status_code, "Another pool has this name." in main_text(refused)) == (409, True)
+    assert (refusal.status_code, "Another pool has this name." in main_text(refusal)) == (409, True)
 
 
 async def test_a_merchant_changes_what_a_pool_is_like(admin: Admin, own_shop: Shop) -> None:
@@ -139,12 +139,12 @@ async def test_an_empty_or_invalid_field_leaves_the_pool_unchanged(admin: Admin,
     path = f"/console/pools/{pool['id']}/edit"
     seen = hidden_field(await admin.get(path), "seen")
 
-    refused = [
+    refusals = [
         await admin.send(path, **{**FIELDS, "seen": seen, **wrong})
         for wrong in ({"name": ""}, {"buffer": ""}, {"policy": "burn"}, {"seen": ""})
     ]
 
-    assert [response.status_code for response in refused] == [422, 422, 422, 409]
+    assert [response.status_code for response in refusals] == [422, 422, 422, 409]
     after = await own_shop.call("get_pool", pool_id=pool["id"])
     assert (after["name"], after["version"]) == ("Honey", pool["version"])
 

@@ -83,9 +83,9 @@ async def test_a_kit_is_explained_by_every_pool_it_draws_on(admin: Admin, own_sh
 
     page = await admin.get(f"/console/pools/{honey['id']}")
     assert "Can be sold: 3 How it is calculated Six · another pool is the limit" in main_text(page)
-    reckoning = await admin.get(f"/console/variant?gid={SIX_PACK}")
+    variant_page = await admin.get(f"/console/variant?gid={SIX_PACK}")
 
-    text = main_text(reckoning)
+    text = main_text(variant_page)
     assert "3 can be sold now The scarcest pool decides." in text
     assert "On hand 50 units Less: on hold \N{MINUS SIGN} 0 units Less: safety stock \N{MINUS SIGN} 0 units" in text
     assert "Divided by: one sale takes \N{DIVISION SIGN} 6 units" in text

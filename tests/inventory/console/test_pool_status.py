@@ -62,10 +62,10 @@ async def test_a_pool_with_a_hold_cannot_be_archived(admin: Admin, own_shop: Sho
     pool = await own_shop.create_pool(50)
     await own_shop.call("hold_quantity", pool_id=pool["id"], quantity=1)
 
-    refused = await admin.send(f"/console/pools/{pool['id']}/archive")
+    refusal = await admin.send(f"/console/pools/{pool['id']}/archive")
 
-    assert (refused.status_code, await status(own_shop, pool["id"])) == (409, "active")
-    assert "Some of it is on hold. End these holds first." in main_text(refused)
+    assert (refusal.status_code, await status(own_shop, pool["id"])) == (409, "active")
+    assert "Some of it is on hold. End these holds first." in main_text(refusal)
 
 
 async def test_a_question_answered_twice_changes_the_pool_once(admin: Admin, own_shop: Shop) -> None:

@@ -44,12 +44,12 @@ async def test_a_correction_cannot_take_held_units(admin: Admin, own_shop: Shop)
     pool = await own_shop.create_pool(10)
     await own_shop.call("hold_quantity", pool_id=pool["id"], quantity=4)
 
-    refused = await admin.send(f"/console/pools/{pool['id']}/adjust", way="take", delta="7")
+    refusal = await admin.send(f"/console/pools/{pool['id']}/adjust", way="take", delta="7")
 
-    assert refused.status_code == 409
-    assert "Now: 10 units 4 units of it on hold" in main_text(refused)
-    assert "There is not as much as this would take. Stock on hold stays." in main_text(refused)
-    assert 'value="7"' in refused.text
+    assert refusal.status_code == 409
+    assert "Now: 10 units 4 units of it on hold" in main_text(refusal)
+    assert "There is not as much as this would take. Stock on hold stays." in main_text(refusal)
+    assert 'value="7"' in refusal.text
     assert await own_shop.on_hand(pool["id"]) == 10
 
 
@@ -57,10 +57,10 @@ async def test_a_correction_cannot_take_held_units(admin: Admin, own_shop: Shop)
 async def test_an_invalid_quantity_is_marked_and_changes_no_stock(admin: Admin, own_shop: Shop, typed: str) -> None:
     pool = await own_shop.create_pool(10)
 
-    refused = await admin.send(f"/console/pools/{pool['id']}/adjust", way="add", delta=typed)
+    refusal = await admin.send(f"/console/pools/{pool['id']}/adjust", way="add", delta=typed)
 
-    assert refused.status_code == 422
-    assert 'aria-invalid="true" aria-describedby="delta-unit delta-note"' in refused.text
+    assert refusal.status_code == 422
+    assert 'aria-invalid="true" aria-describedby="delta-unit delta-note"' in refusal.text
     assert await own_shop.on_hand(pool["id"]) == 10
 
 
@@ -96,9 +96,9 @@ async def test_a_count_is_not_stored_when_something_was_sold_meanwhile(admin: Ad
 async def test_a_count_without_the_quantity_that_was_seen_is_not_stored(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.create_pool(50)
 
-    refused = await admin.send(f"/console/pools/{pool['id']}/count", quantity="48")
+    refusal = await admin.send(f"/console/pools/{pool['id']}/count", quantity="48")
 
-    assert (refused.status_code, await own_shop.on_hand(pool["id"])) == (422, 50)
+    assert (refusal.status_code, await own_shop.on_hand(pool["id"])) == (422, 50)
 
 
 async def test_a_transfer_takes_from_one_pool_and_gives_to_another_of_its_unit(admin: Admin, own_shop: Shop) -> None:
@@ -139,10 +139,10 @@ async def test_an_archived_pool_cannot_be_corrected_counted_or_transferred(admin
     pool = await own_shop.create_pool(50)
     await own_shop.call("archive_pool", pool_id=pool["id"])
 
-    refused = await admin.send(f"/console/pools/{pool['id']}/adjust", way="take", delta="6")
+    refusal = await admin.send(f"/console/pools/{pool['id']}/adjust", way="take", delta="6")
 
-    assert refused.status_code == 409
-    assert "The pool is archived" in main_text(refused)
+    assert refusal.status_code == 409
+    assert "The pool is archived" in main_text(refusal)
     assert "/adjust" not in (await admin.get(f"/console/pools/{pool['id']}")).text
 
 

@@ -104,9 +104,9 @@ async def test_a_shop_without_orders_reads_that_there_is_nothing_to_replay(merch
 async def test_a_shop_whose_variants_all_have_a_pool_has_nothing_to_replay(merchant: MerchantAtPlatform) -> None:
     await merchant.at_platform.link()
 
-    refused = await merchant.send("/console/suggestions", "/console/replay", cursor="")
+    refusal = await merchant.send("/console/suggestions", "/console/replay", cursor="")
 
-    assert refused.status_code == 404
+    assert refusal.status_code == 404
     assert await merchant.inventory.sql("select from replays") == []
 
 
@@ -114,10 +114,10 @@ async def test_a_shop_that_is_not_connected_reads_that_it_must_be(inventory: Inv
     await add_merchant(inventory, shop)
     owner = await Owner(inventory).sign_in()
 
-    refused = await owner.send("/console/replay", cursor="")
+    refusal = await owner.send("/console/replay", cursor="")
 
-    assert refused.status_code == 409
-    assert "Your shop is not connected yet." in main_text(refused)
+    assert refusal.status_code == 409
+    assert "Your shop is not connected yet." in main_text(refusal)
 
 
 def kinds(levels: dict[int, int], *past: tuple[float, dict[int, int]]) -> Sequence[str]:

@@ -77,10 +77,10 @@ async def test_an_unknown_address_signs_in_to_no_shop(owner: Owner) -> None:
 
 
 async def test_a_merchant_cannot_sign_in_by_password(owner: Owner) -> None:
-    refused = await owner.send("/sign-in", email=EMAIL, password="correct horse battery")
+    refusal = await owner.send("/sign-in", email=EMAIL, password="correct horse battery")
 
-    assert refused.status_code == 422
-    assert "set-cookie" not in refused.headers
+    assert refusal.status_code == 422
+    assert "set-cookie" not in refusal.headers
 
 
 async def test_a_session_by_a_link_is_refused_in_a_frame(owner: Owner, shop: Shop) -> None:
@@ -132,10 +132,10 @@ async def test_the_sign_in_form_says_who_can_sign_in(owner: Owner) -> None:
 
 
 async def test_a_link_of_an_operator_needs_an_owner(inventory: Inventory, shop: Shop) -> None:
-    with pytest.raises(Problem, match="has no owner who signs in") as refused:
+    with pytest.raises(Problem, match="has no owner who signs in") as refusal:
         await inventory.database.transact(lambda tx: operations.console_link(tx, shop.id))
 
-    assert refused.value.type is NOT_FOUND
+    assert refusal.value.type is NOT_FOUND
 
 
 async def test_an_owner_of_a_shop_that_uninstalled_the_app_cannot_sign_in(owner: Owner, shop: Shop) -> None:

@@ -46,11 +46,11 @@ async def test_a_merchant_without_pools_makes_one_from_a_suggestion(merchant: Me
     [form] = forms(page.text)
     assert (form["name"], form["quantity"]) == ("Honey jars", "50")
     assert '<details id="rename-1">' in page.text
-    refused = await merchant.http.post(
+    refusal = await merchant.http.post(
         merchant.address_of("/console/suggestions"), data={**form, "quantity": "many"}, headers=SAME_SITE
     )
-    assert refused.status_code == 422
-    assert "Enter a number, such as 50." in main_text(refused)
+    assert refusal.status_code == 422
+    assert "Enter a number, such as 50." in main_text(refusal)
 
     times = "\N{MULTIPLICATION SIGN}"
     assert f"All packs count the same 50 units. So 8 {times} 6 and 4 {times} 12 are not added." in text
@@ -138,8 +138,8 @@ async def test_all_suggestions_are_accepted_by_one_click_below_what_changes(merc
     all_of_them = fields_of_all(page.text)
 
     outdated = {**all_of_them, "numbers": "0" * 64, "do": "all"}
-    refused = await merchant.http.post(merchant.address_of("/console/suggestions"), data=outdated, headers=SAME_SITE)
-    assert "Your shop has other numbers than a moment ago." in main_text(refused)
+    refusal = await merchant.http.post(merchant.address_of("/console/suggestions"), data=outdated, headers=SAME_SITE)
+    assert "Your shop has other numbers than a moment ago." in main_text(refusal)
     assert (await merchant.shop.call("list_pools"))["pools"] == []
     for _ in range(2):  # the second click changes nothing
         await merchant.http.post(
@@ -194,11 +194,11 @@ async def test_a_name_that_a_pool_has_is_refused_and_nothing_is_made(merchant: M
     await merchant.shop.create_pool(3, name="Honey jars")
     [form] = forms((await merchant.get("/console/suggestions")).text)
 
-    refused = await merchant.http.post(merchant.address_of("/console/suggestions"), data=form, headers=SAME_SITE)
+    refusal = await merchant.http.post(merchant.address_of("/console/suggestions"), data=form, headers=SAME_SITE)
 
-    assert refused.status_code == 409
-    assert "Another pool has this name." in main_text(refused)
-    assert '<details id="rename-1" open>' in refused.text
+    assert refusal.status_code == 409
+    assert "Another pool has this name." in main_text(refusal)
+    assert '<details id="rename-1" open>' in refusal.text
     assert len((await merchant.shop.call("list_pools"))["pools"]) == 1
 
 
@@ -236,6 +236,6 @@ async def test_a_shop_without_the_platform_reads_why_it_cannot_import_products(
     text = main_text(await owner.get("/console/suggestions"))
     assert "First connect your shop Then we read your products and suggest which packs share a stock." in text
     assert "Import products now" not in text
-    refused = await owner.send("/console/sync", do="import")
-    assert refused.status_code == 409
-    assert "Your shop is not connected yet." in main_text(refused)
+    refusal = await owner.send("/console/sync", do="import")
+    assert refusal.status_code == 409
+    assert "Your shop is not connected yet." in main_text(refusal)

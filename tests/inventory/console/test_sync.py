@@ -279,9 +279,9 @@ async def test_an_archived_pool_is_not_corrected(merchant_with_pool: MerchantAtP
     pool_id = merchant_with_pool.at_platform.pool_id
     await merchant_with_pool.shop.call("archive_pool", pool_id=pool_id, release_variants=True)
 
-    refused = await merchant_with_pool.send(PATH, do="keep", pool_id=str(pool_id), delta="1")
+    refusal = await merchant_with_pool.send(PATH, do="keep", pool_id=str(pool_id), delta="1")
 
-    assert refused.status_code == 409
+    assert refusal.status_code == 409
     assert await merchant_with_pool.shop.on_hand(pool_id) == 50
 
 
@@ -322,7 +322,7 @@ async def test_levels_of_pools_of_another_shop_are_not_found(merchant_with_pool:
     await other.create_pool(1)
     theirs = await other.create_pool(7, name="Theirs", members=PACKS)
 
-    refused = [
+    refusals = [
         await merchant_with_pool.send(PATH, do=do, delta="1", pool_id=pool_id, **sure)
         for do in ("reconcile", "resync", "keep")
         for pool_id, sure in (
@@ -332,7 +332,7 @@ async def test_levels_of_pools_of_another_shop_are_not_found(merchant_with_pool:
         )
     ]
 
-    assert {response.status_code for response in refused} == {404}
+    assert {response.status_code for response in refusals} == {404}
     assert "Theirs" not in main_text(await merchant_with_pool.get(PATH))
     assert (await merchant_with_pool.send(PATH, do="sell", pool_id="1")).status_code == 400
 

@@ -113,5 +113,5 @@ async def test_a_sale_by_an_order_has_no_undo(admin: Admin, own_shop: Shop) -> N
     path = f"/console/pools/{pool['id']}/entries/{sold['id']}/undo"
 
     assert "An entry of this kind cannot be undone." in main_text(await admin.get(path))
-    refused = await own_shop.refusal("revert_entry", entry_id=sold["id"])
-    assert (refused["code"], refused["message"]) == ("not_revertible", "A sale of an order cannot be reverted.")
+    refusal = await own_shop.refusal("revert_entry", entry_id=sold["id"])
+    assert (refusal["code"], refusal["message"]) == ("not_revertible", "A sale of an order cannot be reverted.")

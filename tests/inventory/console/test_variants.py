@@ -146,11 +146,11 @@ async def test_an_archived_pool_is_shown_without_forms(merchant: MerchantAtPlatf
     preview = await merchant.send(path, do="unlink", variant_gid=SINGLE)
     await merchant.shop.call("archive_pool", pool_id=id)
 
-    refused = await merchant.confirm(preview, path, sure="keep_pool")
+    refusal = await merchant.confirm(preview, path, sure="keep_pool")
     page = await merchant.get(path)
 
-    assert (refused.status_code, page.status_code) == (409, 200)
-    assert "The pool is archived" in main_text(refused)
+    assert (refusal.status_code, page.status_code) == (409, 200)
+    assert "The pool is archived" in main_text(refusal)
     assert 'name="do"' not in page.text
 
 

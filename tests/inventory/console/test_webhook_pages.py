@@ -72,11 +72,11 @@ async def test_a_form_that_is_sent_twice_makes_one_address_and_shows_the_same_se
 async def test_a_form_that_is_refused_says_what_to_enter_and_keeps_what_was_typed(
     merchant: MerchantAtPlatform, fields: dict[str, str], reason: str
 ) -> None:
-    refused = await merchant.send(f"{PAGE}/new", **{"which": "all", **fields})
+    refusal = await merchant.send(f"{PAGE}/new", **{"which": "all", **fields})
 
-    assert refused.status_code == 422
-    assert reason in main_text(refused)
-    assert f'value="{fields["url"]}"' in refused.text
+    assert refusal.status_code == 422
+    assert reason in main_text(refusal)
+    assert f'value="{fields["url"]}"' in refusal.text
     assert await endpoints(merchant) == []
 
 

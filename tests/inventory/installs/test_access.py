@@ -227,9 +227,9 @@ async def test_a_refresh_token_that_is_not_valid_ends_the_access_and_says_what_t
     endpoint.faults = [PlatformRefusal("status 400: expired", "invalid_grant")]
 
     for _ in range(2):
-        with pytest.raises(Problem, match=r"must be connected again\. The access to the shop was not used") as refused:
+        with pytest.raises(Problem, match=r"must be connected again\. The access to the shop was not used") as refusal:
             await get(scene)
-        assert refused.value.code == "shop_not_connected"
+        assert refusal.value.code == "shop_not_connected"
 
     assert await scene.inventory.sql("select from platform_tokens") == []
     assert len(endpoint.refresh_tokens) == 1
@@ -296,10 +296,10 @@ async def test_a_fresh_token_that_the_shop_does_not_accept_yet_is_kept(
 async def test_a_token_that_was_withdrawn_ends_the_access(scene: PlatformScene, endpoint: Endpoint) -> None:
     scene.platform.oauth.revoke(DOMAIN)
 
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as refusal:
         await call_admin_api(scene.steps, (await scene.find_shop()).id, NAME)
 
-    assert refused.value.code == "shop_not_connected"
+    assert refusal.value.code == "shop_not_connected"
     assert "was withdrawn" in (await scene.row("broken"))[0]
 
 

@@ -163,10 +163,10 @@ async def test_the_key_of_a_shop_that_uninstalled_is_refused_everywhere_and_its_
 
         await agent.wait_until_closed()
 
-    async def refused() -> bool:
+    async def is_refused() -> bool:
         return (await other_process.send_call("list_pools", {})).status_code == 401
 
-    await eventually(refused, 1)
+    await eventually(is_refused, 1)
 
 
 async def test_merchants_of_a_shop_that_uninstalled_are_signed_out_in_every_process(

@@ -223,7 +223,7 @@ async def test_the_state_ends_after_a_minute_and_belongs_to_one_shop_and_one_sec
     other = InstallStates(Secret(b"t" * 32), "https://a.test")
 
     assert states.accepts(DOMAIN, state, cookie, 1060)
-    for refused in (
+    for is_accepted in (
         states.accepts(DOMAIN, state, cookie, 1061),
         states.accepts("ben.myshopify.com", state, cookie, 1000),
         states.accepts(DOMAIN, "", cookie, 1000),
@@ -233,7 +233,7 @@ async def test_the_state_ends_after_a_minute_and_belongs_to_one_shop_and_one_sec
         states.accepts(DOMAIN, state, "", 1000),
         other.accepts(DOMAIN, state, cookie, 1000),
     ):
-        assert not refused
+        assert not is_accepted
 
 
 async def test_a_state_cookie_is_refused_as_a_signature_of_the_platform(scene: PlatformScene) -> None:

@@ -39,10 +39,10 @@ async def test_the_key_and_the_tokens_of_a_shop_end_at_once(scene: PlatformScene
     await uninstall_app(scene, shop)
 
     for credential in (shop.key, identity):
-        refused = await shop.post_message(
+        refusal = await shop.post_message(
             {"jsonrpc": "2.0", "id": 1, "method": "ping"}, authorization=f"Bearer {credential}"
         )
-        assert refused.status_code == 401
+        assert refusal.status_code == 401
     with pytest.raises(Problem, match="not connected"):
         await shop_access(scene.steps, shop.id)
     assert await scene.inventory.sql("select from platform_tokens") == []

@@ -212,9 +212,9 @@ async def test_a_body_of_five_million_bytes_is_stored_and_one_beyond_the_limit_i
     large = {"id": 1, "title": "Honey", "variants": variants}
 
     accepted = await deliver(taking_orders, "products/update", large)
-    refused = await deliver(taking_orders, "products/update", b"x" * (MAX_BODY_BYTES + 1))
+    refusal = await deliver(taking_orders, "products/update", b"x" * (MAX_BODY_BYTES + 1))
 
-    assert (accepted.status_code, refused.status_code) == (200, 413)
+    assert (accepted.status_code, refusal.status_code) == (200, 413)
     [(_, _, _, payload)] = await stored_webhooks(inventory, taking_orders)
     assert len(payload) < 100_000
 

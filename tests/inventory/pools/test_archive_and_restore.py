@@ -50,8 +50,8 @@ async def test_a_pool_with_a_hold_cannot_be_archived(shop: Shop, inventory: Inve
     hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6))["hold"]
     before = await inventory.all_rows()
 
-    refused = await shop.refusal("archive_pool", pool_id=pool["id"])
-    assert refused["code"] == "pool_has_holds"
+    refusal = await shop.refusal("archive_pool", pool_id=pool["id"])
+    assert refusal["code"] == "pool_has_holds"
     assert await inventory.all_rows() == before
     await shop.call("release_hold", hold_id=hold["id"])
 
@@ -79,9 +79,9 @@ async def test_an_archived_pool_cannot_be_changed_until_it_is_restored(
     await shop.call("archive_pool", pool_id=1)
     before = await inventory.all_rows()
 
-    refused = await shop.refusal(tool, **arguments)
+    refusal = await shop.refusal(tool, **arguments)
 
-    assert (refused["code"], "restore_pool" in refused["hint"]) == ("pool_not_active", True)
+    assert (refusal["code"], "restore_pool" in refusal["hint"]) == ("pool_not_active", True)
     assert await inventory.all_rows() == before
 
 
@@ -99,8 +99,8 @@ async def test_a_pool_whose_name_was_taken_meanwhile_cannot_be_restored(shop: Sh
     await shop.call("archive_pool", pool_id=pool["id"])
     successor = await shop.create_pool(5, name="HONEY jars")
 
-    refused = await shop.refusal("restore_pool", pool_id=pool["id"])
-    assert (refused["code"], "update_pool" in refused["hint"]) == ("name_taken", True)
+    refusal = await shop.refusal("restore_pool", pool_id=pool["id"])
+    assert (refusal["code"], "update_pool" in refusal["hint"]) == ("name_taken", True)
     await shop.call("update_pool", pool_id=successor["id"], name="Honey jars, new")
 
     assert (await shop.call("restore_pool", pool_id=pool["id"]))["pool"]["name"] == "Honey jars"

@@ -69,9 +69,9 @@ async def test_a_name_that_differs_in_case_only_is_taken(shop: Shop, inventory: 
     await shop.create_golden_pool()
     before = await inventory.all_rows()
 
-    refused = await shop.refusal("create_pool", name=name)
+    refusal = await shop.refusal("create_pool", name=name)
 
-    assert refused["code"] == "name_taken"
+    assert refusal["code"] == "name_taken"
     assert await inventory.all_rows() == before
 
 
@@ -131,9 +131,9 @@ async def test_an_invalid_field_of_a_new_pool_is_named_and_creates_no_pool(
 ) -> None:
     before = await inventory.all_rows()
 
-    refused = await shop.refusal("create_pool", **fields)
+    refusal = await shop.refusal("create_pool", **fields)
 
-    assert (refused["code"], list(refused["errors"])) == ("validation_failed", [blamed])
+    assert (refusal["code"], list(refusal["errors"])) == ("validation_failed", [blamed])
     assert await inventory.all_rows() == before
 
 

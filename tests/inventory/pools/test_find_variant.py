@@ -70,9 +70,9 @@ async def test_an_unlinked_variant_is_still_found(stocked_shop: Shop) -> None:
 
 @pytest.mark.parametrize("known", [{}, {"gid": SINGLE, "sku": "HONEY-1"}, {"sku": None, "text": None}], ids=str)
 async def test_a_search_of_variants_takes_exactly_one_criterion(stocked_shop: Shop, known: dict[str, Any]) -> None:
-    refused = await stocked_shop.refusal("find_variant", **known)
+    refusal = await stocked_shop.refusal("find_variant", **known)
 
-    assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["gid"])
+    assert (refusal["code"], list(refusal["errors"])) == ("validation_failed", ["gid"])
 
 
 async def test_a_search_of_variants_has_at_most_fifty_results(stocked_shop: Shop) -> None:

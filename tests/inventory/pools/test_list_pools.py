@@ -113,9 +113,9 @@ async def test_a_pool_that_goes_away_between_pages_shifts_none(shop_with_pools: 
 
 @pytest.mark.parametrize("limit", [0, 201, -1, "5", 1.5, True])
 async def test_a_limit_of_pools_below_1_or_above_200_is_refused(shop_with_pools: Shop, limit: Any) -> None:
-    refused = await shop_with_pools.refusal("list_pools", limit=limit)
+    refusal = await shop_with_pools.refusal("list_pools", limit=limit)
 
-    assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["limit"])
+    assert (refusal["code"], list(refusal["errors"])) == ("validation_failed", ["limit"])
 
 
 async def test_a_new_shop_has_no_pools(shop: Shop) -> None:

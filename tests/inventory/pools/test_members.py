@@ -92,10 +92,10 @@ async def test_a_variant_that_draws_on_another_pool_only_is_not_found(
     await shop.create_pool(50, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
     before = await inventory.all_rows()
 
-    refused = await shop.refusal(tool, pool_id=pool["id"], **arguments)
+    refusal = await shop.refusal(tool, pool_id=pool["id"], **arguments)
 
-    assert (refused["code"], SINGLE in refused["message"]) == ("not_found", True)
-    assert SIX_PACK not in refused["message"]
+    assert (refusal["code"], SINGLE in refusal["message"]) == ("not_found", True)
+    assert SIX_PACK not in refusal["message"]
     assert await inventory.all_rows() == before
 
 
@@ -121,9 +121,9 @@ async def test_an_invalid_change_of_members_is_named_and_changes_nothing(
     pool = await shop.create_golden_pool()
     before = await inventory.all_rows()
 
-    refused = await shop.refusal(tool, pool_id=pool["id"], **arguments)
+    refusal = await shop.refusal(tool, pool_id=pool["id"], **arguments)
 
-    assert (refused["code"], list(refused["errors"])) == ("validation_failed", [blamed])
+    assert (refusal["code"], list(refusal["errors"])) == ("validation_failed", [blamed])
     assert await inventory.all_rows() == before
 
 

@@ -43,8 +43,8 @@ async def test_an_archived_pool_cannot_be_paused_or_resumed(shop: Shop) -> None:
     await shop.call("archive_pool", pool_id=pool["id"])
 
     for tool in ("pause_pool", "resume_pool"):
-        refused = await shop.refusal(tool, pool_id=pool["id"])
-        assert (refused["code"], "restore_pool" in refused["hint"]) == ("pool_not_active", True)
+        refusal = await shop.refusal(tool, pool_id=pool["id"])
+        assert (refusal["code"], "restore_pool" in refusal["hint"]) == ("pool_not_active", True)
 
 
 async def test_a_hold_of_a_paused_pool_can_be_released(shop: Shop) -> None:

@@ -69,9 +69,9 @@ async def test_an_update_without_changes_is_refused(shop: Shop) -> None:
 async def test_an_invalid_field_of_an_update_is_named(shop: Shop, fields: dict[str, Any]) -> None:
     pool = await shop.create_pool(50)
 
-    refused = await shop.refusal("update_pool", pool_id=pool["id"], **fields)
+    refusal = await shop.refusal("update_pool", pool_id=pool["id"], **fields)
 
-    assert (refused["code"], list(refused["errors"])) == ("validation_failed", list(fields))
+    assert (refusal["code"], list(refusal["errors"])) == ("validation_failed", list(fields))
 
 
 async def test_a_name_of_another_pool_is_refused_as_taken(shop: Shop) -> None:

@@ -96,7 +96,7 @@ def test_a_replayed_pool_never_sells_more_than_it_has(
     result = replay(pool(levels), orders(*past), SINCE, UNTIL)
 
     assert result.ends_with >= 0
-    refused = sum(sell.requested for sell in result.oversells if not sell.is_served)
+    refused_units = sum(sell.requested for sell in result.oversells if not sell.is_served)
     sold = sum(pack.units_per_sale * (pack.sold + pack.more) for pack in result.packs)
-    assert result.began_with - sold + refused == result.ends_with
+    assert result.began_with - sold + refused_units == result.ends_with
     assert {pack.gid for pack in result.packs} == {gid(units) for units in levels}

@@ -79,8 +79,8 @@ async def answer_or_code(call: Awaitable[Any]) -> tuple[str | None, Any]:
     """The code that a call is refused with, or None and its answer."""
     try:
         return None, await call
-    except ToolRefusal as refused:
-        return refused.code, None
+    except ToolRefusal as refusal:
+        return refusal.code, None
 
 
 async def play(pools: Pools, model: Model, step: Step) -> None:

@@ -59,9 +59,9 @@ async def test_a_kit_is_not_sold_if_one_of_its_pools_has_too_little(shop: Shop, 
     _, boxes = await create_kit(shop)
     before = await inventory.all_rows()
 
-    refused = await shop.refusal("record_sale", variant_gid=SIX_PACK, quantity=4)
+    refusal = await shop.refusal("record_sale", variant_gid=SIX_PACK, quantity=4)
 
-    assert (refused["code"], refused["pool_id"], refused["available"]) == ("not_enough_stock", boxes, 3)
+    assert (refusal["code"], refusal["pool_id"], refusal["available"]) == ("not_enough_stock", boxes, 3)
     assert await inventory.all_rows() == before
 
 
@@ -98,9 +98,9 @@ async def test_a_sale_of_more_than_its_hold_needs_available_units(shop: Shop, in
     await hold_units(shop, pool_id=pool["id"], quantity=30)
     before = await inventory.all_rows()
 
-    refused = await shop.refusal("record_sale", pool_id=pool["id"], quantity=11, hold_id=mine)
+    refusal = await shop.refusal("record_sale", pool_id=pool["id"], quantity=11, hold_id=mine)
 
-    assert (refused["code"], refused["available"], refused["requested"]) == ("not_enough_stock", 10, 11)
+    assert (refusal["code"], refusal["available"], refusal["requested"]) == ("not_enough_stock", 10, 11)
     assert await inventory.all_rows() == before
     await shop.call("record_sale", pool_id=pool["id"], quantity=10, hold_id=mine)
     assert await balances(shop, pool["id"]) == [(40, 30)]
@@ -110,9 +110,9 @@ async def test_units_held_for_others_or_in_the_buffer_are_not_sold(shop: Shop) -
     pool = await shop.create_pool(50, buffer=10)
     await hold_units(shop, pool_id=pool["id"], quantity=30)
 
-    refused = await shop.refusal("record_sale", pool_id=pool["id"], quantity=11)
+    refusal = await shop.refusal("record_sale", pool_id=pool["id"], quantity=11)
 
-    assert (refused["code"], refused["available"]) == ("not_enough_stock", 10)
+    assert (refusal["code"], refusal["available"]) == ("not_enough_stock", 10)
 
 
 async def test_a_pool_that_may_go_below_zero_is_sold_below_zero(shop: Shop) -> None:
@@ -150,8 +150,8 @@ async def test_a_hold_of_which_less_is_there_is_sold_as_far_as_it_is_there(shop:
     )
     await inventory.sql("update shared_inventories set entries = 3, version = version + 1")
 
-    refused = await shop.refusal("record_sale", pool_id=pool["id"], quantity=5, hold_id=hold)
-    assert (refused["code"], refused["available"]) == ("not_enough_stock", 4)
+    refusal = await shop.refusal("record_sale", pool_id=pool["id"], quantity=5, hold_id=hold)
+    assert (refusal["code"], refusal["available"]) == ("not_enough_stock", 4)
     await shop.call("record_sale", pool_id=pool["id"], quantity=4, hold_id=hold)
 
     assert await balances(shop, pool["id"]) == [(0, 0)]
@@ -163,9 +163,9 @@ async def test_a_hold_that_was_sold_is_not_sold_again(shop: Shop, inventory: Inv
     await shop.call("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
     before = await inventory.all_rows()
 
-    refused = await shop.refusal("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
+    refusal = await shop.refusal("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
 
-    assert (refused["code"], refused["message"]) == ("hold_ended", f"Hold {hold} was sold.")
+    assert (refusal["code"], refusal["message"]) == ("hold_ended", f"Hold {hold} was sold.")
     assert await inventory.all_rows() == before
 
 
@@ -197,18 +197,18 @@ async def test_a_hold_past_its_expiry_is_not_sold_even_before_it_is_ended(shop: 
     hold = await hold_units(shop, pool_id=pool["id"], quantity=6)
     await inventory.sql("update holds set expires_at = now()")
 
-    refused = await shop.refusal("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
+    refusal = await shop.refusal("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
 
-    assert (refused["code"], refused["message"]) == ("hold_ended", f"Hold {hold} has expired.")
+    assert (refusal["code"], refusal["message"]) == ("hold_ended", f"Hold {hold} has expired.")
 
 
 async def test_a_hold_of_another_pool_does_not_become_the_sale(shop: Shop) -> None:
     jars, lids = await shop.create_pool(50), await shop.create_pool(50)
     hold = await hold_units(shop, pool_id=jars["id"], quantity=6)
 
-    refused = await shop.refusal("record_sale", pool_id=lids["id"], quantity=6, hold_id=hold)
+    refusal = await shop.refusal("record_sale", pool_id=lids["id"], quantity=6, hold_id=hold)
 
-    assert refused["errors"] == {"hold_id": [f"keeps stock of pool {jars['id']}, which this sale does not take from"]}
+    assert refusal["errors"] == {"hold_id": [f"keeps stock of pool {jars['id']}, which this sale does not take from"]}
 
 
 async def test_a_hold_of_another_shop_cannot_be_sold(shop: Shop, inventory: Inventory) -> None:
@@ -217,9 +217,9 @@ async def test_a_hold_of_another_shop_cannot_be_sold(shop: Shop, inventory: Inve
     hold = await hold_units(other, pool_id=theirs["id"], quantity=6)
     mine = await shop.create_pool(50)
 
-    refused = await shop.refusal("record_sale", pool_id=mine["id"], quantity=6, hold_id=hold)
+    refusal = await shop.refusal("record_sale", pool_id=mine["id"], quantity=6, hold_id=hold)
 
-    assert refused["code"] == "not_found"
+    assert refusal["code"] == "not_found"
     assert await balances(other, theirs["id"]) == [(50, 6)]
 
 
@@ -227,15 +227,15 @@ async def test_a_hold_of_another_shop_cannot_be_sold(shop: Shop, inventory: Inve
 async def test_a_sale_names_a_pool_or_a_variant_but_not_both(shop: Shop, target: dict[str, Any]) -> None:
     await shop.create_golden_pool()
 
-    refused = await shop.refusal("record_sale", quantity=1, **target)
+    refusal = await shop.refusal("record_sale", quantity=1, **target)
 
-    assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["variant_gid"])
+    assert (refusal["code"], list(refusal["errors"])) == ("validation_failed", ["variant_gid"])
 
 
 async def test_a_variant_that_draws_on_no_pool_is_not_sold(shop: Shop) -> None:
-    refused = await shop.refusal("record_sale", variant_gid=SINGLE, quantity=1)
+    refusal = await shop.refusal("record_sale", variant_gid=SINGLE, quantity=1)
 
-    assert (refused["code"], "link_variants" in refused["hint"]) == ("not_found", True)
+    assert (refusal["code"], "link_variants" in refusal["hint"]) == ("not_found", True)
 
 
 async def test_an_archived_pool_sells_no_units(shop: Shop) -> None:
@@ -250,9 +250,9 @@ async def test_a_sale_of_a_kit_expects_the_highest_version_of_its_pools(shop: Sh
     await shop.call("adjust_pool_quantity", pool_id=jars, delta=1)
     before, present = [(await shop.call("get_pool", pool_id=id))["version"] for id in (boxes, jars)]
 
-    refused = await shop.refusal("record_sale", variant_gid=SIX_PACK, quantity=1, expected_version=before)
+    refusal = await shop.refusal("record_sale", variant_gid=SIX_PACK, quantity=1, expected_version=before)
 
-    assert (refused["code"], refused["current"]["pool_id"], refused["current"]["version"]) == ("stale", jars, present)
+    assert (refusal["code"], refusal["current"]["pool_id"], refusal["current"]["version"]) == ("stale", jars, present)
     await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1, expected_version=present)
 
 

@@ -108,9 +108,9 @@ async def test_a_kit_is_not_sold_while_one_of_its_pools_is_paused(shop: Shop) ->
 async def test_a_variant_that_draws_on_nothing_is_named(shop: Shop) -> None:
     await shop.create_pool(50, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
 
-    refused = await shop.refusal("simulate_sale", lines=lines(single=1, six=1))
+    refusal = await shop.refusal("simulate_sale", lines=lines(single=1, six=1))
 
-    assert (refused["code"], SIX_PACK in refused["message"]) == ("not_found", True)
+    assert (refusal["code"], SIX_PACK in refusal["message"]) == ("not_found", True)
 
 
 async def test_a_simulated_sale_changes_nothing(shop: Shop, inventory: Inventory) -> None:
@@ -135,6 +135,6 @@ async def test_a_simulated_sale_of_any_size_is_a_shortfall(shop: Shop) -> None:
 async def test_a_quantity_that_cannot_be_sold_is_refused(shop: Shop, quantity: Any) -> None:
     await shop.create_golden_pool()
 
-    refused = await shop.refusal("simulate_sale", lines=[{"variant_gid": SINGLE, "quantity": quantity}])
+    refusal = await shop.refusal("simulate_sale", lines=[{"variant_gid": SINGLE, "quantity": quantity}])
 
-    assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["lines"])
+    assert (refusal["code"], list(refusal["errors"])) == ("validation_failed", ["lines"])

@@ -81,10 +81,10 @@ async def test_a_call_whose_points_take_too_long_is_not_made() -> None:
 
 async def test_an_answer_with_errors_is_refused_even_if_it_has_data() -> None:
     errors = [{"message": "Access denied for name", "path": ["shop"], "extensions": {"code": "ACCESS_DENIED"}}]
-    with pytest.raises(PlatformRefusal, match="Access denied for name") as refused:
+    with pytest.raises(PlatformRefusal, match="Access denied for name") as refusal:
         await run_query(ScriptedAnswer({"data": DATA, "errors": errors}))
 
-    assert refused.value.code == "ACCESS_DENIED"
+    assert refusal.value.code == "ACCESS_DENIED"
 
 
 async def test_a_query_that_is_wrong_is_refused_in_the_platforms_words() -> None:
@@ -100,10 +100,10 @@ async def test_an_answer_for_an_invalid_token_raises_token_refusal() -> None:
 
 @pytest.mark.parametrize("status", [302, 402, 403, 404, 423])
 async def test_an_answer_of_an_unavailable_shop_raises_platform_refusal(status: int) -> None:
-    with pytest.raises(PlatformRefusal, match=f"status {status}") as refused:
+    with pytest.raises(PlatformRefusal, match=f"status {status}") as refusal:
         await run_query(ScriptedAnswer({"errors": "Unavailable Shop"}, status))
 
-    assert not isinstance(refused.value, TokenRefusal)
+    assert not isinstance(refusal.value, TokenRefusal)
 
 
 @pytest.mark.parametrize(

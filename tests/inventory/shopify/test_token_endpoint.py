@@ -65,10 +65,10 @@ async def test_a_token_without_an_expiry_is_accepted() -> None:
 
 async def test_a_grant_that_is_not_valid_is_refused_with_its_code() -> None:
     body = {"error": "invalid_grant", "error_description": "The refresh token has expired."}
-    with pytest.raises(PlatformRefusal, match=r"status 400: The refresh token has expired\.") as refused:
+    with pytest.raises(PlatformRefusal, match=r"status 400: The refresh token has expired\.") as refusal:
         await grant_tokens("refreshed", "old", ScriptedAnswer(body, 400))
 
-    assert refused.value.code == "invalid_grant"
+    assert refusal.value.code == "invalid_grant"
 
 
 @pytest.mark.parametrize(

@@ -112,11 +112,11 @@ class OneNumber(Struct):
 @given(st.text(st.sampled_from("0123456789.,'eE+- \u00a0_\u2212\uff11"), max_size=9))
 def test_a_cell_is_read_only_if_it_is_the_number_as_written(cell: str) -> None:
     quoted = cell.replace('"', '""')
-    rows, refused = sheet.read_rows(f'quantity\n"{quoted}"\n', OneNumber)
+    rows, refusals = sheet.read_rows(f'quantity\n"{quoted}"\n', OneNumber)
 
     for _, row in rows:
         assert f"{row.quantity}" == cell.strip().removeprefix("'")
-        assert not refused
+        assert not refusals
 
 
 # The report

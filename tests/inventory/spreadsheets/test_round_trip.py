@@ -172,9 +172,9 @@ names = cells.map(str.strip).filter(bool)
 def test_every_exported_text_is_imported_as_it_was(rows: list[tuple[str, int]], separator: str, begin: str) -> None:
     text = begin.replace("X", separator) + with_separator(sheet.to_csv(("name", "quantity"), rows), separator)
 
-    good, refused = sheet.read_rows(text, Counted)
+    good, refusals = sheet.read_rows(text, Counted)
 
-    assert refused == []
+    assert refusals == []
     assert [(row.name, row.quantity) for _, row in good] == rows
 
 

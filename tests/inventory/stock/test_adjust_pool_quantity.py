@@ -44,10 +44,10 @@ async def test_an_adjustment_lists_every_affected_variant(shop: Shop) -> None:
 async def test_an_adjustment_of_more_than_is_there_is_refused_with_the_available_quantity(shop: Shop) -> None:
     pool = await shop.create_pool(50)
 
-    refused = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=-51)
+    refusal = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=-51)
 
-    assert (refused["code"], refused["available"], refused["requested"]) == ("not_enough_stock", 50, 51)
-    assert refused["retryable"] is False
+    assert (refusal["code"], refusal["available"], refusal["requested"]) == ("not_enough_stock", 50, 51)
+    assert refusal["retryable"] is False
     assert await shop.on_hand(pool["id"]) == 50
     assert len(await shop.entries(pool_id=pool["id"])) == 1
 
@@ -56,10 +56,10 @@ async def test_held_units_cannot_be_taken_by_others(shop: Shop) -> None:
     pool = await shop.create_pool(50)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=20)
 
-    refused = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=-31)
+    refusal = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=-31)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-30)
 
-    assert (refused["code"], refused["available"]) == ("not_enough_stock", 30)
+    assert (refusal["code"], refusal["available"]) == ("not_enough_stock", 30)
     assert await shop.on_hand(pool["id"]) == 20
 
 
@@ -78,9 +78,9 @@ async def test_a_pool_in_deficit_can_be_filled_up_again_step_by_step(shop: Shop)
     await shop.call("update_pool", pool_id=pool["id"], allow_negative=False)
 
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=4)
-    refused = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
+    refusal = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
 
-    assert (refused["code"], refused["available"]) == ("not_enough_stock", 0)
+    assert (refusal["code"], refusal["available"]) == ("not_enough_stock", 0)
     assert await shop.on_hand(pool["id"]) == -6
 
 
@@ -93,10 +93,10 @@ async def test_an_adjustment_by_zero_or_of_contradicting_fields_is_refused(
 ) -> None:
     pool = await shop.create_pool(50)
 
-    refused = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], **arguments)
+    refusal = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], **arguments)
 
-    assert refused["code"] == "validation_failed"
-    assert list(refused["errors"]) == [field]
+    assert refusal["code"] == "validation_failed"
+    assert list(refusal["errors"]) == [field]
 
 
 async def test_a_pool_can_hold_a_quadrillion_and_no_more(shop: Shop) -> None:
@@ -106,9 +106,9 @@ async def test_a_pool_can_hold_a_quadrillion_and_no_more(shop: Shop) -> None:
         await shop.call("bulk_adjust", items=items)
     assert await shop.on_hand(pool["id"]) == 10**15
 
-    refused = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=1)
+    refusal = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=1)
 
-    assert refused["code"] == "validation_failed"
+    assert refusal["code"] == "validation_failed"
     assert await shop.on_hand(pool["id"]) == 10**15
 
 
@@ -119,9 +119,9 @@ async def test_concurrent_adjustments_of_sixty_units_of_fifty_take_exactly_fifty
         *(shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1) for _ in range(60)), return_exceptions=True
     )
 
-    refused = [answer for answer in answers if isinstance(answer, ToolRefusal)]
+    refusals = [answer for answer in answers if isinstance(answer, ToolRefusal)]
     accepted = [answer for answer in answers if not isinstance(answer, BaseException)]
-    assert (len(accepted), len(refused)) == (50, 10)
+    assert (len(accepted), len(refusals)) == (50, 10)
     assert sorted(answer["entries"][0]["balance_after"] for answer in accepted) == [*range(50)]
     assert len({answer["version"] for answer in accepted}) == 50
     assert await shop.on_hand(pool["id"]) == 0

@@ -22,11 +22,11 @@ async def test_one_line_that_does_not_fit_prevents_the_whole_adjustment(shop: Sh
     one, two = await shop.create_pool(10), await shop.create_pool(20)
     before = await inventory.all_rows()
 
-    refused = await shop.refusal(
+    refusal = await shop.refusal(
         "bulk_adjust", items=[{"pool_id": one["id"], "delta": -3}, {"pool_id": two["id"], "delta": -21}]
     )
 
-    assert (refused["code"], refused["pool_id"]) == ("not_enough_stock", two["id"])
+    assert (refusal["code"], refusal["pool_id"]) == ("not_enough_stock", two["id"])
     assert await inventory.all_rows() == before
 
 
@@ -34,9 +34,9 @@ async def test_lines_of_one_pool_that_fit_one_by_one_but_not_together_are_refuse
     pool = await shop.create_pool(10)
     items = [{"pool_id": pool["id"], "delta": -6}, {"pool_id": pool["id"], "delta": -6}]
 
-    refused = await shop.refusal("bulk_adjust", items=items)
+    refusal = await shop.refusal("bulk_adjust", items=items)
 
-    assert (refused["code"], refused["available"], refused["requested"]) == ("not_enough_stock", 10, 12)
+    assert (refusal["code"], refusal["available"], refusal["requested"]) == ("not_enough_stock", 10, 12)
     assert await shop.on_hand(pool["id"]) == 10
 
 
@@ -70,18 +70,18 @@ async def test_one_unknown_pool_prevents_the_whole_adjustment(shop: Shop, invent
     pool = await shop.create_pool(10)
     theirs = await (await inventory.create_shop()).create_pool(10)
 
-    refused = await shop.refusal(
+    refusal = await shop.refusal(
         "bulk_adjust", items=[{"pool_id": pool["id"], "delta": 1}, {"pool_id": theirs["id"], "delta": 1}]
     )
 
-    assert refused["code"] == "not_found"
+    assert refusal["code"] == "not_found"
     assert await shop.on_hand(pool["id"]) == 10
 
 
 async def test_one_stale_line_prevents_the_whole_adjustment(shop: Shop) -> None:
     one, two = await shop.create_pool(10), await shop.create_pool(20)
 
-    refused = await shop.refusal(
+    refusal = await shop.refusal(
         "bulk_adjust",
         items=[
             {"pool_id": one["id"], "delta": 1, "expected_quantity": 10},
@@ -89,8 +89,8 @@ async def test_one_stale_line_prevents_the_whole_adjustment(shop: Shop) -> None:
         ],
     )
 
-    assert refused["code"] == "stale"
-    assert refused["current"] == {"pool_id": two["id"], "version": two["version"], "quantity": 20}
+    assert refusal["code"] == "stale"
+    assert refusal["current"] == {"pool_id": two["id"], "version": two["version"], "quantity": 20}
     assert await shop.on_hand(one["id"]) == 10
 
 
@@ -99,21 +99,21 @@ async def test_a_bulk_adjustment_takes_at_most_250_lines(shop: Shop) -> None:
     items = [{"pool_id": pool["id"], "delta": 1}] * 250
 
     await shop.call("bulk_adjust", items=items)
-    refused = await shop.refusal("bulk_adjust", items=[*items, *items[:1]])
+    refusal = await shop.refusal("bulk_adjust", items=[*items, *items[:1]])
 
-    assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["items"])
+    assert (refusal["code"], list(refusal["errors"])) == ("validation_failed", ["items"])
     assert await shop.on_hand(pool["id"]) == 250
 
 
 async def test_a_bulk_adjustment_without_lines_is_refused(shop: Shop) -> None:
-    refused = await shop.refusal("bulk_adjust", items=[])
+    refusal = await shop.refusal("bulk_adjust", items=[])
 
-    assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["items"])
+    assert (refusal["code"], list(refusal["errors"])) == ("validation_failed", ["items"])
 
 
 async def test_a_line_without_effect_is_refused(shop: Shop) -> None:
     pool = await shop.create_pool(10)
 
-    refused = await shop.refusal("bulk_adjust", items=[{"pool_id": pool["id"], "delta": 0}])
+    refusal = await shop.refusal("bulk_adjust", items=[{"pool_id": pool["id"], "delta": 0}])
 
-    assert refused["code"] == "validation_failed"
+    assert refusal["code"] == "validation_failed"

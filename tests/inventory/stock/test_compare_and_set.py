@@ -50,9 +50,9 @@ async def test_a_change_is_made_only_with_the_present_version(
     before = await inventory.all_rows()
 
     for other in (present - 1, present + 1, 0):
-        refused = await scene.refusal(tool, **arguments, expected_version=other)
-        assert refused["code"] == "stale"
-        assert refused["current"] == {
+        refusal = await scene.refusal(tool, **arguments, expected_version=other)
+        assert refusal["code"] == "stale"
+        assert refusal["current"] == {
             "pool_id": id,
             "version": present,
             "quantity": await scene.on_hand(id),
@@ -67,8 +67,8 @@ async def test_a_change_is_made_only_with_the_present_version(
 async def test_a_change_is_made_only_with_the_present_quantity(
     scene: Shop, tool: str, arguments: dict[str, Any]
 ) -> None:
-    refused = await scene.refusal(tool, **arguments, expected_quantity=49)
-    assert (refused["code"], refused["current"]["quantity"]) == ("stale", 50)
+    refusal = await scene.refusal(tool, **arguments, expected_quantity=49)
+    assert (refusal["code"], refusal["current"]["quantity"]) == ("stale", 50)
 
     await scene.call(tool, **arguments, expected_quantity=50)
 
@@ -76,9 +76,9 @@ async def test_a_change_is_made_only_with_the_present_quantity(
 
 
 async def test_a_stale_change_succeeds_with_the_version_named_in_the_error(scene: Shop) -> None:
-    refused = await scene.refusal("set_pool_quantity", pool_id=1, quantity=44, expected_version=0)
+    refusal = await scene.refusal("set_pool_quantity", pool_id=1, quantity=44, expected_version=0)
 
-    present = refused["current"]
+    present = refusal["current"]
     await scene.call(
         "set_pool_quantity",
         pool_id=1,
@@ -128,8 +128,8 @@ async def test_every_change_of_the_pool_makes_its_version_old(scene: Shop) -> No
     for tool, arguments in [*STOCK, *CONFIGURATION[:3]]:
         seen = await version(scene, 1)
         await scene.call(tool, **arguments)
-        refused = await scene.refusal("set_pool_quantity", pool_id=1, quantity=1, expected_version=seen)
-        assert refused["code"] == "stale", tool
+        refusal = await scene.refusal("set_pool_quantity", pool_id=1, quantity=1, expected_version=seen)
+        assert refusal["code"] == "stale", tool
 
 
 async def test_a_change_of_one_pool_leaves_the_version_of_another(scene: Shop) -> None:

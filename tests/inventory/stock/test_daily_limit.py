@@ -27,16 +27,16 @@ async def test_units_are_moved_up_to_the_limit_and_the_refusal_says_when_more_ca
     await set_daily_limit(inventory, shop)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-8)
 
-    refused = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=-3)
+    refusal = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=-3)
 
-    assert (refused["code"], refused["daily_limit"], refused["used"], refused["requested"]) == (
+    assert (refusal["code"], refusal["daily_limit"], refusal["used"], refusal["requested"]) == (
         "daily_limit_reached",
         10,
         8,
         3,
     )
-    assert "may move 10 units a day. 8 are moved today, and this would move 3 more" in refused["message"]
-    assert 0 < refused["retry_after"] <= 86_400
+    assert "may move 10 units a day. 8 are moved today, and this would move 3 more" in refusal["message"]
+    assert 0 < refusal["retry_after"] <= 86_400
     assert await shop.on_hand(pool["id"]) == 42
     assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=2) == "done"
     assert await used_calls(inventory, shop) == 10
@@ -122,8 +122,8 @@ async def test_a_refused_or_dry_run_call_does_not_count_towards_the_daily_limit(
     assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-6) == "not_enough_stock"
     assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-3, dry_run=True) == "done"
     assert await used_calls(inventory, shop) == 0
-    refused = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=11, dry_run=True)
-    assert refused["code"] == "daily_limit_reached"
+    refusal = await shop.refusal("adjust_pool_quantity", pool_id=pool["id"], delta=11, dry_run=True)
+    assert refusal["code"] == "daily_limit_reached"
 
 
 async def test_a_repeated_call_is_counted_once(inventory: Inventory) -> None:

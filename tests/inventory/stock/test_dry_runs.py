@@ -142,10 +142,10 @@ async def test_a_dry_run_is_refused_as_the_call_itself_is(
     before = await shared_inventory.all_rows()
 
     tried = await shared_scene.refusal(tool, **arguments, dry_run=True)
-    refused = await shared_scene.refusal(tool, **arguments, dry_run=False)
+    refusal = await shared_scene.refusal(tool, **arguments, dry_run=False)
 
-    assert tried == refused
-    assert refused["code"] == code
+    assert tried == refusal
+    assert refusal["code"] == code
     assert await shared_inventory.all_rows() == before
 
 

@@ -51,9 +51,9 @@ async def test_more_units_than_available_cannot_be_held(shop: Shop, inventory: I
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=30)
     before = await inventory.all_rows()
 
-    refused = await shop.refusal("hold_quantity", pool_id=pool["id"], quantity=11)
+    refusal = await shop.refusal("hold_quantity", pool_id=pool["id"], quantity=11)
 
-    assert (refused["code"], refused["available"], refused["requested"]) == ("not_enough_stock", 10, 11)
+    assert (refusal["code"], refusal["available"], refusal["requested"]) == ("not_enough_stock", 10, 11)
     assert await inventory.all_rows() == before
 
 
@@ -76,9 +76,9 @@ async def test_a_hold_can_be_released_once(shop: Shop, inventory: Inventory) -> 
     await shop.call("release_hold", hold_id=hold["id"])
     before = await inventory.all_rows()
 
-    refused = await shop.refusal("release_hold", hold_id=hold["id"])
+    refusal = await shop.refusal("release_hold", hold_id=hold["id"])
 
-    assert refused["code"] == "hold_ended"
+    assert refusal["code"] == "hold_ended"
     assert await inventory.all_rows() == before
 
 
@@ -132,9 +132,9 @@ async def test_a_kit_of_which_one_pool_has_too_little_is_held_in_none(shop: Shop
     _, boxes = await create_kit(shop)
     before = await inventory.all_rows()
 
-    refused = await shop.refusal("hold_quantity", variant_gid=SIX_PACK, quantity=4)
+    refusal = await shop.refusal("hold_quantity", variant_gid=SIX_PACK, quantity=4)
 
-    assert (refused["code"], refused["pool_id"], refused["available"]) == ("not_enough_stock", boxes["id"], 3)
+    assert (refusal["code"], refusal["pool_id"], refusal["available"]) == ("not_enough_stock", boxes["id"], 3)
     assert await inventory.all_rows() == before
 
 
@@ -151,18 +151,18 @@ async def test_a_hold_of_a_kit_gives_back_what_it_took_after_the_variant_is_reli
 
 
 async def test_a_variant_that_draws_on_no_pool_cannot_be_held(shop: Shop) -> None:
-    refused = await shop.refusal("hold_quantity", variant_gid=SINGLE, quantity=1)
+    refusal = await shop.refusal("hold_quantity", variant_gid=SINGLE, quantity=1)
 
-    assert (refused["code"], "link_variants" in refused["hint"]) == ("not_found", True)
+    assert (refusal["code"], "link_variants" in refusal["hint"]) == ("not_found", True)
 
 
 @pytest.mark.parametrize("target", [{}, {"pool_id": 1, "variant_gid": SINGLE}])
 async def test_a_hold_names_a_pool_or_a_variant_but_not_both(shop: Shop, target: dict[str, Any]) -> None:
     await shop.create_golden_pool()
 
-    refused = await shop.refusal("hold_quantity", quantity=1, **target)
+    refusal = await shop.refusal("hold_quantity", quantity=1, **target)
 
-    assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["pool_id"])
+    assert (refusal["code"], list(refusal["errors"])) == ("validation_failed", ["pool_id"])
 
 
 async def test_a_hold_in_the_history_is_found_by_its_reference(shop: Shop) -> None:

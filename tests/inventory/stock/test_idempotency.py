@@ -101,9 +101,9 @@ async def test_the_same_key_with_other_arguments_is_refused(
     await scene.call(tool, **arguments, idempotency_key="K")
     after = await inventory.all_rows()
 
-    refused = await scene.refusal(tool, **{**arguments, **changes}, idempotency_key="K")
+    refusal = await scene.refusal(tool, **{**arguments, **changes}, idempotency_key="K")
 
-    assert refused["code"] == "idempotency_key_reused"
+    assert refusal["code"] == "idempotency_key_reused"
     assert await inventory.all_rows() == after
 
 
@@ -134,12 +134,12 @@ async def test_a_dry_run_does_not_use_up_its_key(scene: Shop, tool: str, argumen
 
 async def test_a_refused_call_does_not_use_up_its_key(scene: Shop) -> None:
     call = {"pool_id": 2, "delta": -20, "idempotency_key": "K"}
-    refused = await scene.refusal("adjust_pool_quantity", **call)
+    refusal = await scene.refusal("adjust_pool_quantity", **call)
     await scene.call("adjust_pool_quantity", pool_id=2, delta=1)
 
     done = await scene.call("adjust_pool_quantity", **call)
 
-    assert refused["code"] == "not_enough_stock"
+    assert refusal["code"] == "not_enough_stock"
     assert done["pools"][0]["on_hand"] == 1
 
 
@@ -147,21 +147,21 @@ async def test_a_refused_import_does_not_use_up_its_key(scene: Shop) -> None:
     """Its rows name a pool that does not exist; then it does, and the very same call is sent again."""
     text = f"pool,variant_gid,units_per_sale\nCorks,{SIX_PACK},6\n"
     call = {"kind": "members", "text": text, "dry_run": False, "idempotency_key": "K"}
-    refused = await scene.refusal("import_csv", **call)
+    refusal = await scene.refusal("import_csv", **call)
     await scene.create_pool(5, name="Corks")
 
     done = await scene.call("import_csv", **call)
 
-    assert refused["code"] == "validation_failed"
+    assert refusal["code"] == "validation_failed"
     assert (done["applied"], done["created"]) == (True, 1)
 
 
 async def test_a_key_used_for_one_tool_is_refused_for_another(scene: Shop) -> None:
     await scene.call("adjust_pool_quantity", pool_id=1, delta=5, idempotency_key="K")
 
-    refused = await scene.refusal("set_pool_quantity", pool_id=1, quantity=5, idempotency_key="K")
+    refusal = await scene.refusal("set_pool_quantity", pool_id=1, quantity=5, idempotency_key="K")
 
-    assert refused["code"] == "idempotency_key_reused"
+    assert refusal["code"] == "idempotency_key_reused"
 
 
 async def test_an_idempotency_key_of_another_shop_is_a_different_key(scene: Shop, inventory: Inventory) -> None:
@@ -223,6 +223,6 @@ async def test_keys_are_forgotten_after_thirty_days(scene: Shop, inventory: Inve
 
 @pytest.mark.parametrize("key", ["", "k" * 201, "nul\x00", 7])
 async def test_an_invalid_idempotency_key_is_refused(scene: Shop, key: Any) -> None:
-    refused = await scene.refusal("adjust_pool_quantity", pool_id=1, delta=-1, idempotency_key=key)
+    refusal = await scene.refusal("adjust_pool_quantity", pool_id=1, delta=-1, idempotency_key=key)
 
-    assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["idempotency_key"])
+    assert (refusal["code"], list(refusal["errors"])) == ("validation_failed", ["idempotency_key"])

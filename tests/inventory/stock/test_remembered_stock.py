@@ -73,8 +73,8 @@ async def test_a_remembered_stock_is_always_that_of_the_database(inventory: Inve
         )
         try:
             await shop.call(tool, **arguments)
-        except ToolRefusal as refused:
-            assert refused.code in {"not_found", "not_enough_stock"}  # noqa: PT017 - the others must not be refused
+        except ToolRefusal as refusal:
+            assert refusal.code in {"not_found", "not_enough_stock"}  # noqa: PT017 - the others must not be refused
         used += await is_remembered_right(inventory, shop)
 
     assert used > 20
@@ -90,9 +90,9 @@ async def test_stock_that_another_process_changed_is_read_again(settings: Settin
         await adjust(shop.at_service(other), pool["id"])
         await adjust(shop, pool["id"])
         await shop.at_service(other).call("update_pool", pool_id=pool["id"], buffer=59)
-        refused = await shop.refusal("hold_quantity", pool_id=pool["id"], quantity=1)
+        refusal = await shop.refusal("hold_quantity", pool_id=pool["id"], quantity=1)
 
-    assert refused["code"] == "not_enough_stock"
+    assert refusal["code"] == "not_enough_stock"
     assert await shop.on_hand(pool["id"]) == 59
     assert await inventory.ledger_differences() == []
 
@@ -127,6 +127,6 @@ async def test_stock_is_read_again_when_its_stamp_has_changed(inventory: Invento
         end $$
         """
     )
-    refused = await shop.refusal("hold_quantity", pool_id=pool["id"], quantity=4)
+    refusal = await shop.refusal("hold_quantity", pool_id=pool["id"], quantity=4)
 
-    assert refused["available"] == 3
+    assert refusal["available"] == 3

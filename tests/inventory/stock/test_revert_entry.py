@@ -51,9 +51,9 @@ async def test_an_entry_is_undone_once(shop: Shop, inventory: Inventory) -> None
     undone = await last_entry(shop, "revert_entry", entry_id=id)
     before = await inventory.all_rows()
 
-    refused = await shop.refusal("revert_entry", entry_id=id)
+    refusal = await shop.refusal("revert_entry", entry_id=id)
 
-    assert (refused["code"], refused["reverted_by"]) == ("already_reverted", undone)
+    assert (refusal["code"], refusal["reverted_by"]) == ("already_reverted", undone)
     assert await inventory.all_rows() == before
 
 
@@ -109,9 +109,9 @@ async def test_an_addition_whose_units_are_gone_cannot_be_undone(shop: Shop, inv
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-20)
     before = await inventory.all_rows()
 
-    refused = await shop.refusal("revert_entry", entry_id=id)
+    refusal = await shop.refusal("revert_entry", entry_id=id)
 
-    assert (refused["code"], refused["available"], refused["requested"]) == ("not_enough_stock", 4, 24)
+    assert (refusal["code"], refusal["available"], refusal["requested"]) == ("not_enough_stock", 4, 24)
     assert await inventory.all_rows() == before
 
 
@@ -132,10 +132,10 @@ async def test_a_hold_a_release_and_an_undoing_are_not_undone_by_an_opposite(sho
     adjusted = await last_entry(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-6)
     revert = await last_entry(shop, "revert_entry", entry_id=adjusted)
 
-    refused = await shop.refusal("revert_entry", entry_id={"hold": hold, "release": release, "revert": revert}[kind])
+    refusal = await shop.refusal("revert_entry", entry_id={"hold": hold, "release": release, "revert": revert}[kind])
 
-    assert refused["code"] == "not_revertible"
-    assert kind in refused["message"]
+    assert refusal["code"] == "not_revertible"
+    assert kind in refusal["message"]
 
 
 async def test_an_entry_of_an_archived_pool_cannot_be_undone(shop: Shop) -> None:

@@ -60,9 +60,9 @@ async def test_a_count_below_what_is_held_is_refused(shop: Shop) -> None:
     pool = await shop.create_pool(50)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=10)
 
-    refused = await shop.refusal("set_pool_quantity", pool_id=pool["id"], quantity=9)
+    refusal = await shop.refusal("set_pool_quantity", pool_id=pool["id"], quantity=9)
 
-    assert (refused["code"], refused["pool_id"], refused["available"]) == ("not_enough_stock", pool["id"], 40)
+    assert (refusal["code"], refusal["pool_id"], refusal["available"]) == ("not_enough_stock", pool["id"], 40)
     assert await shop.on_hand(pool["id"]) == 50
 
 
@@ -103,9 +103,9 @@ async def test_an_archived_pool_cannot_be_counted(shop: Shop) -> None:
     pool = await shop.create_pool(50)
     await shop.call("archive_pool", pool_id=pool["id"])
 
-    refused = await shop.refusal("set_pool_quantity", pool_id=pool["id"], quantity=7)
+    refusal = await shop.refusal("set_pool_quantity", pool_id=pool["id"], quantity=7)
 
-    assert refused["code"] == "pool_not_active"
+    assert refusal["code"] == "pool_not_active"
     assert await shop.on_hand(pool["id"]) == 50
 
 
@@ -113,7 +113,7 @@ async def test_a_pool_of_another_shop_cannot_be_set(shop: Shop, inventory: Inven
     theirs = await (await inventory.create_shop()).create_pool(50)
     unknown = await shop.refusal("set_pool_quantity", pool_id=10**9, quantity=7)
 
-    refused = await shop.refusal("set_pool_quantity", pool_id=theirs["id"], quantity=7)
+    refusal = await shop.refusal("set_pool_quantity", pool_id=theirs["id"], quantity=7)
 
-    assert refused["code"] == "not_found"
-    assert refused["message"].replace(str(theirs["id"]), "") == unknown["message"].replace(str(10**9), "")
+    assert refusal["code"] == "not_found"
+    assert refusal["message"].replace(str(theirs["id"]), "") == unknown["message"].replace(str(10**9), "")

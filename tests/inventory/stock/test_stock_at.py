@@ -77,14 +77,14 @@ async def test_an_archived_pool_still_has_its_stock_at_past_moments(shop: Shop) 
 async def test_a_pool_of_another_shop_has_no_stock_at_a_past_moment(shop: Shop, inventory: Inventory) -> None:
     theirs = await (await inventory.create_shop()).create_pool(50)
 
-    refused = await shop.refusal("get_stock_at", pool_id=theirs["id"], at="2999-01-01T00:00:00Z")
+    refusal = await shop.refusal("get_stock_at", pool_id=theirs["id"], at="2999-01-01T00:00:00Z")
 
-    assert refused["code"] == "not_found"
+    assert refusal["code"] == "not_found"
 
 
 async def test_an_invalid_moment_is_refused(shop: Shop) -> None:
     pool = await shop.create_pool(50)
 
     for at in ("yesterday", "2026-13-01T00:00:00Z", "1969-12-31T23:59:59Z", "9999-12-31T23:59:59Z", 1763640000, None):
-        refused = await shop.refusal("get_stock_at", pool_id=pool["id"], at=at)
-        assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["at"])
+        refusal = await shop.refusal("get_stock_at", pool_id=pool["id"], at=at)
+        assert (refusal["code"], list(refusal["errors"])) == ("validation_failed", ["at"])

@@ -117,9 +117,9 @@ async def test_a_cursor_keeps_the_filters_of_its_list(busy: Shop) -> None:
 
 @pytest.mark.parametrize("cursor", ["7", "MS41", "OTk5OTk5OTk5OTk5OTk5OTk5OTk5", "é", "====", "NQ"])
 async def test_an_invalid_cursor_of_the_history_is_refused(busy: Shop, cursor: str) -> None:
-    refused = await busy.refusal("get_stock_history", cursor=cursor)
+    refusal = await busy.refusal("get_stock_history", cursor=cursor)
 
-    assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["cursor"])
+    assert (refusal["code"], list(refusal["errors"])) == ("validation_failed", ["cursor"])
 
 
 async def test_entries_of_another_shop_are_not_listed(busy: Shop, inventory: Inventory) -> None:

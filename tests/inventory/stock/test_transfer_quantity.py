@@ -46,9 +46,9 @@ async def test_a_transfer_of_more_than_is_available_moves_nothing(shop: Shop, in
     await shop.call("hold_quantity", pool_id=giving["id"], quantity=45)
     before = await inventory.all_rows()
 
-    refused = await shop.refusal("transfer_quantity", from_pool_id=giving["id"], to_pool_id=taking["id"], quantity=6)
+    refusal = await shop.refusal("transfer_quantity", from_pool_id=giving["id"], to_pool_id=taking["id"], quantity=6)
 
-    assert (refused["code"], refused["pool_id"], refused["available"]) == ("not_enough_stock", giving["id"], 5)
+    assert (refusal["code"], refusal["pool_id"], refusal["available"]) == ("not_enough_stock", giving["id"], 5)
     assert await inventory.all_rows() == before
 
 
@@ -78,11 +78,11 @@ async def test_an_invalid_transfer_moves_nothing(
     await shop.call("archive_pool", pool_id=4)
     before = await inventory.all_rows()
 
-    refused = await shop.refusal(
+    refusal = await shop.refusal(
         "transfer_quantity", **{"from_pool_id": 1, "to_pool_id": 2, "quantity": 5, **arguments}
     )
 
-    assert refused["code"] == code
+    assert refusal["code"] == code
     assert await inventory.all_rows() == before
 
 

@@ -39,10 +39,10 @@ async def test_the_first_stock_is_that_of_the_platform_and_the_levels_follow(sce
 async def test_the_first_stock_counts_against_the_daily_limit_of_the_key(scene: SyncScene) -> None:
     await set_daily_limit(scene.inventory, scene.shop, 145)
 
-    with pytest.raises(ToolRefusal) as refused:
+    with pytest.raises(ToolRefusal) as refusal:
         await link(scene, *PACKS)
 
-    assert refused.value.code == "daily_limit_reached"
+    assert refusal.value.code == "daily_limit_reached"
     assert await scene.shop.on_hand(scene.pool_id) == 0
 
 
@@ -82,6 +82,6 @@ async def test_a_first_stock_from_the_platform_needs_the_scope_to_write_quantiti
 
     member = {"variant_gid": scene.variants["Single"].gid, "units_per_sale": 1}
     arguments = {"pool_id": scene.pool_id, "members": [member]}
-    refused = await scene.shop.send_call("link_variants", {**arguments, "initial": "sum_from_platform"})
-    assert (refused.status_code, refused.json()["error"]) == (403, "insufficient_scope")
+    refusal = await scene.shop.send_call("link_variants", {**arguments, "initial": "sum_from_platform"})
+    assert (refusal.status_code, refusal.json()["error"]) == (403, "insufficient_scope")
     await scene.shop.call("link_variants", **arguments)

@@ -130,7 +130,7 @@ async def test_invalid_shares_of_locations_are_refused(scene: SyncScene, shares:
         LocationPercent("gid://shopify/Location/1" if percent is None else gid, percent or 0) for percent in shares
     ]
 
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as refusal:
         await spread_shares(scene, *percentages)
 
-    assert refused.value.type is VALIDATION_FAILED
+    assert refusal.value.type is VALIDATION_FAILED

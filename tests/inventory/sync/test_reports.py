@@ -29,10 +29,10 @@ async def test_a_change_of_a_pool_is_pending_until_its_levels_are_set(scene: Syn
     await scene.adjust(-6)
     changed = await count_pending_levels(scene)
     await scene.transact(lambda tx: plan(tx, scene.shop.id))
-    reckoned = await count_pending_levels(scene)
+    pending_after_plan = await count_pending_levels(scene)
     await scene.sync_due()
 
-    assert (changed, reckoned, await count_pending_levels(scene)) == (3, 3, 0)
+    assert (changed, pending_after_plan, await count_pending_levels(scene)) == (3, 3, 0)
 
 
 async def test_only_the_levels_of_pools_that_changed_are_pending(scene: SyncScene) -> None:

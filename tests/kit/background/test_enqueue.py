@@ -151,9 +151,9 @@ async def test_a_task_that_failed_for_good_is_listed_and_can_be_tried_again(serv
     again = await asyncio.to_thread(run_holdfast, "events", "jobs", "--retry", str(id), EVENTS_DATABASE_URL=url)
     assert again.returncode == 0, again.stderr
     assert [status for status, _ in await stored_jobs(service)] == ["todo"]
-    refused = await asyncio.to_thread(run_holdfast, "events", "jobs", "--retry", str(id), EVENTS_DATABASE_URL=url)
-    assert refused.returncode == 1
-    assert refused.stderr.startswith(f"No job with the id {id} has failed. This was looked for in the database that ")
+    refusal = await asyncio.to_thread(run_holdfast, "events", "jobs", "--retry", str(id), EVENTS_DATABASE_URL=url)
+    assert refusal.returncode == 1
+    assert refusal.stderr.startswith(f"No job with the id {id} has failed. This was looked for in the database that ")
 
 
 async def test_a_task_that_a_killed_process_left_behind_is_tried_again(service: Service) -> None:

@@ -214,13 +214,13 @@ def test_the_body_holds_the_fields_that_are_not_in_the_path_inside_the_wrapper()
 
     assert content.seats == 1
     assert content.note is UNSET
-    for refused in (
+    for text in (
         b'{"booking": {"title": "x", "starts": "2030-01-01T10:00:00Z", "room": 1}}',
         b'{"booking": {"title": "x", "starts": "2030-01-01T10:00:00Z"}, "more": 1}',
         b'{"title": "x", "starts": "2030-01-01T10:00:00Z"}',
     ):
         with pytest.raises(msgspec.ValidationError):
-            msgspec.json.decode(refused, type=body)
+            msgspec.json.decode(text, type=body)
 
 
 def test_a_body_without_a_wrapper_has_the_fields_at_its_top() -> None:

@@ -35,9 +35,9 @@ async def test_a_path_without_a_route_is_not_found() -> None:
 
 
 async def test_a_method_that_a_route_does_not_answer_is_refused_with_those_that_it_does() -> None:
-    refused = await answer("DELETE", "/events/7")
+    refusal = await answer("DELETE", "/events/7")
 
-    assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD")
+    assert (refusal.status_code, refusal.headers["allow"]) == (405, "GET, HEAD")
 
 
 async def test_a_trailing_slash_is_redirected_to_the_path_without_it() -> None:

@@ -314,10 +314,10 @@ async def test_connections_from_one_address_are_limited_and_others_served() -> N
         for client in first:
             assert await client.is_served()
 
-        refused = await site.client()
-        await refused.send(REQUEST)
+        refused_client = await site.client()
+        await refused_client.send(REQUEST)
 
-        status, body = await refused.answer()
+        status, body = await refused_client.answer()
         assert (status, body["code"], body["retry_after"]) == (429, "rate_limited", 1)
         assert "3 connections" in body["error"]
         assert await (await site.client("127.0.0.2")).is_served()
@@ -337,10 +337,10 @@ async def test_above_the_limit_of_all_connections_the_answer_is_503() -> None:
         for client in clients:
             assert await client.is_served()
 
-        refused = await site.client("127.0.0.4")
-        await refused.send(REQUEST)
+        refused_client = await site.client("127.0.0.4")
+        await refused_client.send(REQUEST)
 
-        status, body = await refused.answer()
+        status, body = await refused_client.answer()
         assert (status, body["code"], body["retry_after"]) == (503, "service_unavailable", 1)
         clients[0].close()
         await eventually_served(site)
@@ -361,9 +361,9 @@ async def test_an_address_with_many_connections_gives_room_to_others() -> None:
         for client in crowd[:4]:
             assert await client.is_served()
         assert await crowd[-1].read_until_closed() == b""
-        refused = await site.client()
-        await refused.send(REQUEST)
-        assert (await refused.answer())[0] == 503
+        refused_client = await site.client()
+        await refused_client.send(REQUEST)
+        assert (await refused_client.answer())[0] == 503
 
 
 async def test_a_connection_with_a_request_is_not_closed_for_others_while_there_is_an_idle_one() -> None:
@@ -395,10 +395,10 @@ async def test_a_refused_connection_gets_the_envelope_of_its_service() -> None:
 
     async with serve_site(answer, ConnectionLimits(1, 1, error_body=brief)) as site:
         assert await (await site.client()).is_served()
-        refused = await site.client()
-        await refused.send(REQUEST)
+        refused_client = await site.client()
+        await refused_client.send(REQUEST)
 
-        assert (await refused.answer())[1].keys() == {"error", "message"}
+        assert (await refused_client.answer())[1].keys() == {"error", "message"}
 
 
 async def eventually_served(site: SocketSite) -> None:

@@ -57,11 +57,11 @@ def test_a_process_that_drains_is_not_ready_and_serves_on(database_url: str, tmp
     with ready_to_drain(database_url, tmp_path) as process:
         send_sigterm(process)
         ready = get(process, "/readyz")
-        alive, refused = (get(process, path) for path in ("/healthz", "/api/events"))
+        alive, refusal = (get(process, path) for path in ("/healthz", "/api/events"))
 
     assert "stopping" in ready.text
     assert (ready.status_code, ready.headers["Retry-After"]) == (503, "1")
-    assert (alive.status_code, refused.status_code) == (200, 401)
+    assert (alive.status_code, refusal.status_code) == (200, 401)
 
 
 @pytest.mark.parametrize("path", ["/api/events", "/llms.txt"])

@@ -190,10 +190,10 @@ async def test_no_redirect_of_an_operation_drops_a_part_of_the_query(service: Se
     for operation in ROUTED:
         path = re.sub(r"\{[^}]*\}", "4711", operation.path)
         redirected = await service.http.request(operation.method, f"{path}/?limit=1&lang=de", follow_redirects=False)
-        refused = await service.http.request(operation.method, f"{path}/?limit=1&limt=2", follow_redirects=False)
+        refusal = await service.http.request(operation.method, f"{path}/?limit=1&limt=2", follow_redirects=False)
 
         assert (redirected.status_code, redirected.headers["location"]) == (308, f"{path}?limit=1&lang=de")
-        assert code_of(refused, 404) == "not_found"
+        assert code_of(refusal, 404) == "not_found"
 
 
 @pytest.mark.parametrize(
@@ -273,10 +273,10 @@ async def test_constant_answers_refuse_wrong_methods_as_operations_do(
     asset = SITE.asset("live.js")
     wrong = {path: await service.http.post(path) for path in ("/healthz", "/llms.txt", asset)}
     preflight = await service.http.options("/llms.txt")
-    for path, refused in wrong.items():
+    for path, refusal in wrong.items():
         with subtests.test(path):
             answer, head = await service.http.get(path), await service.http.head(path)
-            assert (answer.status_code, head.status_code, refused.status_code) == (200, 200, 405)
+            assert (answer.status_code, head.status_code, refusal.status_code) == (200, 200, 405)
             assert answer.headers.items() == head.headers.items()
             assert answer.headers.get_list("x-content-type-options") == ["nosniff"]
     known = {"If-None-Match": f'"other", W/{(await service.http.get("/llms.txt")).headers["etag"]}'}

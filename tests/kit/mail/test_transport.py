@@ -242,10 +242,10 @@ def test_invalid_settings_of_mails_are_refused_with_what_would_be_right(
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(CannotStart) as refused:
+    with pytest.raises(CannotStart) as refusal:
         read_settings(Settings)
-    assert text in str(refused.value)
-    assert "secret" not in str(refused.value)
+    assert text in str(refusal.value)
+    assert "secret" not in str(refusal.value)
 
 
 def test_good_settings_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:

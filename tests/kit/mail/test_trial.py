@@ -78,13 +78,13 @@ def test_the_command_shows_the_steps_and_exits_with_1_after_one_that_failed(serv
 
     accepted = run_holdfast_in(tmp_path, "events", "mail", "test", "ann@example.com", **settings)
     server.answers["RCPT"] = ["550 nobody"]
-    refused = run_holdfast_in(tmp_path, "inventory", "mail", "test", "ann@example.com", **settings)
+    refusal = run_holdfast_in(tmp_path, "inventory", "mail", "test", "ann@example.com", **settings)
 
     assert accepted.returncode == 0
     assert "✓ The mail server has accepted the mail\n" in accepted.stdout
     assert "Set EVENTS_BASE_URL too" in accepted.stderr
-    assert refused.returncode == 1
-    assert refused.stdout.splitlines()[-2:] == [
+    assert refusal.returncode == 1
+    assert refusal.stdout.splitlines()[-2:] == [
         "✗ The recipient ann@example.com was refused: 550 nobody",
         (
             "  Check the address. If the server says that it relays no mails, it wants a login: set SMTP_USERNAME and "

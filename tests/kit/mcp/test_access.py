@@ -224,8 +224,8 @@ async def test_a_notification_is_accepted_even_from_a_client_that_accepts_events
 
 async def test_a_client_that_accepts_neither_json_nor_events_is_answered_with_406(agent: Agent) -> None:
     message = agent.request("tools/list")
-    refused = (b"application/json;q=0", b"application/json ; Q=0.0, text/event-stream;q=0.000", b"*/*;q=0")
-    for accept in (b"text/html", b"image/*", b"", *refused):
+    refused_types = (b"application/json;q=0", b"application/json ; Q=0.0, text/event-stream;q=0.000", b"*/*;q=0")
+    for accept in (b"text/html", b"image/*", b"", *refused_types):
         response = await agent.post(message, headers_accepting(agent, message, (b"accept", accept)))
 
         assert response.status_code == 406

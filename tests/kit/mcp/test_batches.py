@@ -141,9 +141,9 @@ async def test_a_batch_whose_answers_are_too_long_is_not_run_to_its_end(
 
     assert first["result"]["structuredContent"]["content"] == 10
     assert len(second["result"]["tools"]) > 1
-    for refused in (third, fourth):
-        assert refused["error"]["data"]["code"] == "service_unavailable"
-        assert refused["error"]["data"]["hint"] == "Send it again, in another batch."
+    for answer in (third, fourth):
+        assert answer["error"]["data"]["code"] == "service_unavailable"
+        assert answer["error"]["data"]["hint"] == "Send it again, in another batch."
     assert await content(batcher) == 10
 
 

@@ -51,8 +51,8 @@ async def test_the_official_client_works_in_both_eras(
         assert len((await agent.list_tools()).tools) == len([operation for operation in OPERATIONS if operation.tool])
         filled = await agent.call_tool("fill_jar", {"jar_id": 1, "grams": 7})
         assert filled.structured_content == {"id": 1, "label": "Beans", "content": 7}
-        refused = await agent.call_tool("fill_jar", {"jar_id": 1, "grams": 1_000_000})
-        assert refused.is_error
+        refusal = await agent.call_tool("fill_jar", {"jar_id": 1, "grams": 1_000_000})
+        assert refusal.is_error
         listed = await agent.list_resources()
         assert [resource.uri for resource in listed.resources] == ["pantry://rules", "jar://1", "jar://2"]
         assert [resource.uri for resource in (await agent.list_resources(cursor=listed.next_cursor)).resources] == [

@@ -68,9 +68,9 @@ async def test_an_opened_stream_counts_towards_the_rate_limit(pantry_url: str) -
         for _ in range(2):
             await (await agent.get()).exchange.leave()
 
-        refused = await begin_request(kitchen.app, "GET", agent.headers()).response()
+        refusal = await begin_request(kitchen.app, "GET", agent.headers()).response()
 
-        assert refused.status_code == 429
+        assert refusal.status_code == 429
 
 
 async def test_messages_of_a_batch_count_towards_the_rate_limit_one_by_one(pantry_url: str) -> None:

@@ -120,18 +120,18 @@ def test_a_member_named_in_clear_is_null_and_others_stay_absent() -> None:
 
 @pytest.mark.parametrize("clear", ['"note"', '["sugar"]', "[1]", "[[]]", "{}", "1"])
 def test_a_field_that_cannot_be_cleared_is_refused_by_name(clear: str) -> None:
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as refusal:
         READ(Raw(f'{{"jar_id": 1, "lids": [], "clear": {clear}}}'.encode()))
-    assert refused.value.errors.keys() == {"clear"}
+    assert refusal.value.errors.keys() == {"clear"}
 
 
 def test_a_member_is_not_cleared_that_has_a_value_too() -> None:
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as refusal:
         READ(Raw(b'{"jar_id": 1, "lids": [], "note": "sour", "clear": ["note"]}'))
-    assert refused.value.errors == {"clear": ["names note, which has a value too: leave out one of them"]}
+    assert refusal.value.errors == {"clear": ["names note, which has a value too: leave out one of them"]}
 
 
 def test_a_tool_that_can_clear_nothing_has_no_such_argument() -> None:
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as refusal:
         ArgumentReader(Open)(Raw(b'{"clear": []}'))
-    assert refused.value.errors == {"clear": ["unknown field"]}
+    assert refusal.value.errors == {"clear": ["unknown field"]}

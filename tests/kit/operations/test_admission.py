@@ -44,7 +44,7 @@ class AdmissionScene:
             self.now += 1
             await self.finish(count, problem)
 
-    def refused(self) -> list[Priority]:
+    def refused_priorities(self) -> list[Priority]:
         return [priority for priority in Priority if self.retry_after(priority) is not None]
 
     def retry_after(self, priority: Priority, tenant: int | None = None) -> int | None:
@@ -64,7 +64,7 @@ async def test_reads_are_refused_first_then_changes_then_what_follows_up(scene: 
     await scene.begin(MANY)
     order: list[list[Priority]] = []
     for _ in range(9):
-        order.append(scene.refused())
+        order.append(scene.refused_priorities())
         scene.now += 0.5
 
     read, change, follow_up = Priority
@@ -75,25 +75,25 @@ async def test_a_request_is_not_refused_while_little_is_in_progress(scene: Admis
     await scene.begin(MANY - 1)
     scene.now += 3600
 
-    assert scene.refused() == []
+    assert scene.refused_priorities() == []
 
 
 async def test_a_burst_of_work_is_accepted_completely(scene: AdmissionScene) -> None:
     for _ in range(20):
         await scene.begin(MANY)
         scene.now += 0.05
-        assert scene.refused() == []
+        assert scene.refused_priorities() == []
 
 
 async def test_refusals_end_when_the_work_is_finished(scene: AdmissionScene) -> None:
     await scene.begin(MANY)
     scene.now += 60
-    assert len(scene.refused()) == 3
+    assert len(scene.refused_priorities()) == 3
 
     await scene.finish(MANY)
     await scene.begin(MANY)
 
-    assert scene.refused() == []
+    assert scene.refused_priorities() == []
 
 
 async def test_one_long_piece_of_work_gets_no_other_refused(scene: AdmissionScene) -> None:
@@ -102,7 +102,7 @@ async def test_one_long_piece_of_work_gets_no_other_refused(scene: AdmissionScen
     await scene.begin(10 * MANY)
     scene.now += 0.2
 
-    assert scene.refused() == []
+    assert scene.refused_priorities() == []
 
 
 async def test_refused_clients_get_times_to_return_as_fast_as_work_is_finished(scene: AdmissionScene) -> None:
@@ -149,13 +149,13 @@ async def test_a_piece_of_work_that_is_cancelled_is_in_progress_no_more(scene: A
     tasks = [asyncio.ensure_future(work()) for _ in range(MANY)]
     await asyncio.sleep(0)
     scene.now += 60
-    assert scene.refused()
+    assert scene.refused_priorities()
 
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
 
-    assert scene.refused() == []
+    assert scene.refused_priorities() == []
 
 
 async def test_work_that_waits_for_its_own_tenant_gets_only_this_tenant_refused(scene: AdmissionScene) -> None:
@@ -173,9 +173,9 @@ async def test_work_that_waits_for_one_tenant_gets_no_other_tenant_refused(scene
     await scene.begin(MANY - 1)
     with scene.admission.work() as work:
         scene.now += 10
-        assert scene.refused() == [*Priority]
+        assert scene.refused_priorities() == [*Priority]
 
         work.move_to_tenant(7)
 
-        assert scene.refused() == []
+        assert scene.refused_priorities() == []
     assert scene.admission.in_progress == MANY - 1

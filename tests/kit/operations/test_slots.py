@@ -51,13 +51,13 @@ async def test_work_that_waits_for_too_long_is_refused_and_takes_no_slot() -> No
     holding = asyncio.create_task(hold(slots, ADA, end, began))
     await turns()
 
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as refusal:
         async with slots.slot_of(ADA):
             raise AssertionError("there is no slot")
     end.set()
     await holding
 
-    assert (refused.value.code, refused.value.retry_after) == ("service_unavailable", 1)
+    assert (refusal.value.code, refusal.value.retry_after) == ("service_unavailable", 1)
     async with slots.slot_of(ADA), slots.slot_of(BEN):
         pass
 

@@ -23,14 +23,14 @@ def test_an_owner_without_budget_is_refused_until_the_window_ends() -> None:
     budget.spend("ada", 1)
     clock.now += 10
 
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as refusal:
         budget.require("ada", 4)
     budget.require("ben", 4)
     clock.now += 50
     budget.require("ada", 4)
 
-    assert (refused.value.code, refused.value.retry_after) == ("rate_limited", 50)
-    assert refused.value.message == "4 s in 1 min"
+    assert (refusal.value.code, refusal.value.retry_after) == ("rate_limited", 50)
+    assert refusal.value.message == "4 s in 1 min"
 
 
 @given(steps=st.lists(STEP, max_size=60), seconds=st.floats(1, 30))

@@ -211,13 +211,13 @@ async def test_one_owner_with_slow_servers_does_not_use_up_all_requests() -> Non
         ]
         await turns()
 
-        with pytest.raises(Problem) as refused:
+        with pytest.raises(Problem) as refusal:
             await client.get(slow.url, owner=("tests", "eve"), limit=10)
         fetched = await client.get(fast.url, owner=("tests", "ada"), limit=10)
         end.set()
         late = await asyncio.gather(*requests)
 
-    assert (refused.value.status, refused.value.retry_after) == (503, 10)
+    assert (refusal.value.status, refusal.value.retry_after) == (503, 10)
     assert fetched.content == b"soon"
     assert {answer.content for answer in late} == {b"late"}
 

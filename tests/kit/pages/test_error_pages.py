@@ -134,9 +134,9 @@ async def test_an_error_page_with_a_short_retry_after_refreshes_itself(site: Sit
 
     assert dict(page.headers)[b"refresh"] == b"5"
     assert "This page tries again in 5 seconds." in text_of(page.content.decode())
-    for refused in (sent, later):
-        assert b"refresh" not in dict(refused.headers)
-        assert "Please try again in" in text_of(refused.content.decode())
+    for refusal in (sent, later):
+        assert b"refresh" not in dict(refusal.headers)
+        assert "Please try again in" in text_of(refusal.content.decode())
 
 
 @pytest.mark.parametrize(
@@ -175,11 +175,11 @@ async def test_an_error_page_for_too_many_requests_says_whose_were_counted(
 ) -> None:
     limits = Limits("memory://", {"pages": RateLimitItemPerMinute(1)})
     await limits.hit("pages", who)
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as refusal:
         await limits.hit("pages", who)
 
     for language, words in (("en", english), ("de", german)):
-        page = site.refuse(refused.value, request((b"accept-language", language.encode())))
+        page = site.refuse(refusal.value, request((b"accept-language", language.encode())))
         assert words in text_of(page.content.decode())
 
 

@@ -54,9 +54,9 @@ def _check(fields: Mapping[str, str]) -> None:
 
 
 async def refusal(*pieces: bytes, kind: bytes = KIND) -> ProblemType:
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as error:
         await read(*pieces, kind=kind)
-    return refused.value.type
+    return error.value.type
 
 
 async def test_fields_and_files_are_read_in_their_order() -> None:
@@ -98,9 +98,9 @@ async def test_no_file_is_kept_of_a_form_that_may_not_be_sent() -> None:
     for before in (b"", part('name="token"', b"forged")):
         pieces = [before + file(b"never kept")[:-5], b"never read", END]
         form = request((b"content-type", KIND), body=pieces, method="POST")
-        with pytest.raises(Problem) as refused:
+        with pytest.raises(Problem) as error:
             await read_files(_with_notes(form, sent), BOUNDS, _check, take)
-        assert refused.value.type is FORBIDDEN
+        assert error.value.type is FORBIDDEN
     assert b"never read" not in sent
     assert await refusal(part('name="token"', b"forged"), END) is FORBIDDEN
 
@@ -126,17 +126,17 @@ async def test_a_form_with_files_that_is_too_large_is_refused_before_all_of_it_i
     assert await refusal(TOKEN, part('name="title"', b"x" * MAX_BODY), b"never parsed") is PAYLOAD_TOO_LARGE
     assert await refusal(TOKEN + file(b"x" * room), b"never parsed") is PAYLOAD_TOO_LARGE
     declared = request((b"content-type", KIND), (b"content-length", str(room + 1).encode()), body=[])
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as error:
         await read_files(declared, BOUNDS, _check, _none)
-    assert refused.value.type is PAYLOAD_TOO_LARGE
+    assert error.value.type is PAYLOAD_TOO_LARGE
 
 
 @pytest.mark.parametrize("length", [b"many", b"-1", b"", b"9" * 19])
 async def test_a_form_with_an_invalid_content_length_is_refused(length: bytes) -> None:
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as error:
         await read_files(request((b"content-type", KIND), (b"content-length", length)), BOUNDS, _check, _none)
 
-    assert refused.value.type is BAD_REQUEST
+    assert error.value.type is BAD_REQUEST
 
 
 async def _none(file: UploadedFile) -> None:
@@ -187,14 +187,14 @@ async def test_a_form_that_is_broken_is_refused(pieces: Sequence[bytes]) -> None
 
 @given(st.lists(st.binary(max_size=200) | st.sampled_from([TOKEN, END, file(b"x"), b"--edge", b"\r\n"]), max_size=5))
 async def test_bytes_sent_as_a_form_with_files_are_a_form_or_a_refusal_with_a_reason(pieces: Sequence[bytes]) -> None:
-    refused: Problem | None = None
+    error: Problem | None = None
     fields: Mapping[str, str] = {}
     try:
         fields, _ = await read(*pieces)
     except Problem as problem:
-        refused = problem
+        error = problem
 
-    assert (400 <= refused.status < 500) if refused else fields["token"] == "good"
+    assert (400 <= error.status < 500) if error else fields["token"] == "good"
 
 
 async def test_a_name_is_cut_where_it_is_too_long_and_need_not_be_text() -> None:
@@ -222,9 +222,9 @@ async def test_a_client_that_sends_too_slowly_is_given_up_on_however_often_it_se
 ) -> None:
     monkeypatch.setattr(form_files, "BODY_TIMEOUT_SECONDS", 0.05)
     for body in ([], [TOKEN, file(b"x" * 1000)[:-5]]):
-        with pytest.raises(Problem) as refused:
+        with pytest.raises(Problem) as error:
             await read_files(_stalling_request(body), BOUNDS, _check, _none)
-        assert refused.value.type is BAD_REQUEST
+        assert error.value.type is BAD_REQUEST
 
     async def byte_by_byte() -> Message:
         await asyncio.sleep(0)
@@ -234,9 +234,9 @@ async def test_a_client_that_sends_too_slowly_is_given_up_on_however_often_it_se
     monkeypatch.setattr(form_files, "MIN_BYTES_PER_SECOND", 10**9)
     endless = Request(begun.scope, byte_by_byte, begun.send, begun.headers)
     async with asyncio.timeout(20):
-        with pytest.raises(Problem) as refused:
+        with pytest.raises(Problem) as error:
             await read_files(endless, BOUNDS, _check, _none)
-    assert "too long" in refused.value.message
+    assert "too long" in error.value.message
 
 
 async def test_a_client_that_goes_away_is_not_waited_for() -> None:
@@ -244,6 +244,6 @@ async def test_a_client_that_goes_away_is_not_waited_for() -> None:
         return {"type": "http.disconnect"}
 
     form = request((b"content-type", KIND), method="POST")
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as error:
         await read_files(Request(form.scope, gone, form.send, form.headers), BOUNDS, _check, _none)
-    assert refused.value.type is BAD_REQUEST
+    assert error.value.type is BAD_REQUEST

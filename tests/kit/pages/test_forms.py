@@ -21,9 +21,9 @@ async def read(*pieces: bytes, kind: bytes | None = FORM) -> Mapping[str, str]:
 
 
 async def refusal(*pieces: bytes, kind: bytes | None = FORM) -> ProblemType:
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as error:
         await read(*pieces, kind=kind)
-    return refused.value.type
+    return error.value.type
 
 
 async def test_the_fields_of_a_form_are_read_without_surrounding_spaces() -> None:
@@ -67,9 +67,9 @@ async def test_a_form_that_is_too_large_is_refused_before_all_of_it_is_read() ->
     assert len((await read(b"a=", b"x" * (MAX_BODY - 2)))["a"]) == MAX_BODY - 2
     assert await refusal(b"a=", b"x" * MAX_BODY, b"never read") is PAYLOAD_TOO_LARGE
     declared = request((b"content-type", FORM), (b"content-length", str(MAX_BODY + 1).encode()), body=[])
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as error:
         await read_form(declared)
-    assert refused.value.type is PAYLOAD_TOO_LARGE
+    assert error.value.type is PAYLOAD_TOO_LARGE
 
 
 @given(st.dictionaries(TEXT, TEXT, max_size=50))
@@ -81,12 +81,12 @@ async def test_a_form_is_read_as_a_browser_sends_it(typed: Mapping[str, str]) ->
 async def test_bytes_sent_as_a_form_are_a_form_or_a_refusal_with_a_reason(
     pieces: Sequence[bytes], kind: bytes | None
 ) -> None:
-    refused: Problem | None = None
+    error: Problem | None = None
     fields: Mapping[str, str] = {}
     try:
         fields = await read(*pieces, kind=kind)
     except Problem as problem:
-        refused = problem
+        error = problem
 
-    assert refused is None or 400 <= refused.status < 500
+    assert error is None or 400 <= error.status < 500
     assert all(value == value.strip() for value in fields.values())

@@ -13,14 +13,14 @@ EVIL = b"https://evil.example"
 
 
 def is_let_through(*headers: tuple[bytes, bytes], base_url: str = BASE_URL) -> bool:
-    refused: Problem | None = None
+    refusal: Problem | None = None
     try:
         require_same_site(request(*headers, method="POST"), base_url)
     except Problem as problem:
-        refused = problem
+        refusal = problem
 
-    assert refused is None or refused.type is FOREIGN_FORM
-    return refused is None
+    assert refusal is None or refusal.type is FOREIGN_FORM
+    return refusal is None
 
 
 @pytest.mark.parametrize("origin", [None, b"https://events.example", EVIL, b"null"])

@@ -232,10 +232,10 @@ def test_a_closed_directory_is_named_where_user_namespaces_are_missing(empty: Pa
     without = {**os.environ, "PATH": "", "HOLDFAST_DATA_DIR": str(closed / "data")}
 
     command = [sys.executable, "-m", "holdfast", "inventory", "migrate"]
-    refused = subprocess.run(command, env=without, capture_output=True, text=True, check=False)
+    refusal = subprocess.run(command, env=without, capture_output=True, text=True, check=False)
 
-    assert refused.returncode == 1
-    assert f"may not enter {closed}. Set HOLDFAST_DATA_DIR to a directory in a place" in refused.stderr
+    assert refusal.returncode == 1
+    assert f"may not enter {closed}. Set HOLDFAST_DATA_DIR to a directory in a place" in refusal.stderr
     assert stat.S_IMODE(closed.stat().st_mode) == 0o700
 
 

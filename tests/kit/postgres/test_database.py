@@ -246,10 +246,10 @@ async def test_a_statement_that_takes_too_long_is_answered_with_503_and_the_reas
         await tx.run("set local statement_timeout = '20ms'")
         await tx.value("select pg_sleep(10)")
 
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as refusal:
         await service.database.transact(dawdle)
 
-    assert (refused.value.code, refused.value.message) == ("service_unavailable", "The database took too long.")
+    assert (refusal.value.code, refusal.value.message) == ("service_unavailable", "The database took too long.")
 
 
 async def test_a_transaction_with_a_swallowed_failure_is_not_committed(boxes: Service) -> None:

@@ -72,10 +72,10 @@ def is_progress(line: str) -> bool:
     }
 
 
-def assert_disk_is_named(refused: subprocess.CompletedProcess[str], disk: SmallDisk) -> None:
-    [line] = [line for line in refused.stderr.splitlines() if not is_progress(line)]
-    assert refused.returncode == 1, refused
-    assert line.startswith(f"The disk of {disk.directory} is full: "), refused.stderr
+def assert_disk_is_named(result: subprocess.CompletedProcess[str], disk: SmallDisk) -> None:
+    [line] = [line for line in result.stderr.splitlines() if not is_progress(line)]
+    assert result.returncode == 1, result
+    assert line.startswith(f"The disk of {disk.directory} is full: "), result.stderr
     assert line.endswith("Make room on it, or set HOLDFAST_DATA_DIR to a directory on another disk, and start again.")
 
 
@@ -84,9 +84,9 @@ def test_a_disk_that_fills_at_the_first_start_is_named_and_the_next_start_works_
     size: str, empty: Path
 ) -> None:
     with small_disk(empty, size) as disk:
-        refused = run(empty, "up", "--port=0")
+        refusal = run(empty, "up", "--port=0")
         assert processes_in(empty) == []
-        assert_disk_is_named(refused, disk)
+        assert_disk_is_named(refusal, disk)
         assert_disk_is_named(run(empty, "up", "--port=0"), disk)
         assert processes_in(empty) == []
 
@@ -124,9 +124,9 @@ def test_a_service_recovers_from_a_full_disk_without_loss_and_logs_one_line(
                 pass  # until the log of changes needs room
         wait_until(lambda: "PostgreSQL does not start; trying until it does" in process.log.read_text())
         count = attempts(empty)
-        refused = add_organizer(http, "during")
-        assert (refused.status_code, refused.json()["code"]) == (503, "service_unavailable")
-        assert refused.headers["Retry-After"] == "1"
+        refusal = add_organizer(http, "during")
+        assert (refusal.status_code, refusal.json()["code"]) == (503, "service_unavailable")
+        assert refusal.headers["Retry-After"] == "1"
         wait_until(lambda: attempts(empty) > count + 2)
 
         filling.unlink()

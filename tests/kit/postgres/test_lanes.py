@@ -140,9 +140,9 @@ async def test_calls_that_wait_for_a_locked_row_count_towards_the_waiting_limit(
     for _ in range(5):
         await asyncio.sleep(0)
 
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as refusal:
         await rows.batcher.submit(2)
     rows.free[ODD].set()
 
-    assert refused.value.code == "service_unavailable"
+    assert refusal.value.code == "service_unavailable"
     assert await answers([*first, *later]) == [2, 6, 10]

@@ -58,11 +58,11 @@ async def test_metrics_with_a_token_are_shown_to_its_holder_only(settings: Setti
     guarded = settings.model_copy(update={"metrics_token": TOKEN})
     async with running_events(guarded) as service, service.client_at("192.0.2.1") as client:
         figures = await client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
-        refused = [
+        refusals = [
             await http.get("/metrics", headers=headers)
             for http in (client, service.http)
             for headers in ({}, {"Authorization": f"Bearer {TOKEN}x"}, {"Authorization": TOKEN})
         ]
 
     assert "holdfast_requests" in figures.text
-    assert {(response.status_code, response.headers["www-authenticate"]) for response in refused} == {(401, "Bearer")}
+    assert {(response.status_code, response.headers["www-authenticate"]) for response in refusals} == {(401, "Bearer")}

@@ -106,9 +106,9 @@ def test_texts_sealed_and_signed_with_the_old_secret_are_accepted_and_can_be_res
 def test_a_text_sealed_or_signed_with_a_removed_secret_is_refused() -> None:
     new = Secret(b"n" * 32)
 
-    for refused in (new.unseal, new.reseal):
+    for method in (new.unseal, new.reseal):
         with pytest.raises(UnsealError):
-            refused(ONE.seal("a key"))
+            method(ONE.seal("a key"))
     assert not new.signer("streams").accepts("a text", ONE.signer("streams").sign("a text"))
     assert not new.signer("streams").accepts("a text", "\u00e9")
 

@@ -72,9 +72,9 @@ def key_id_of(token: str) -> str:
 
 
 async def refusal(signer: TokenSigner, token: str, *kinds: TokenType[Ticket]) -> str:
-    with pytest.raises(InvalidToken) as refused:
+    with pytest.raises(InvalidToken) as error:
         await signer.verify(token, *(kinds or (TICKET,)))
-    return str(refused.value)
+    return str(error.value)
 
 
 async def claims_of(signer: TokenSigner) -> Ticket:

@@ -45,8 +45,8 @@ class _Endpoints:
         try:
             params = _params(request, raw)
             answer = self._oauth.answer(request.path_params["shop"], params)
-        except OAuthRefusal as refused:
-            return JSONResponse(refused.body, refused.status)
+        except OAuthRefusal as refusal:
+            return JSONResponse(refusal.body, refusal.status)
         return JSONResponse(answer)
 
     async def result(self, request: Request) -> Response:

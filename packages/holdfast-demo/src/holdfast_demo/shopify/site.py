@@ -70,8 +70,8 @@ class _ShopPages:
         try:
             shops.open_shop(self._platform, domain)
             seed.fill(self._platform, domain)
-        except ShopifyRefusal as refused:
-            return self._shop_list(request, domain, str(refused))
+        except ShopifyRefusal as refusal:
+            return self._shop_list(request, domain, str(refusal))
         return to_response(redirect(f"/{domain}"))
 
     async def ask_to_install(self, request: Request) -> Response:
@@ -81,8 +81,8 @@ class _ShopPages:
             shop, scopes = self._platform.shop(domain), self._oauth.check_request(params)
             if shop.installed and set(scopes) <= set(shop.scopes):
                 return to_response(redirect(self._oauth.agreed(domain, params)))
-        except ShopifyRefusal as refused:
-            return page(request, "gone.html", 400, why=str(refused))
+        except ShopifyRefusal as refusal:
+            return page(request, "gone.html", 400, why=str(refusal))
         parts = urlsplit(params["redirect_uri"])
         to = f"{parts.scheme}://{parts.netloc}"
         return install_page(request, self._platform.app, shop, scopes, forms=to)
@@ -90,8 +90,8 @@ class _ShopPages:
     async def agreed(self, request: Request) -> Response:
         try:
             address = self._oauth.agreed(request.path_params["shop"], dict(request.query_params))
-        except ShopifyRefusal as refused:
-            return page(request, "gone.html", 400, why=str(refused))
+        except ShopifyRefusal as refusal:
+            return page(request, "gone.html", 400, why=str(refusal))
         return to_response(redirect(address))
 
 
@@ -186,8 +186,8 @@ class _Framing:
         """A session token, for the page around the app."""
         try:
             shop = self._platform.shop(request.path_params["shop"])
-        except ShopifyRefusal as refused:
-            return JSONResponse({"error": str(refused)}, 404)
+        except ShopifyRefusal as refusal:
+            return JSONResponse({"error": str(refusal)}, 404)
         return JSONResponse({"token": self._oauth.session_token(shop.domain)}, headers={"Cache-Control": "no-store"})
 
     async def bridge(self, _: Request) -> Response:

@@ -209,7 +209,7 @@ def _route(name: str, kind: type[C], action: Callable[[C], Any]) -> Route:
     def done(command: C) -> Response:
         try:
             return Response(msgspec.json.encode(action(command)), media_type="application/json")
-        except (ShopifyRefusal, OAuthRefusal) as refused:
-            return JSONResponse({"error": str(refused)}, 409)
+        except (ShopifyRefusal, OAuthRefusal) as refusal:
+            return JSONResponse({"error": str(refusal)}, 409)
 
     return route(name, kind, done)

@@ -6,7 +6,7 @@ from typing import Any
 import stripe
 
 from holdfast_demo.stripe.errors import StripeRefusal, missing
-from holdfast_demo.stripe.platform_state import LINK_SECONDS, ProcessorState, moment, with_nulls
+from holdfast_demo.stripe.processor_state import LINK_SECONDS, ProcessorState, moment, with_nulls
 from holdfast_demo.stripe.store import StripeObject, new_id
 
 KIND = "account"

@@ -11,7 +11,7 @@ from stripe.params import checkout
 
 from holdfast_demo.stripe import accounts, disputes, payments, refunds, sessions
 from holdfast_demo.stripe.errors import StripeRefusal, missing
-from holdfast_demo.stripe.platform_state import ProcessorState, list_object, moment
+from holdfast_demo.stripe.processor_state import ProcessorState, list_object, moment
 from holdfast_demo.stripe.store import StripeObject
 
 MAX_EXPAND_DEPTH = 4

@@ -10,8 +10,8 @@ import stripe
 
 from holdfast_demo.stripe.books import CARDHOLDERS, PLATFORM, PROCESSOR
 from holdfast_demo.stripe.currencies import minor_unit_digits
-from holdfast_demo.stripe.errors import StripeRefusal, unmodelled
-from holdfast_demo.stripe.platform_state import ProcessorState, with_nulls
+from holdfast_demo.stripe.errors import StripeRefusal, unmodelled_parameter
+from holdfast_demo.stripe.processor_state import ProcessorState, with_nulls
 from holdfast_demo.stripe.store import StripeObject, new_id
 
 DecidedStatus = Literal["won", "lost"]
@@ -79,7 +79,7 @@ def answer(processor: ProcessorState, id: str, params: StripeObject) -> StripeOb
     dispute = _undecided(processor, id)
     evidence = params.get("evidence", {})
     for name in evidence.keys() - {"uncategorized_text"}:
-        raise unmodelled(f"evidence[{name}]")
+        raise unmodelled_parameter(f"evidence[{name}]")
     if not evidence:
         return dispute
     submits = params.get("submit", True)

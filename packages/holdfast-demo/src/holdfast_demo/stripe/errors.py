@@ -43,7 +43,7 @@ def missing(kind: str, id: str, param: str = "id", status: int = 404) -> StripeR
     return StripeRefusal(f"No such {kind}: '{id}'", status=status, code="resource_missing", param=param)
 
 
-def unmodelled(param: str) -> StripeRefusal:
+def unmodelled_parameter(param: str) -> StripeRefusal:
     """The refusal of a parameter that only Stripe supports. Ignoring it would hide a fault."""
     return StripeRefusal(f"Demo payments do not know what Stripe does with '{param}'.", param=param, checked=True)
 

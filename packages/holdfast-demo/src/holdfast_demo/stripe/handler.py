@@ -16,7 +16,7 @@ from holdfast_demo.shared.testing import Faults
 from holdfast_demo.stripe import api, params, sessions
 from holdfast_demo.stripe.api import Call, Operation
 from holdfast_demo.stripe.errors import Fault, StripeRefusal, failure, too_many
-from holdfast_demo.stripe.platform_state import VERSION, ProcessorState, without_private
+from holdfast_demo.stripe.processor_state import VERSION, ProcessorState, without_private
 from holdfast_demo.stripe.store import Store, StripeObject, new_id
 
 KEY_SECONDS = 24 * 3600

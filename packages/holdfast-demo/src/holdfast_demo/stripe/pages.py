@@ -19,7 +19,7 @@ from holdfast_demo.stripe import accounts, payments, refunds, sessions
 from holdfast_demo.stripe.books import PLATFORM
 from holdfast_demo.stripe.currencies import minor_unit_digits
 from holdfast_demo.stripe.errors import StripeRefusal
-from holdfast_demo.stripe.platform_state import ProcessorState
+from holdfast_demo.stripe.processor_state import ProcessorState
 from holdfast_demo.stripe.store import StripeObject
 
 SITE = Site("Demo payments", Path(__file__).parent)

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 from stripe import RequestOptions
 from typing_extensions import is_typeddict
 
-from holdfast_demo.stripe.errors import StripeRefusal, unmodelled
+from holdfast_demo.stripe.errors import StripeRefusal, unmodelled_parameter
 
 Values = dict[str, Any]
 
@@ -63,7 +63,7 @@ def check_params(values: Values, params: type, modelled: frozenset[str], *, json
     result = _Check(json).members(values, params, "")
     for name in result:
         if name not in modelled:
-            raise unmodelled(name)
+            raise unmodelled_parameter(name)
     return result
 
 

@@ -7,7 +7,7 @@ from holdfast_demo.stripe import disputes, sessions
 from holdfast_demo.stripe.books import CARDHOLDERS, PLATFORM, PROCESSOR
 from holdfast_demo.stripe.currencies import minor_unit_digits
 from holdfast_demo.stripe.errors import StripeRefusal
-from holdfast_demo.stripe.platform_state import PLATFORM_ID, ProcessorState, list_object, with_nulls
+from holdfast_demo.stripe.processor_state import PLATFORM_ID, ProcessorState, list_object, with_nulls
 from holdfast_demo.stripe.store import StripeObject, new_id
 
 INTENT = "payment_intent"

@@ -22,7 +22,7 @@ from holdfast_demo.stripe.books import Books, UnbalancedBooks
 from holdfast_demo.stripe.errors import Fault
 from holdfast_demo.stripe.handler import ApiHandler
 from holdfast_demo.stripe.params import check_params
-from holdfast_demo.stripe.platform_state import ProcessorState, without_private
+from holdfast_demo.stripe.processor_state import ProcessorState, without_private
 from holdfast_demo.stripe.store import Store, StripeObject
 from holdfast_demo.stripe.webhooks import Endpoint, StripeWebhooks
 
@@ -196,9 +196,9 @@ class StripeDouble:
         with self._store.change():
             return disputes.decide(self._state, dispute_id, status)
 
-    def refuse_accounts_v2(self, refused: bool = True) -> None:
+    def refuse_accounts_v2(self, is_refused: bool = True) -> None:
         """Set whether accounts of version 2 are refused, as for platforms without them."""
-        self._state.accounts_v2 = not refused
+        self._state.accounts_v2 = not is_refused
 
     def close(self) -> None:
         """Close the store. Data in memory is lost."""

@@ -7,7 +7,7 @@ from holdfast_demo.stripe.books import CARDHOLDERS, PLATFORM
 from holdfast_demo.stripe.currencies import require_divisible
 from holdfast_demo.stripe.errors import StripeRefusal
 from holdfast_demo.stripe.payments import CHARGE, FEE, INTENT, TRANSFER
-from holdfast_demo.stripe.platform_state import ProcessorState, with_nulls
+from holdfast_demo.stripe.processor_state import ProcessorState, with_nulls
 from holdfast_demo.stripe.store import StripeObject, new_id
 
 KIND = "refund"

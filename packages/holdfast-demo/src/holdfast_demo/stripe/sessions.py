@@ -6,8 +6,8 @@ import stripe
 
 from holdfast_demo.stripe import accounts
 from holdfast_demo.stripe.currencies import require_chargeable, require_divisible, require_supported
-from holdfast_demo.stripe.errors import StripeRefusal, unmodelled
-from holdfast_demo.stripe.platform_state import ProcessorState, list_object, with_nulls
+from holdfast_demo.stripe.errors import StripeRefusal, unmodelled_parameter
+from holdfast_demo.stripe.processor_state import ProcessorState, list_object, with_nulls
 from holdfast_demo.stripe.store import StripeObject, new_id
 
 KIND = "checkout.session"
@@ -67,11 +67,11 @@ def create(processor: ProcessorState, params: StripeObject) -> StripeObject:
 def _require_valid(params: StripeObject) -> None:
     """Raise `StripeRefusal` unless the parameters are valid, apart from the end time, the items and the payment."""
     if params.get("mode", "payment") != "payment":
-        raise unmodelled("mode")
+        raise unmodelled_parameter("mode")
     if "mode" not in params:
         raise StripeRefusal("You must provide `mode`.", code="parameter_missing", param="mode")
     if params.get("ui_mode", "hosted_page") != "hosted_page":
-        raise unmodelled("ui_mode")
+        raise unmodelled_parameter("ui_mode")
     if "success_url" not in params:
         raise StripeRefusal("Missing required param: success_url.", code="parameter_missing", param="success_url")
     for name in ("success_url", "cancel_url"):
@@ -84,7 +84,7 @@ def _require_valid(params: StripeObject) -> None:
         raise StripeRefusal("client_reference_id has more than 200 characters.", param="client_reference_id")
     for name in ("payment_method_types", "allowed_payment_method_types"):
         if "card" not in params.get(name, ["card"]):
-            raise unmodelled(name)
+            raise unmodelled_parameter(name)
 
 
 def _end_time(params: StripeObject, now: int) -> int:
@@ -108,7 +108,7 @@ def _items(params: StripeObject) -> tuple[list[StripeObject], str]:
     for index, line in enumerate(lines):
         prefix = f"line_items[{index}]"
         if "price_data" not in line:
-            raise unmodelled(f"{prefix}[price]")
+            raise unmodelled_parameter(f"{prefix}[price]")
         price = line["price_data"]
         if "product_data" not in price or "unit_amount" not in price:
             missing_member = "product_data" if "product_data" not in price else "unit_amount"
@@ -145,10 +145,10 @@ def _payment_plan(processor: ProcessorState, data: StripeObject, total: int, cur
     """Where the money goes once the session is paid: destination, fee and metadata."""
     prefix = "payment_intent_data"
     for name in data.keys() - {"application_fee_amount", "transfer_data", "metadata", "on_behalf_of", "description"}:
-        raise unmodelled(f"{prefix}[{name}]")
+        raise unmodelled_parameter(f"{prefix}[{name}]")
     fee, destination = data.get("application_fee_amount"), data.get("transfer_data", {}).get("destination")
     if "amount" in data.get("transfer_data", {}):
-        raise unmodelled(f"{prefix}[transfer_data][amount]")
+        raise unmodelled_parameter(f"{prefix}[transfer_data][amount]")
     if destination:
         accounts.require_destination(processor, destination, f"{prefix}[transfer_data][destination]")
     if fee is not None:
@@ -162,15 +162,18 @@ def _payment_plan(processor: ProcessorState, data: StripeObject, total: int, cur
         if not 0 <= fee <= total:
             raise StripeRefusal(f"The application fee has to be from 0 to the amount, {total}.", param=param)
         require_divisible(fee, currency, param)
-    merchant = data.get("on_behalf_of")
-    if merchant and "card_payments" not in accounts.find(processor, merchant)[accounts.CAPABILITIES]:
+    charged_account_id = data.get("on_behalf_of")
+    if (
+        charged_account_id
+        and "card_payments" not in accounts.find(processor, charged_account_id)[accounts.CAPABILITIES]
+    ):
         message = "The account on whose behalf is charged needs the card_payments capability."
         raise StripeRefusal(message, param=f"{prefix}[on_behalf_of]")
     return {
         "fee": fee,
         "destination": destination,
         "metadata": data.get("metadata", {}),
-        "on_behalf_of": merchant,
+        "on_behalf_of": charged_account_id,
         "description": data.get("description"),
     }
 

@@ -14,8 +14,8 @@ from starlette.routing import BaseRoute, Route
 from holdfast_demo.shared.testing import AdvanceClock, EmptyCommand, change_webhooks, route
 from holdfast_demo.stripe.disputes import DecidedStatus
 from holdfast_demo.stripe.errors import Kind, StripeRefusal
-from holdfast_demo.stripe.platform_state import without_private
 from holdfast_demo.stripe.processor import Fault, StripeDouble
+from holdfast_demo.stripe.processor_state import without_private
 
 C = TypeVar("C", bound=Struct)
 

@@ -11,7 +11,7 @@ import httpx2
 
 from holdfast.kit.security.http_client import HttpClient, trusted_certificates
 from holdfast_demo.shared import webhooks
-from holdfast_demo.stripe.platform_state import ProcessorState, moment, without_private
+from holdfast_demo.stripe.processor_state import ProcessorState, moment, without_private
 from holdfast_demo.stripe.store import StripeObject
 
 ANSWER_TIMEOUT_SECONDS = 10

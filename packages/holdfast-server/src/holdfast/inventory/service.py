@@ -17,7 +17,16 @@ from holdfast.inventory.agents.actions import AgentActionLog
 from holdfast.inventory.agents.approval_facts import approval_gate, find_credentials, read_facts
 from holdfast.inventory.agents.credentials import Credentials
 from holdfast.inventory.agents.tokens import TokenSigner
-from holdfast.inventory.api import DESCRIPTION, INSTRUCTIONS, OPERATIONS, SIGNED, TEMPLATES, TITLE, VERSION, entries
+from holdfast.inventory.api import (
+    DESCRIPTION,
+    INSTRUCTIONS,
+    OPERATIONS,
+    SIGNED_PATH_PREFIXES,
+    TEMPLATES,
+    TITLE,
+    VERSION,
+    entries,
+)
 from holdfast.inventory.availability import part as availability
 from holdfast.inventory.availability.cache import AvailabilityCache
 from holdfast.inventory.bounds import STREAMS
@@ -155,7 +164,7 @@ def service(database: Database) -> Service:
         site=SITE,
         streams=context.streams,
         error_body=error_body,
-        keeps_slash=SIGNED,
+        keeps_slash=SIGNED_PATH_PREFIXES,
         per_machine_state=settings.per_machine_state(),
         drain_seconds=settings.drain_seconds,
         metrics_token=settings.metrics_token,

@@ -62,14 +62,14 @@ class Generations(Struct):
 class ReadLog(NamedTuple):
     """A log that was read whole."""
 
-    log: LogGeneration
+    generation: LogGeneration
     audit: Audit | HeadAudit
     hashes: HashResult
     drawn_list: DrawnList
 
     @property
     def origin(self) -> str:
-        return self.log.origin
+        return self.generation.origin
 
 
 async def find_generations(source: LogSource, key: TrustedKey, subject: str = "The head of the log") -> Generations:
@@ -99,7 +99,7 @@ async def find_generations(source: LogSource, key: TrustedKey, subject: str = "T
 
 
 async def read_log(
-    log: LogGeneration,
+    generation: LogGeneration,
     audit: Audit | HeadAudit,
     earlier_heads: Sequence[EarlierHead],
     progress: CheckProgress,
@@ -116,9 +116,13 @@ async def read_log(
             reader(index, entry, parsed)
 
     hashes = await read_entries(
-        log.source, log.head.checkpoint, earlier_heads, read, lambda count: progress.count(count, log.size)
+        generation.source,
+        generation.head.checkpoint,
+        earlier_heads,
+        read,
+        lambda count: progress.count(count, generation.size),
     )
-    return ReadLog(log, audit, hashes, drawn_list)
+    return ReadLog(generation, audit, hashes, drawn_list)
 
 
 class PlaceCounts(NamedTuple):
@@ -155,7 +159,7 @@ def check_succession(before: ReadLog, after: ReadLog) -> Succession:
 
 
 def _check_named_end(before: ReadLog, after: ReadLog, earlier_log: EarlierLog) -> list[AuditFinding]:
-    head = before.log.head.checkpoint
+    head = before.generation.head.checkpoint
     if earlier_log.origin != head.origin:
         message = f"{after.origin} says that it follows {earlier_log.origin}, and not {head.origin}."
     elif earlier_log.size != head.size:

@@ -154,12 +154,12 @@ class LogCheck:
         if self.watch:
             self.watch.read(index, entry)
 
-    def _begin_following(self, newest: ReadLog) -> None:
-        audit = newest.audit
-        if not isinstance(audit, Audit) or not isinstance(newest.log.source, HttpLog):
+    def _begin_following(self, newest_log: ReadLog) -> None:
+        audit = newest_log.audit
+        if not isinstance(audit, Audit) or not isinstance(newest_log.generation.source, HttpLog):
             return
-        if newest.hashes.is_whole and audit.opening and not audit.closing:
-            self.follower = LogFollower(newest.log.source, self._key, audit, newest.hashes.end)
+        if newest_log.hashes.is_whole and audit.opening and not audit.closing:
+            self.follower = LogFollower(newest_log.generation.source, self._key, audit, newest_log.hashes.end)
             if self.watch:
                 self.follower.readers.append(self.watch.read)
 
@@ -225,12 +225,14 @@ class LogCheck:
     async def _check_freezes(self, logs: list[ReadLog]) -> None:
         """Compare the freeze of each list with what witnesses cosigned."""
         for log in logs:
-            result = await check_freeze_proof(log.log.source, log.origin, log.drawn_list, self._key, self._witnesses)
+            result = await check_freeze_proof(
+                log.generation.source, log.origin, log.drawn_list, self._key, self._witnesses
+            )
             self.report.checked |= result.checked
             self.report.findings += result.findings
 
-    async def _compare_counts(self, newest: ReadLog) -> None:
-        audit, report = newest.audit, self.report
+    async def _compare_counts(self, newest_log: ReadLog) -> None:
+        audit, report = newest_log.audit, self.report
         if not isinstance(audit, Audit):
             return
         if self.follower:

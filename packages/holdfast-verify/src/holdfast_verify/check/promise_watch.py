@@ -44,9 +44,9 @@ class PromiseWatch:
         self.index: int | None = None
         self.status: str | None = None
         self.later_changes: list[str] = []
-        self._cancelled: ChangeEntry | None = None
+        self._cancellation: ChangeEntry | None = None
         self._seal: SealEntry | None = None
-        self._restored: OpenEntry | None = None
+        self._restore_entry: OpenEntry | None = None
 
     @property
     def has_entry(self) -> bool:
@@ -56,7 +56,7 @@ class PromiseWatch:
         """Look at the next entry."""
         match entry:
             case OpenEntry(at=at, after=EarlierLog()) if at > self.promise.at:
-                self._restored = entry
+                self._restore_entry = entry
             case ArrivalEntry(person=person) if person == self.promise.person and self.arrival is None:
                 self.arrival, self.index = entry, index
                 self.status = entry.outcome or ("in_draw" if self._is_of_event() else None)
@@ -91,8 +91,8 @@ class PromiseWatch:
         if delay > promise.within:
             message = f"The arrival was logged after {delay:.0f} seconds; {promise.within} were promised."
             findings.append(AuditFinding("late", "promise", message, self.index, number))
-        if self._cancelled:
-            at_time = f"{self._cancelled.at:%H:%M} (UTC, {self._cancelled.at:%Y-%m-%d})"
+        if self._cancellation:
+            at_time = f"{self._cancellation.at:%H:%M} (UTC, {self._cancellation.at:%Y-%m-%d})"
             message = f"The log says that you cancelled at {at_time}. If you did not, this receipt is the evidence."
             findings.append(AuditFinding("notice", "yours", message, None, number))
         return findings
@@ -120,9 +120,9 @@ class PromiseWatch:
             f"The arrival at {timestamp(promise.at)} is not in the log, {waited:.0f} seconds later: it was "
             f"promised within {promise.within}."
         )
-        if self._restored:
+        if self._restore_entry:
             message += (
-                f" A backup was restored at {_time(self._restored.at)}, which loses what came shortly before it. "
+                f" A backup was restored at {_time(self._restore_entry.at)}, which loses what came shortly before it. "
                 "If that was done to get rid of it, this receipt is the evidence."
             )
             return AuditFinding("notice", "promise", message)
@@ -130,7 +130,7 @@ class PromiseWatch:
 
     def _change(self, entry: ChangeEntry) -> None:
         self.status = entry.after
-        self._cancelled = entry if entry.by == "person" and entry.after == "removed" else None
+        self._cancellation = entry if entry.by == "person" and entry.after == "removed" else None
         self.later_changes.append(_sentence(entry))
 
 

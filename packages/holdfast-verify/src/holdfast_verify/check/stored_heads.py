@@ -333,8 +333,8 @@ def check_saved_head(saved: Checkpoint, logs: Sequence[ReadLog], *, has_newest: 
             if contradiction is None:
                 return []
             is_restored = any(later.audit.earlier_log for later in logs[index + 1 :])
-            is_lost = is_restored and saved.size > log.log.size
-            return [_lost_entries(saved, log.log.size)] if is_lost else [_in_log(contradiction, log, newest)]
+            is_lost = is_restored and saved.size > log.generation.size
+            return [_lost_entries(saved, log.generation.size)] if is_lost else [_in_log(contradiction, log, newest)]
     for log in logs:
         if (named := log.audit.earlier_log) and named.origin == saved.origin:
             if saved.size > named.size:

@@ -132,6 +132,6 @@ def activate(platform: PlatformState, views: Views, arguments: Any) -> Fields:
     try:
         level = platform.levels.find(views.domain, item.item, location or 0)
         level = level or shops.stock(platform, views.domain, item.item, location or 0, available or 0)
-    except ShopifyRefusal as refused:
-        raise UserErrors(user_error(str(refused), None, "locationId")) from refused
+    except ShopifyRefusal as refusal:
+        raise UserErrors(user_error(str(refusal), None, "locationId")) from refusal
     return {"level": level.id}

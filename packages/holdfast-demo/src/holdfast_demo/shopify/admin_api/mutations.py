@@ -166,7 +166,7 @@ def _with_user_errors(field: Callable[..., Fields]) -> Callable[..., Fields]:
     def respond(info: Info, **arguments: Any) -> Fields:
         try:
             return {**field(info, **arguments), "userErrors": []}
-        except UserErrors as refused:
-            return {"userErrors": list(refused.errors)}
+        except UserErrors as refusal:
+            return {"userErrors": list(refusal.errors)}
 
     return respond

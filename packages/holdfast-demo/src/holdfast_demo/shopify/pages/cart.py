@@ -33,8 +33,8 @@ def routes(platform: PlatformState) -> list[BaseRoute]:
             order = await checkout.buy(platform, domain, _cart_lines(form), language=language)
         except checkout.CheckoutStopped as stopped:
             return _cart_page(platform, request, form, [str(message) for message in stopped.args])
-        except ShopifyRefusal as refused:
-            return _cart_page(platform, request, form, [str(refused)])
+        except ShopifyRefusal as refusal:
+            return _cart_page(platform, request, form, [str(refusal)])
         return serving.to_response(redirect(order_page.address_of(domain, order)))
 
     return [Route("/{shop}/cart", show), Route("/{shop}/cart", pay, methods=["POST"])]

@@ -74,8 +74,8 @@ class _MerchantPages:
         try:
             self._platform.shop(domain)
             order = orders.find(self._platform, domain, request.path_params["id"])
-        except ShopifyRefusal as refused:
-            return site.page(request, "gone.html", 404, why=str(refused))
+        except ShopifyRefusal as refusal:
+            return site.page(request, "gone.html", 404, why=str(refusal))
         return serving.to_response(redirect(f"/{domain}?tab={ORDERS}#order-{order.id}"))
 
     async def theme(self, request: Request) -> Response:
@@ -92,8 +92,8 @@ class _MerchantPages:
         try:
             shop = self._platform.shop(domain)
             variant = shops.find_variant(self._platform, domain, request.path_params["id"])
-        except ShopifyRefusal as refused:
-            return site.page(request, "gone.html", 404, why=str(refused))
+        except ShopifyRefusal as refusal:
+            return site.page(request, "gone.html", 404, why=str(refusal))
         return site.page(
             request,
             "variant.html",
@@ -113,8 +113,8 @@ class _MerchantPages:
             try:
                 self._platform.shop(domain)
                 action(domain, await serving.form_fields(request))
-            except ShopifyRefusal as refused:
-                return self._shop_page(request, tab, str(refused))
+            except ShopifyRefusal as refusal:
+                return self._shop_page(request, tab, str(refusal))
             return serving.to_response(redirect(f"/{domain}" if tab == PRODUCTS else f"/{domain}?tab={tab}"))
 
         return answer

@@ -99,8 +99,8 @@ def routes(platform: PlatformState) -> list[BaseRoute]:
         domain = request.path_params["shop"]
         try:
             shop, order = platform.shop(domain), orders.find(platform, domain, request.path_params["id"])
-        except ShopifyRefusal as refused:
-            return site.page(request, "gone.html", 404, why=str(refused))
+        except ShopifyRefusal as refusal:
+            return site.page(request, "gone.html", 404, why=str(refusal))
         values: dict[str, Any] = {
             "app": platform.app,
             "shop": shop,

@@ -124,8 +124,8 @@ def routes(platform: PlatformState, oauth: OAuth) -> list[BaseRoute]:
         domain = request.path_params["shop"]
         try:
             oauth.install(domain, [*FIRST_SCOPES])
-        except ShopifyRefusal as refused:
-            return site.page(request, "gone.html", 404, why=str(refused))
+        except ShopifyRefusal as refusal:
+            return site.page(request, "gone.html", 404, why=str(refusal))
         return serving.to_response(redirect(f"/{domain}/side-by-side"))
 
     path = "/{shop}/side-by-side"

@@ -61,8 +61,8 @@ class _Storefront:
             variant = shops.find_variant(
                 self._platform, domain, int(chosen) if re.fullmatch("[0-9]{1,18}", chosen) else 0
             )
-        except ShopifyRefusal as refused:
-            return site.page(request, "gone.html", 404, why=str(refused))
+        except ShopifyRefusal as refusal:
+            return site.page(request, "gone.html", 404, why=str(refusal))
         [product] = [
             candidate for candidate in self._platform.store.select(Product, domain) if candidate.id == variant.product
         ]
@@ -70,8 +70,8 @@ class _Storefront:
         try:
             line = SaleLine(variant.id, _quantity_in(quantity))
             order = await checkout.buy(self._platform, domain, [line], language=language.code.upper())
-        except (checkout.CheckoutStopped, ShopifyRefusal) as refused:
-            error = " ".join(map(str, refused.args))
+        except (checkout.CheckoutStopped, ShopifyRefusal) as refusal:
+            error = " ".join(map(str, refusal.args))
             return self._product_page(request, product, chosen, language, error, quantity)
         address = f"{of_variant(domain, variant)}&locale={language.code}&order={order.id}"
         return serving.to_response(redirect(address))

@@ -86,7 +86,7 @@ async def explain(reader: Reader, caller: Caller, command: ExplainAvailability) 
 
 @refuses(VALIDATION_FAILED)
 async def list_low_stock(reader: Reader, caller: Caller, command: ListLowStock) -> LowStockList:
-    """Which pools run low: at or below their `low_stock_at`, or at the present pace not for much longer."""
+    """Which pools run low: at or below their `low_stock_at`, and with `days_of_cover` those that last no longer."""
     rows = await sql.list_low_stock(reader, caller.tenant, command)
     pools, cursor = cursor_page(rows, command, lambda pool: pool.pool_id)
     return LowStockList(pools, cursor)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import LiteralString
 
 from holdfast.inventory.availability.model import AvailabilityDelta, ListLowStock, LowStock
-from holdfast.inventory.availability.recent_draws import PACE_AND_DAYS_OF_COVER, STOCK_AND_RECENT_DRAWS
+from holdfast.inventory.availability.stock_pace import PACE_AND_DAYS_OF_COVER, STOCK_AND_RECENT_USE
 from holdfast.inventory.resources import Reader
 
 
@@ -79,13 +79,13 @@ async def list_low_stock(reader: Reader, shop_id: int, command: ListLowStock) ->
     """The pools that run low, by id, one more than a page."""
     is_low: LiteralString = "is_low" if command.threshold is None else "available <= %(threshold)s"
     if command.days_of_cover is not None:
-        is_low = f"({is_low} or units_drawn > 0 and available * 28.0 <= units_drawn * %(days_of_cover)s)"
+        is_low = f"({is_low} or units_used > 0 and available * 28.0 <= units_used * %(days_of_cover)s)"
     return await reader.rows(
         LowStock,
         f"""
         select id as pool_id, name, unit, available, low_stock_at, {PACE_AND_DAYS_OF_COVER}
           from pools
-          {STOCK_AND_RECENT_DRAWS}
+          {STOCK_AND_RECENT_USE}
          where shop_id = %(shop_id)s and status = 'active' and id > %(after)s and {is_low}
          order by id limit %(limit)s
         """,

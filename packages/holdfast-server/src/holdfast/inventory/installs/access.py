@@ -125,8 +125,8 @@ async def _refresh(steps: Steps, shop_id: int, stored_tokens: StoredTokens, toke
         return
     try:
         granted_tokens = await steps.resources.token_endpoint.refreshed(stored_tokens.domain, tokens.refresh_token)
-    except PlatformRefusal as refused:
-        if refused.code != "invalid_grant":
+    except PlatformRefusal as refusal:
+        if refusal.code != "invalid_grant":
             await steps.transact(partial(_postpone, shop_id=shop_id, generation=stored_tokens.generation))
             raise
         why = "The access to the shop was not used for too long, or was withdrawn."

@@ -126,10 +126,10 @@ class ShopConnector:
         """
         try:
             granted_tokens = await grant_request
-        except PlatformRefusal as refused:
+        except PlatformRefusal as refusal:
             # The answer to the merchant does not repeat the platform's text: it may have parts of the request.
-            log.warning("the storefront platform gives no access to a shop", shop=shop, code=refused.code)
-            raise PLATFORM_REFUSED(hint=hint) from refused
+            log.warning("the storefront platform gives no access to a shop", shop=shop, code=refusal.code)
+            raise PLATFORM_REFUSED(hint=hint) from refusal
         except PlatformUnreachable as unreachable:
             raise PLATFORM_UNREACHABLE(retry_after=ceil(unreachable.retry_after or 5)) from unreachable
         return await self._database.transact(lambda tx: install(tx, shop, granted_tokens, self._hooks))

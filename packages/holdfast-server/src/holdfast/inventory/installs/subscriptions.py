@@ -122,16 +122,16 @@ async def _update_subscriptions(steps: Steps, shop_id: int, address: str, topics
         _constant(topic): topic for topic in topics if topic not in APP_WIDE_TOPICS
     }
     subscribed = {subscription.topic for subscription in subscriptions if subscription.uri == address}
-    refused: list[str] = []
+    refusals: list[str] = []
     for constant, topic in topics_by_constant.items():
         if constant not in subscribed and (why := await _refusal(steps, shop_id, constant, address, topic)):
-            refused.append(f"{topic}: {why}")
+            refusals.append(f"{topic}: {why}")
     for subscription in subscriptions:
         if subscription.uri != address or subscription.topic not in topics_by_constant:
             await call_admin_api(steps, shop_id, DELETE_SUBSCRIPTION, {"id": subscription.id})
-    await steps.transact(partial(sql.store_subscription_errors, shop_id=shop_id, errors=refused))
-    if refused:
-        raise NotSubscribed(f"No subscription to {'; '.join(refused)}")
+    await steps.transact(partial(sql.store_subscription_errors, shop_id=shop_id, errors=refusals))
+    if refusals:
+        raise NotSubscribed(f"No subscription to {'; '.join(refusals)}")
 
 
 async def _refusal(steps: Steps, shop_id: int, constant: str, address: str, topic: str) -> str | None:
@@ -140,8 +140,8 @@ async def _refusal(steps: Steps, shop_id: int, constant: str, address: str, topi
     variables = {"topic": constant, "subscription": {"uri": address, "includeFields": fields_of(topic)}}
     try:
         answer = await call_admin_api(steps, shop_id, CREATE_SUBSCRIPTION, variables)
-    except PlatformRefusal as refused:
-        return str(refused)
+    except PlatformRefusal as refusal:
+        return str(refusal)
     return "; ".join(error.message for error in answer.webhook_subscription_create.user_errors) or None
 
 

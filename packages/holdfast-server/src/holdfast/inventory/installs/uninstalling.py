@@ -98,8 +98,8 @@ async def _has_app(steps: Steps, install: Install) -> bool:
     except Problem as problem:
         if problem.type is not SHOP_NOT_CONNECTED:
             raise
-    except PlatformRefusal as refused:
-        if refused.code not in NO_SHOP:
+    except PlatformRefusal as refusal:
+        if refusal.code not in NO_SHOP:
             raise
     else:
         return True

@@ -12,7 +12,7 @@ from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.accounts.webhooks import mail_contents as webhook_mails
 from holdfast.inventory.agents.approval_facts import find_credentials, read_facts
 from holdfast.inventory.api import OPERATIONS
-from holdfast.inventory.availability.recent_draws import PACE_AND_DAYS_OF_COVER, STOCK_AND_RECENT_DRAWS
+from holdfast.inventory.availability.stock_pace import PACE_AND_DAYS_OF_COVER, STOCK_AND_RECENT_USE
 from holdfast.inventory.mails.writing import LowStockMail, MailBatch, MailContent, write
 from holdfast.inventory.resources import Database, Reader
 from holdfast.inventory.site import SITE
@@ -50,7 +50,7 @@ async def find_low_pools(reader: Reader, mails: Sequence[Mail]) -> Mapping[int, 
         f"""
         with pool as materialized (
             select id, shop_id, name, unit, available, low_stock_at, {PACE_AND_DAYS_OF_COVER} from pools
-              {STOCK_AND_RECENT_DRAWS}
+              {STOCK_AND_RECENT_USE}
              where id = any(%(pools)s) and is_low and status = 'active')
         select mail.mail_id, domain, pool.name, pool.unit, available, low_stock_at, merchants.language,
                taken_per_day, days_of_cover

@@ -130,7 +130,7 @@ async def find_links(reader: Reader, shop_id: int, pool_ids: Collection[int]) ->
     return {(pool_id, gid): MemberFields(gid, units, sku, title) for pool_id, gid, units, sku, title in rows}
 
 
-async def link(tx: Tx, shop_id: int, version: int, links: Sequence[tuple[int, MemberFields]]) -> None:
+async def insert_members(tx: Tx, shop_id: int, version: int, links: Sequence[tuple[int, MemberFields]]) -> None:
     """Let variants draw on pools, named by their ids. Existing members get the new units."""
     await tx.run(
         """
@@ -229,7 +229,7 @@ async def set_units(tx: Tx, shop_id: int, pool_id: int, variant_gid: str, units_
     )
 
 
-async def unlink(tx: Tx, shop_id: int, pool_id: int, version: int, variant_gids: Sequence[str]) -> None:
+async def delete_members(tx: Tx, shop_id: int, pool_id: int, version: int, variant_gids: Sequence[str]) -> None:
     await tx.run(
         """
         with removed as (

@@ -219,7 +219,7 @@ async def archive(tx: Tx, caller: Caller, command: ArchivePool) -> PoolChange:
         if command.release_variants:
             members = await membership.find_members(tx, caller.tenant, [pool.id])
             gids = [member.variant_gid for member in members.get(pool.id, ())]
-            await membership.unlink(tx, caller.tenant, pool.id, version, gids)
+            await membership.delete_members(tx, caller.tenant, pool.id, version, gids)
         await sql.set_status(tx, caller.tenant, pool.id, version, "archived")
 
     return await _change_pool(tx, caller, command, apply_change)
@@ -262,7 +262,7 @@ async def link(tx: Tx, caller: Caller, command: LinkVariants) -> PoolChange:
 
 async def link_many(tx: Tx, shop_id: int, version: int, links: Sequence[tuple[int, MemberFields]]) -> None:
     """Let variants draw on pools, named by their ids. Raises `validation_failed` for a kit of too many pools."""
-    await membership.link(tx, shop_id, version, links)
+    await membership.insert_members(tx, shop_id, version, links)
     if oversized_kits := await membership.find_oversized_kits(
         tx, shop_id, {member.variant_gid for _, member in links}, MAX_POOLS_PER_VARIANT
     ):
@@ -288,7 +288,7 @@ async def unlink(tx: Tx, caller: Caller, command: UnlinkVariants) -> PoolChange:
 
     async def apply_change(version: int, pool: Pool) -> None:
         await _require_members(tx, caller, pool, gids)
-        await membership.unlink(tx, caller.tenant, pool.id, version, gids)
+        await membership.delete_members(tx, caller.tenant, pool.id, version, gids)
         await sql.update_pool(tx, caller.tenant, pool.id, version, {})
 
     return await _change_pool(tx, caller, command, apply_change, gids)

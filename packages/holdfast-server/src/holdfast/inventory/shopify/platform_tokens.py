@@ -197,10 +197,10 @@ class TokenEndpoint:
         """
         try:
             await self._ask(shop, {"grant_type": "client_credentials"})
-        except PlatformRefusal as refused:
-            if refused.code in NO_APP:
+        except PlatformRefusal as refusal:
+            if refusal.code in NO_APP:
                 return False
-            if refused.code == OTHER_ORGANIZATION:
+            if refusal.code == OTHER_ORGANIZATION:
                 return None
             raise
         return True

@@ -122,13 +122,13 @@ def cell_changes(new: Struct, present: Mapping[str, int | str | None]) -> list[C
     ]
 
 
-def nothing_imported(refused: Sequence[RowRefusal]) -> Problem:
+def nothing_imported(refusals: Sequence[RowRefusal]) -> Problem:
     """The problem of a spreadsheet, with its bad rows in order."""
-    messages = [message("line %(line)s: %(message)s", **row._asdict()) for row in sorted(refused)]
+    messages = [message("line %(line)s: %(message)s", **row._asdict()) for row in sorted(refusals)]
     left_out = len(messages) - MAX_REPORTED_ROWS
     more = [message("and %(count)s more rows", count=left_out)] if left_out > 0 else []
     return VALIDATION_FAILED(
-        f"Nothing was imported: {len(refused)} {'row is' if len(refused) == 1 else 'rows are'} not acceptable.",
+        f"Nothing was imported: {len(refusals)} {'row is' if len(refusals) == 1 else 'rows are'} not acceptable.",
         hint="Correct the rows named in `errors` and import the text again.",
         errors={"text": [*messages[:MAX_REPORTED_ROWS], *more]},
     )
@@ -146,16 +146,16 @@ def find_repeated_rows(rows: Sequence[tuple[int, T]], keys: Sequence[object]) ->
 
 async def load_pools(tx: Tx, caller: Caller, command: ImportCsv) -> ImportReport:
     """Create and change pools by the rows of a file. If a row is wrong, nothing changes."""
-    rows, refused = sheet.read_rows(command.text, PoolRow)
+    rows, refusals = sheet.read_rows(command.text, PoolRow)
     if any(row.quantity is not None for _, row in rows):
         require_scope(caller, "write_pools", "write_inventory")
     names = [row.name for _, row in rows]
     known_pools = await find_pools(tx, caller.tenant, [(row.name, row.pool_id) for _, row in rows])
     report = [_pool_result(line, row, known_pools, command) for line, row in rows]
-    refused += [result for result in report if isinstance(result, RowRefusal)]
-    refused += [RowRefusal(line, repeated_message("name", row.name)) for line, row in _repeated(rows, known_pools)]
-    if refused:
-        raise nothing_imported(refused)
+    refusals += [result for result in report if isinstance(result, RowRefusal)]
+    refusals += [RowRefusal(line, repeated_message("name", row.name)) for line, row in _repeated(rows, known_pools)]
+    if refusals:
+        raise nothing_imported(refusals)
     results = [result for result in report if isinstance(result, Row)]
     changed_rows = [row for (_, row), result in zip(rows, results, strict=True) if result.outcome != "unchanged"]
 
@@ -243,7 +243,7 @@ async def _count(tx: Tx, caller: Caller, command: ImportCsv, counts: Mapping[int
 
 
 async def load_members(tx: Tx, caller: Caller, command: ImportCsv) -> ImportReport:
-    rows, refused = sheet.read_rows(command.text, MemberRow)
+    rows, refusals = sheet.read_rows(command.text, MemberRow)
     known_pools = await find_pools(tx, caller.tenant, [(row.pool, row.pool_id) for _, row in rows])
     skus = {row.sku for _, row in rows if row.sku and not row.variant_gid}
     gids_by_sku = await membership.find_by_sku(tx, caller.tenant, skus) if skus else {}
@@ -252,17 +252,17 @@ async def load_members(tx: Tx, caller: Caller, command: ImportCsv) -> ImportRepo
     for line, row in rows:
         link = _link(row, known_pools, gids_by_sku)
         if isinstance(link, Message):
-            refused.append(RowRefusal(line, link))
+            refusals.append(RowRefusal(line, link))
         else:
             links.append(link)
             linked_rows.append((line, row))
     keys = [(pool_id, member.variant_gid) for pool_id, member in links]
-    refused += [
+    refusals += [
         RowRefusal(line, repeated_message("variant_gid" if row.variant_gid else "sku", _variant_name(row)))
         for line, row in find_repeated_rows(linked_rows, keys)
     ]
-    if refused:
-        raise nothing_imported(refused)
+    if refusals:
+        raise nothing_imported(refusals)
     linked = await membership.find_links(tx, caller.tenant, {pool_id for pool_id, _ in links})
     links = [(pool_id, _new_fields(member, linked.get((pool_id, member.variant_gid)))) for pool_id, member in links]
     results = [

@@ -129,7 +129,7 @@ def read_rows(text: str, kind: type[R]) -> tuple[list[tuple[int, R]], list[RowRe
     lines = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
     known_columns = kind.__struct_fields__
     good: list[tuple[int, R]] = []
-    refused: list[RowRefusal] = []
+    refusals: list[RowRefusal] = []
     try:
         columns = [name.strip().lower() for name in next(lines, [""])]
         while len(columns) > 1 and not columns[-1]:
@@ -149,17 +149,17 @@ def read_rows(text: str, kind: type[R]) -> tuple[list[tuple[int, R]], list[RowRe
             if not any(cell.strip() for cell in cells):
                 continue
             line = skipped + lines.line_num
-            if len(good) + len(refused) >= MAX_ROWS:
+            if len(good) + len(refusals) >= MAX_ROWS:
                 raise invalid({"text": [message("has more than %(most)s rows: import it in parts", most=MAX_ROWS)]})
             try:
                 good.append((line, _row(columns, _fitted(cells, separator, len(columns)), kind)))
             except RowMismatch as error:
-                refused.append(RowRefusal(line, error.message))
+                refusals.append(RowRefusal(line, error.message))
     except csv.Error as error:
         line = skipped + lines.line_num
         wrong = message("is not CSV at line %(line)s: %(why)s", line=line, why=_csv_error(error))
         raise invalid({"text": [wrong]}) from error
-    return good, refused
+    return good, refusals
 
 
 def _separator(text: str) -> str:

@@ -213,7 +213,7 @@ class SyncStatus(Struct):
     error: Annotated[str | None, Meta(description="Why levels cannot be set at present.")]
     levels: Annotated[int, Meta(description="Levels that are set from pools.")]
     pending: Annotated[
-        int, Meta(description="Levels that are yet to be set, also those of pools whose change is not reckoned yet.")
+        int, Meta(description="Levels that are yet to be set, also those of pools whose change is not counted yet.")
     ]
     unexplained: Annotated[int, Meta(description="Levels that changed at the platform, and nothing has said why yet.")]
     parked: Annotated[int, Meta(description="Levels that are not set until resync; get_drift says why.")]

@@ -44,7 +44,7 @@ async def status(reader: Reader, caller: Caller, command: GetSyncStatus) -> Sync
     """How levels at the platform follow the pools: what is pending, the lag; the import."""
     if command.pool_id is not None and not await reports.has_pool(reader, caller.tenant, command.pool_id):
         raise no_pool(command.pool_id)
-    return await reports.status(reader, caller.tenant, command.pool_id)
+    return await reports.read_status(reader, caller.tenant, command.pool_id)
 
 
 @refuses(NOT_FOUND)
@@ -52,7 +52,7 @@ async def drift(reader: Reader, caller: Caller, command: GetDrift) -> DriftRepor
     """Levels that are not what their pools have, and why."""
     if command.pool_id is not None and not await reports.has_pool(reader, caller.tenant, command.pool_id):
         raise no_pool(command.pool_id)
-    return DriftReport(await reports.drift(reader, caller.tenant, command.pool_id, command.limit))
+    return DriftReport(await reports.list_drift(reader, caller.tenant, command.pool_id, command.limit))
 
 
 @refuses(NOT_FOUND, SHOP_NOT_CONNECTED, SERVICE_UNAVAILABLE)
@@ -79,7 +79,7 @@ async def reconcile(steps: Steps, caller: Caller, command: Reconcile) -> Conclus
         items = {item for item, _ in item_locations}
         await levels.lock(tx, shop_id, items)
         await levels.store_reading(tx, shop_id, item_locations, observed, is_complete=True)
-        different = await reports.drift(tx, shop_id, pool_id, MAX_DRIFT_ROWS)
+        different = await reports.list_drift(tx, shop_id, pool_id, MAX_DRIFT_ROWS)
         calls = await reports.unanswered_calls(tx, shop_id, pool_id)
         if command.dry_run:
             await tx.run("rollback to savepoint dry_run")
@@ -101,7 +101,7 @@ async def resync(tx: Tx, caller: Caller, command: Resync) -> ResyncedLevels:
     item_locations = await reports.levels_of_pool(tx, caller.tenant, command.pool_id)
     items = {item for item, _ in item_locations}
     await levels.lock(tx, caller.tenant, items)
-    set_again = await reports.resync(tx, caller.tenant, command.pool_id)
+    set_again = await reports.mark_levels_to_set(tx, caller.tenant, command.pool_id)
     begun = [(item, location) for item, location, begins in set_again if begins]
     await levels.release_changes(tx, caller.tenant, begun)
     await levels.recheck(tx, caller.tenant, items)

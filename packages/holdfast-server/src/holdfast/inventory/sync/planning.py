@@ -26,8 +26,8 @@ CHANGED_ITEMS: LiteralString = """
      union
     select item_gid from catalog_variants where shop_id = %(shop_id)s and %(everything)s
 """
-"""The items whose targets are computed again: of variants whose pools have changed since the planned `version`, and of
-levels that no plan has had yet (`expected` is null); or `everything`.
+"""The items whose targets are computed again: of variants that have changed since the planned `version`, or whose pools
+have, and of levels that no plan has had yet (`expected` is null); or `everything`.
 """
 
 
@@ -73,7 +73,8 @@ class _PlannedLevel(NamedTuple):
 
 
 async def plan(tx: Tx, shop_id: int) -> None:
-    """Compute the targets of the levels whose pools have changed, or of all levels if the catalog has changed.
+    """Compute the targets of the levels whose variants or pools have changed and of new levels, or of all levels if the
+    catalog has changed.
 
     Computes the numbers for the cart check too, if the shop allows the app to write them.
     """
@@ -91,18 +92,18 @@ async def plan(tx: Tx, shop_id: int) -> None:
         """,
         {"shop_id": shop_id, "cart_check": CART_CHECK},
     )
-    present = ShopVersions(row.version, row.entries, row.changes)
-    last_plan = ShopVersions(row.planned_version, row.planned_entries, row.planned_changes)
-    if present == last_plan and not row.has_unplanned and row.had_cart_numbers == row.has_cart_numbers:
+    present_versions = ShopVersions(row.version, row.entries, row.changes)
+    planned_versions = ShopVersions(row.planned_version, row.planned_entries, row.planned_changes)
+    if present_versions == planned_versions and not row.has_unplanned and row.had_cart_numbers == row.has_cart_numbers:
         return
-    if present != last_plan or row.has_unplanned:
-        is_first_plan = last_plan.version < 0
-        everything = present.changes != last_plan.changes or is_first_plan
-        items = await _find_changed_items(tx, shop_id, last_plan, everything=everything)
+    if present_versions != planned_versions or row.has_unplanned:
+        is_first_plan = planned_versions.version < 0
+        everything = present_versions.changes != planned_versions.changes or is_first_plan
+        items = await _find_changed_items(tx, shop_id, planned_versions, everything=everything)
         await levels.lock(tx, shop_id, items)
-        await _compute(tx, shop_id, last_plan, items)
+        await _compute_targets(tx, shop_id, planned_versions, items)
     if row.has_cart_numbers:
-        await cart_check.compute(tx, shop_id, last_plan.version, everything=not row.had_cart_numbers)
+        await cart_check.compute(tx, shop_id, planned_versions.version, everything=not row.had_cart_numbers)
     elif row.had_cart_numbers:
         await cart_check.forget(tx, shop_id)
     await tx.run(
@@ -111,19 +112,19 @@ async def plan(tx: Tx, shop_id: int) -> None:
                          numbers = %(numbers)s
          where shop_id = %(shop_id)s
         """,
-        {"shop_id": shop_id, "numbers": row.has_cart_numbers, **present._asdict()},
+        {"shop_id": shop_id, "numbers": row.has_cart_numbers, **present_versions._asdict()},
     )
 
 
-async def _find_changed_items(tx: Tx, shop_id: int, last_plan: ShopVersions, *, everything: bool) -> list[str]:
+async def _find_changed_items(tx: Tx, shop_id: int, planned_versions: ShopVersions, *, everything: bool) -> list[str]:
     rows = await tx.tuples(
         CHANGED_ITEMS,
-        {"shop_id": shop_id, "version": last_plan.version, "everything": everything},
+        {"shop_id": shop_id, "version": planned_versions.version, "everything": everything},
     )
     return [item for (item,) in rows]
 
 
-async def _compute(tx: Tx, shop_id: int, last_plan: ShopVersions, items: Sequence[str]) -> None:
+async def _compute_targets(tx: Tx, shop_id: int, planned_versions: ShopVersions, items: Sequence[str]) -> None:
     """Compute the targets of items again. All of their levels are locked."""
     # first_report     when the platform told of the first change of each pool since the last plan
     # item_stock       the quantity of each item, and whether its sale is paused
@@ -144,7 +145,7 @@ async def _compute(tx: Tx, shop_id: int, last_plan: ShopVersions, items: Sequenc
              where shop_id = %(shop_id)s and id > %(entries)s and heard_at is not null group by pool_id),
         item_stock as (
             select item_gid, min(quantity) filter (where tracked) as quantity, min(heard_at) as heard_at,
-                   coalesce(bool_or(stopped.paused), false) as paused
+                   coalesce(bool_or(pool_status.paused), false) as paused
               from catalog_variants
               left join availability on availability.shop_id = %(shop_id)s and variant_gid = gid
               left join lateral (
@@ -154,8 +155,8 @@ async def _compute(tx: Tx, shop_id: int, last_plan: ShopVersions, items: Sequenc
               left join lateral (
                    select bool_or(status = 'paused') and not bool_or(status = 'archived') as paused
                      from members join pools on pools.id = pool_id
-                    where quantity is null and members.shop_id = %(shop_id)s and members.variant_gid = gid) as stopped
-                on true
+                    where quantity is null and members.shop_id = %(shop_id)s and members.variant_gid = gid)
+                   as pool_status on true
              where catalog_variants.shop_id = %(shop_id)s and item_gid = any(%(items)s)
              group by item_gid),
         level_share as (
@@ -191,7 +192,7 @@ async def _compute(tx: Tx, shop_id: int, last_plan: ShopVersions, items: Sequenc
         """,
         {
             "shop_id": shop_id,
-            "entries": last_plan.entries,
+            "entries": planned_versions.entries,
             "items": items,
         },
     )

@@ -39,7 +39,7 @@ NOWHERE = (
 )
 
 
-async def status(reader: Reader, shop_id: int, pool_id: int | None) -> SyncStatus:
+async def read_status(reader: Reader, shop_id: int, pool_id: int | None) -> SyncStatus:
     """How far the levels of a shop, or of one pool, are set at the platform."""
     # Read before the changes: a level that is planned meanwhile is at most counted twice.
     [(version, everything)] = await reader.tuples(
@@ -156,7 +156,7 @@ async def spreading(reader: Reader, shop_id: int) -> Spreading:
     return Spreading(rule, locations, warning)
 
 
-async def drift(reader: Reader, shop_id: int, pool_id: int | None, limit: int) -> list[Drift]:
+async def list_drift(reader: Reader, shop_id: int, pool_id: int | None, limit: int) -> list[Drift]:
     """The levels that differ from their pools, by variant."""
     return await reader.rows(
         Drift,
@@ -284,7 +284,7 @@ async def end_grace(tx: Tx, shop_id: int, pool_id: int) -> None:
     )
 
 
-async def resync(tx: Tx, shop_id: int, pool_id: int) -> list[tuple[str, str, bool]]:
+async def mark_levels_to_set(tx: Tx, shop_id: int, pool_id: int) -> list[tuple[str, str, bool]]:
     """Mark the levels of a pool to be set again, whatever was changed at the platform.
 
     Returns them by item and location, each with whether what is expected of it begins again: no call changes it now.

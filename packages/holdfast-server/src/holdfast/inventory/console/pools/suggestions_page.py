@@ -104,9 +104,8 @@ class SuggestionsPage:
         async def make() -> PoolChange | None:
             command = _create_command(fields, variants_by_gid)
             for suggestion in suggestions:
-                if _key(suggestion) == fields.get("suggestion") and _numbers(suggestion, fields) != fields.get(
-                    "numbers"
-                ):
+                is_sent = _variant_key(suggestion) == fields.get("suggestion")
+                if is_sent and _numbers_text(suggestion, fields) != fields.get("numbers"):
                     return None
             return await forms.run_once(self._create, merchant(session), command, fields, PoolChange)
 
@@ -128,7 +127,7 @@ class SuggestionsPage:
             return await self._page(session, request, cursor, notice="new_numbers")
         names_in_use: list[str] = []
         for suggestion in suggestions:
-            values = {**_values(suggestion), "once": fields.get("once", "")}
+            values = {**_form_values(suggestion), "once": fields.get("once", "")}
             command = _create_command(values, {member.variant.gid: member.variant for member in suggestion.members})
             try:
                 await forms.run_once(self._create, merchant(session), command, values, PoolChange)
@@ -252,7 +251,7 @@ class SuggestionCard(NamedTuple):
 
 def _suggestion_values(suggestions: PoolSuggestions, fields: Mapping[str, str], refusal: FormRefusal) -> dict[str, Any]:
     """What the template says of a page of suggestions. The card whose form was sent is the first."""
-    cards = [_card(suggestion, fields, refusal) for suggestion in suggestions.suggestions]
+    cards = [_card_of(suggestion, fields, refusal) for suggestion in suggestions.suggestions]
     return {
         "suggestions": suggestions,
         "cards": sorted(cards, key=lambda card: not card.is_sent),
@@ -262,9 +261,9 @@ def _suggestion_values(suggestions: PoolSuggestions, fields: Mapping[str, str], 
     }
 
 
-def _card(suggestion: PoolSuggestion, fields: Mapping[str, str], refusal: FormRefusal) -> SuggestionCard:
-    is_sent = fields.get("suggestion") == _key(suggestion)
-    values = fields if is_sent else _values(suggestion)
+def _card_of(suggestion: PoolSuggestion, fields: Mapping[str, str], refusal: FormRefusal) -> SuggestionCard:
+    is_sent = fields.get("suggestion") == _variant_key(suggestion)
+    values = fields if is_sent else _form_values(suggestion)
     units = {member.variant.gid: f"{UNITS_PREFIX}{member.variant.gid}" for member in suggestion.members}
     numbers, unread = read_numbers(values, {"quantity": QUANTITY, **dict.fromkeys(units.values(), UNITS_PER_SALE)})
     quantity = None if unread else numbers.get("quantity", 0)
@@ -274,50 +273,50 @@ def _card(suggestion: PoolSuggestion, fields: Mapping[str, str], refusal: FormRe
         else quantities_after(quantity, {gid: numbers[name] for gid, name in units.items() if name in numbers})
     )
     return SuggestionCard(
-        key=_key(suggestion),
+        key=_variant_key(suggestion),
         suggestion=suggestion,
         values=values,
         is_sent=is_sent,
-        first_stock=suggestion.first_stock if _numbers(suggestion, values) == _numbers(suggestion) else None,
+        first_stock=suggestion.first_stock if _numbers_text(suggestion, values) == _numbers_text(suggestion) else None,
         quantity=quantity,
         shop_numbers=[
             VariantChange(member.variant, member.variant.available, after[member.variant.gid])
             for member in suggestion.members
             if member.variant.gid in after and member.variant.tracked
         ],
-        numbers=_numbers(suggestion, values),
+        numbers=_numbers_text(suggestion, values),
         errors=refusal.errors if is_sent else {},
     )
 
 
-def _key(suggestion: PoolSuggestion) -> str:
-    """What tells a suggestion from the others of a page."""
+def _variant_key(suggestion: PoolSuggestion) -> str:
+    """The key of a suggestion on its page: the id of its first variant."""
     return suggestion.members[0].variant.gid
 
 
-def _values(suggestion: PoolSuggestion) -> dict[str, str]:
+def _form_values(suggestion: PoolSuggestion) -> dict[str, str]:
     """The values in the form of a suggestion."""
     units = {f"{UNITS_PREFIX}{member.variant.gid}": str(member.units_per_sale) for member in suggestion.members}
     return {"name": suggestion.name, "quantity": str(suggestion.quantity), **units}
 
 
-def _numbers(suggestion: PoolSuggestion, fields: Mapping[str, str] | None = None) -> str:
+def _numbers_text(suggestion: PoolSuggestion, fields: Mapping[str, str] | None = None) -> str:
     """The quantity and the units of each variant in the form of a suggestion. None: the suggested ones."""
-    values = _values(suggestion) if fields is None else fields
+    values = _form_values(suggestion) if fields is None else fields
     names = ["quantity", *(f"{UNITS_PREFIX}{member.variant.gid}" for member in suggestion.members)]
     return " ".join(values.get(name) or "-" for name in names)
 
 
 def _numbers_of_all(suggestions: Sequence[PoolSuggestion]) -> str:
     """What tells all numbers of a page from others."""
-    numbers = [f"{_key(suggestion)} {_numbers(suggestion)}" for suggestion in suggestions]
+    numbers = [f"{_variant_key(suggestion)} {_numbers_text(suggestion)}" for suggestion in suggestions]
     return hashlib.sha256(repr(numbers).encode()).hexdigest()
 
 
 def _is_outdated(fields: Mapping[str, str], suggestions: Sequence[PoolSuggestion]) -> bool:
     """Whether the quantity in a form is the suggested one of its page, and another one is suggested by now."""
     return any(
-        _key(suggestion) == fields.get("suggestion")
+        _variant_key(suggestion) == fields.get("suggestion")
         and fields.get("quantity") == fields.get("suggested") != str(suggestion.quantity)
         for suggestion in suggestions
     )
