@@ -13,7 +13,8 @@ Events that another transaction has locked are left out. If another transaction 
 registrations behind it for the same event are left out too. Waiters settle these events later, so that they do not
 delay the others.
 
-Registrations of an event that opens with a draw become entries of its list instead (see `drawn.py`).
+Registrations of an event that opens with a draw become numbered entries instead (`number_entries`), and `drawn.py`
+gives out the seats after the draw. Triggers of `registrations` count the seats and store the mails.
 """
 
 import asyncio
@@ -56,27 +57,27 @@ if one stalls, the cut is given up, and tried again after a pause of the same le
 class SettledBatch(NamedTuple):
     """The result of one batch.
 
-    counts    the number of registrations by their new status
-    locked    the events that were left out, because others have locked them or one of their registrations
+    counts        the number of registrations by their new status
+    locked_ids    the events that were left out, because others have locked them or one of their registrations
     """
 
     counts: dict[str, int]
-    locked: list[int]
+    locked_ids: list[int]
 
 
 class ConcernedEvents(NamedTuple):
     """The events of a batch, by their ids.
 
-    first_come    those whose registrations get their places in order of arrival
-    with_draw     those whose registrations become entries of a draw
-    locked        those that other transactions have locked; all others are locked by this one
-    repriced      those of `first_come` whose prices depend on their seats
+    first_come_ids    those whose registrations get their places in order of arrival
+    draw_ids          those whose registrations become entries of a draw
+    locked_ids        those that other transactions have locked; this one has the locks on all others
+    repriced_ids      those of `first_come_ids` whose prices depend on their seats
     """
 
-    first_come: list[int]
-    with_draw: list[int]
-    locked: list[int]
-    repriced: list[int]
+    first_come_ids: list[int]
+    draw_ids: list[int]
+    locked_ids: list[int]
+    repriced_ids: list[int]
 
 
 class _ConcernedEvent(NamedTuple):
@@ -119,11 +120,11 @@ async def settle(
             )
             count = count_settled(batch_result)
             total += count
-            if count < batch_size and not batch_result.locked:
+            if count < batch_size and not batch_result.locked_ids:
                 break
-            skipped_ids.update(batch_result.locked)
+            skipped_ids.update(batch_result.locked_ids)
             if row_waiters:
-                for event_id in batch_result.locked:
+                for event_id in batch_result.locked_ids:
                     row_waiters.leave(event_id, partial(settle_when_unlocked, database, event_id))
         if total == total_before:
             # The others are locked, another process has settled them, or the clock was set back.
@@ -138,7 +139,7 @@ async def settle_when_unlocked(database: Database, event_id: int) -> None:
 
     async def settle_oldest(tx: Tx) -> SettledBatch:
         await lock_event_of(tx, event_id)
-        return await _settle_locked_event(tx, event_id, str(cut))
+        return await _settle_batch_of_event(tx, event_id, str(cut))
 
     if cut:
         count_settled(await database.transact(settle_oldest))
@@ -148,7 +149,7 @@ async def settle_event(tx: Tx, event_id: int) -> None:
     """Settle all pending registrations of an event that is locked for update: no other is stored until the end."""
     while cut := await tx.value(CUT_OF_EVENT, {"event_id": event_id}):
         await wait_for_first_pending(tx, event_id)
-        count_settled(await _settle_locked_event(tx, event_id, cut))
+        count_settled(await _settle_batch_of_event(tx, event_id, cut))
 
 
 # The event is locked, so all registrations that are stored for it are committed. Their times may be later than the
@@ -170,30 +171,32 @@ async def _settle_skip_locked(tx: Tx, cut: str, limit: int, skipped_ids: Sequenc
     """Settle the oldest registrations of events that are not locked."""
     events = await lock_events(tx, cut, limit, skipped_ids)
     seat_batch = (
-        await _settle_events(tx, events.first_come, cut, limit, events.repriced)
-        if events.first_come
+        await _settle_events(tx, events.first_come_ids, cut, limit, events.repriced_ids)
+        if events.first_come_ids
         else SettledBatch({}, [])
     )
-    entry_batch = await number_entries(tx, events.with_draw, cut, limit) if events.with_draw else SettledBatch({}, [])
+    entry_batch = await number_entries(tx, events.draw_ids, cut, limit) if events.draw_ids else SettledBatch({}, [])
     return SettledBatch(
-        seat_batch.counts | entry_batch.counts, [*seat_batch.locked, *entry_batch.locked, *events.locked]
+        seat_batch.counts | entry_batch.counts, [*seat_batch.locked_ids, *entry_batch.locked_ids, *events.locked_ids]
     )
 
 
-async def _settle_locked_event(tx: Tx, event_id: int, cut: str) -> SettledBatch:
-    """Settle the oldest registrations of an event that this transaction has locked."""
+async def _settle_batch_of_event(tx: Tx, event_id: int, cut: str) -> SettledBatch:
+    """Settle the oldest registrations of an event on which this transaction has the lock."""
     if await tx.value("select takes_entries from events where id = %(id)s", {"id": event_id}):
         return await number_entries(tx, [event_id], cut, SETTLE_BATCH_SIZE)
     # A fixed price stays as it is when it is computed again.
     return await _settle_events(tx, [event_id], cut, SETTLE_BATCH_SIZE, [event_id])
 
 
-async def _settle_events(tx: Tx, events: Sequence[int], cut: str, limit: int, repriced: Sequence[int]) -> SettledBatch:
-    batch_result = await assign_seats(tx, events, cut, limit)
+async def _settle_events(
+    tx: Tx, event_ids: Sequence[int], cut: str, limit: int, repriced_ids: Sequence[int]
+) -> SettledBatch:
+    batch_result = await assign_seats(tx, event_ids, cut, limit)
     if "held" in batch_result.counts:
-        await open_payments(tx, events)
-    if repriced and {"registered", "held"} & batch_result.counts.keys():
-        await reprice(tx, repriced, "registration")
+        await open_payments(tx, event_ids)
+    if repriced_ids and {"registered", "held"} & batch_result.counts.keys():
+        await reprice(tx, repriced_ids, "registration")
     return batch_result
 
 
@@ -242,10 +245,10 @@ async def lock_events(tx: Tx, cut: str, limit: int, skipped_ids: Collection[int]
         {"cut": cut, "limit": limit, "skipped_ids": list(skipped_ids)},
     )
     return ConcernedEvents(
-        first_come=[event.id for event in events if event.takes_entries is False],
-        with_draw=[event.id for event in events if event.takes_entries],
-        locked=[event.id for event in events if event.takes_entries is None],
-        repriced=[event.id for event in events if event.takes_entries is False and event.is_dynamic],
+        first_come_ids=[event.id for event in events if event.takes_entries is False],
+        draw_ids=[event.id for event in events if event.takes_entries],
+        locked_ids=[event.id for event in events if event.takes_entries is None],
+        repriced_ids=[event.id for event in events if event.takes_entries is False and event.is_dynamic],
     )
 
 
