@@ -185,12 +185,12 @@ async def find_frozen(tx: Tx, subject: DrawSubject, id: int, now: dt.datetime | 
 
 async def lock_freeze(tx: Tx, subject: DrawSubject, id: int) -> bool:
     """Lock a frozen list. False: another transaction draws it now, or has drawn it."""
-    is_locked = await tx.value(
+    has_lock = await tx.value(
         f"select true from {subject.noun}_freezes where {subject.key} = %(id)s for no key update skip locked",
         {"id": id},
     )
     # With the lock: a transaction that has drawn the list may have committed while the statement above began.
-    return bool(is_locked) and not await tx.value(
+    return bool(has_lock) and not await tx.value(
         f"select exists (select from {subject.noun}_draws where {subject.key} = %(id)s)", {"id": id}
     )
 

@@ -169,8 +169,8 @@ async def release_from_queues(tx: Tx, ids: Sequence[int], *, skip_locked: bool) 
     """
     lock = LOCK_QUEUES_SKIP_LOCKED if skip_locked else LOCK_QUEUES
     # A separate statement, so that the next one sees all commits before the lock was granted.
-    locked_ids = [id for (id,) in await tx.tuples(lock, {"ids": list(ids)})]
-    rows = await tx.tuples(RELEASES, {**_parameters(tx), "ids": locked_ids}) if locked_ids else []
+    free_queue_ids = [id for (id,) in await tx.tuples(lock, {"ids": list(ids)})]
+    rows = await tx.tuples(RELEASES, {**_parameters(tx), "ids": free_queue_ids}) if free_queue_ids else []
     return {id: QueueRelease(visitors, late_seconds) for id, visitors, late_seconds in rows}
 
 

@@ -211,8 +211,8 @@ async def remove_from_event(tx: Tx, event_id: int, *, skip_locked: bool = False)
     """
     # A separate statement, so that the next ones see all commits before the lock was granted.
     lock = LOCK_EVENT_SKIP_LOCKED if skip_locked else LOCK_EVENT
-    is_locked = await tx.value(lock, {"id": event_id}) is not None
-    return await _remove(tx, event_id) if is_locked else None
+    has_lock = await tx.value(lock, {"id": event_id}) is not None
+    return await _remove(tx, event_id) if has_lock else None
 
 
 async def _remove(tx: Tx, event_id: int) -> int:
