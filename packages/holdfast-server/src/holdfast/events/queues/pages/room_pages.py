@@ -12,8 +12,8 @@ from holdfast.events.paths import id_of, released_path
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import release_tokens, room
 from holdfast.events.queues.model import RoomRow, RoomVisit, estimated_wait
+from holdfast.events.queues.pages.room_view import RoomStatus, RoomView, draw_fields, event_fields, show_room, status_of
 from holdfast.events.queues.room import READ_PROGRESS, RoomSnapshot
-from holdfast.events.queues.room_view import RoomStatus, RoomView, draw_fields, event_fields, show_room, status_of
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
