@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from holdfast.events.queues import joining, release
-from holdfast.events.queues.joining import JoinResult, Visitor
+from holdfast.events.queues.joining import JoinRequest, JoinResult
 from tests.events.log.pending import moment, pending_entries, take_pending_entries
 from tests.helpers.events_service import Client, Service
 
 
-async def join(service: Service, *places: tuple[int, str]) -> list[JoinResult]:
-    visitors = [Visitor(index, None, queue_id, visitor_id) for index, (queue_id, visitor_id) in enumerate(places)]
-    return await service.database.transact(lambda tx: joining.join(tx, visitors))
+async def join(service: Service, *visitors: tuple[int, str]) -> list[JoinResult]:
+    requests = [JoinRequest(index, None, queue_id, visitor_id) for index, (queue_id, visitor_id) in enumerate(visitors)]
+    return await service.database.transact(lambda tx: joining.give_tickets(tx, requests))
 
 
 async def change(ada: Client, queue_id: int, **fields: Any) -> None:
