@@ -72,7 +72,7 @@ async def test_releases_changes_and_the_end_of_a_queue_are_logged(service: Servi
     await take_pending_entries(service, queue_id=queue_id)
 
     await service.run_sql("update queues set paced_at = now() - interval '1 second'")
-    assert await release.release(service.database) == 3
+    assert await release.release_due(service.database) == 3
     assert await take_pending_entries(service, queue_id=queue_id) == [{"kind": "release", "from": 1, "to": 3}]
     await change(ada, queue_id, title="Another")
     assert await take_pending_entries(service, queue_id=queue_id) == []
@@ -133,7 +133,7 @@ async def test_a_release_is_logged_without_the_trigger_for_older_versions_too(se
     await service.run_sql("delete from log_pending")
 
     await service.run_sql("update queues set paced_at = now() - interval '1 second'")
-    assert await release.release(service.database) == 9
+    assert await release.release_due(service.database) == 9
 
     for queue_id, entries in zip(queue_ids, (1, 1, 0), strict=True):
         assert await pending_entries(service, queue_id=queue_id) == entries * [{"kind": "release", "from": 1, "to": 3}]
