@@ -74,7 +74,7 @@ async def claim_awaited(tx: Tx, key: str) -> PhotoRow | None:
     )
 
 
-async def accept(tx: Tx, keys: Sequence[str]) -> None:
+async def mark_accepted(tx: Tx, keys: Sequence[str]) -> None:
     """Mark photos as accepted: events can show them from now on."""
     await tx.run(
         """
