@@ -234,7 +234,7 @@ async def hold_until_logged(database: Database, contents: dict[int, Registration
 
 def _waits(mail: RegistrationMail) -> bool:
     facts = mail.facts
-    has_number = KINDS[mail.kind].numbered and facts.log_number is not None and facts.arrivals is not None
+    has_number = KINDS[mail.kind].is_numbered and facts.log_number is not None and facts.arrivals is not None
     return has_number and not facts.is_logged and facts.now < mail.caused_at + MAX_LOG_WAIT
 
 
