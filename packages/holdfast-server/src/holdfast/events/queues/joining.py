@@ -117,7 +117,7 @@ _CHECK_ALL: LiteralString = f"""
                    case when queues.id is null then 'not_found'
                         when request.tenant_id <> queues.organizer_id then 'forbidden'
                         when is_in then null
-                        else queues.closed
+                        else queues.closed_code
                    end as code offset 0) as verdict
           -- A visitor who comes again gets a new ticket in the row there is.
           left join lateral (select true as is_free from queue_visitors
@@ -130,7 +130,7 @@ _CHECK_NEW: LiteralString = """
                case when queues.id is null then 'not_found'
                     when request.tenant_id <> queues.organizer_id then 'forbidden'
                     when visitor.is_known then 'known'
-                    else queues.closed
+                    else queues.closed_code
                end as code
           from json_to_recordset(%(requests)s::json)
                as request (index integer, tenant_id bigint, queue_id bigint, visitor_id text)
@@ -155,47 +155,49 @@ def _store_statement(check: LiteralString, on_conflict: LiteralString) -> Litera
                     when not active then 'queue_inactive'
                     when id <> all(string_to_array(current_setting('holdfast.locked_queues'), ',')::bigint[])
                     then 'queue_locked'
-               end as closed,
+               end as closed_code,
                (select id from logs where queue_id = queues.id and closed_at is null) as log_id
           from queues where id = any(%(queue_ids)s) and deleted_at is null),
-    checked as materialized ({check}),
+    checked_request as materialized ({check}),
     -- The first call of each visitor who needs a ticket, in order of arrival, while there is room.
-    admitted as materialized (
+    new_ticket as materialized (
         select index, queue_id, visitor_id, log_id, was_empty, nth, tickets + nth as ticket,
                clock_timestamp() as joined_at,
                case when log_id is not null
                     then encode(substr(%(nonces)s::bytea, 16 * index + 1, 16), 'hex')::uuid end as nonce
           from (select *, row_number() over (partition by queue_id order by index) as nth
-                  from (select distinct on (queue_id, visitor_id) index, queue_id, visitor_id from checked
+                  from (select distinct on (queue_id, visitor_id) index, queue_id, visitor_id from checked_request
                          where code is null and not is_in
                          order by queue_id, visitor_id, index) as first_call) as numbered_call
           join joined_queue on joined_queue.id = queue_id
          where places_left is null or nth <= places_left),
     -- Time without waiting visitors does not count: the first visitor is released one step from now.
-    counted as (
-        update queues set tickets = queues.tickets + joined.visitors,
-                          paced_at = case when joined.was_empty then clock_timestamp() else paced_at end
-          from (select queue_id, was_empty, count(*) as visitors from admitted group by queue_id, was_empty) as joined
-         where queues.id = joined.queue_id),
-    stored as (
+    counted_queue as (
+        update queues set tickets = queues.tickets + new_tickets.visitors,
+                          paced_at = case when new_tickets.was_empty then clock_timestamp() else paced_at end
+          from (select queue_id, was_empty, count(*) as visitors
+                  from new_ticket group by queue_id, was_empty) as new_tickets
+         where queues.id = new_tickets.queue_id),
+    stored_visitor as (
         insert into queue_visitors (queue_id, visitor_id, ticket, joined_at, nonce)
-        select queue_id, visitor_id, ticket, joined_at, nonce from admitted
+        select queue_id, visitor_id, ticket, joined_at, nonce from new_ticket
         {on_conflict}),
-    arrived as (
+    log_arrivals as (
         insert into log_pending (log_id, kind, first_number, received_at, visitor_ids, nonces)
         select log_id, 'arrivals', min(ticket), array_agg(joined_at order by ticket),
                array_agg(visitor_id order by ticket), array_agg(nonce order by ticket)
-          from admitted where log_id is not null group by log_id)
-    select case when checked.code is null and not checked.is_in and admitted.index is null then 'queue_full'
-                else checked.code end,
-           joined_queue.organizer_id, joined_queue.step, coalesce(admitted.index = checked.index, false),
-           coalesce(admitted.index = checked.index and admitted.nth = 1 and admitted.was_empty, false),
-           admitted.ticket, admitted.joined_at, admitted.nonce::text
-      from checked
-      left join joined_queue on joined_queue.id = checked.queue_id
-      left join admitted on checked.code is null
-                        and (admitted.queue_id, admitted.visitor_id) = (checked.queue_id, checked.visitor_id)
-     order by checked.index
+          from new_ticket where log_id is not null group by log_id)
+    select case when checked_request.code is null and not checked_request.is_in and new_ticket.index is null
+                then 'queue_full' else checked_request.code end,
+           joined_queue.organizer_id, joined_queue.step, coalesce(new_ticket.index = checked_request.index, false),
+           coalesce(new_ticket.index = checked_request.index and new_ticket.nth = 1 and new_ticket.was_empty, false),
+           new_ticket.ticket, new_ticket.joined_at, new_ticket.nonce::text
+      from checked_request
+      left join joined_queue on joined_queue.id = checked_request.queue_id
+      left join new_ticket
+             on checked_request.code is null
+            and (new_ticket.queue_id, new_ticket.visitor_id) = (checked_request.queue_id, checked_request.visitor_id)
+     order by checked_request.index
 """
 
 

@@ -181,7 +181,7 @@ LOCK_QUEUES: LiteralString = "select id from queues where id = any(%(ids)s) orde
 LOCK_QUEUES_SKIP_LOCKED: LiteralString = f"{LOCK_QUEUES} skip locked"
 
 RELEASES: LiteralString = f"""
-    with counted as materialized (
+    with due_queue as materialized (
         select *, greatest(0, least(
                         tickets - serving, release_rate - visitors_of_interval,
                         floor(extract(epoch from recorded_at - used_until) / extract(epoch from step) + 1e-6)::bigint))
@@ -194,24 +194,24 @@ RELEASES: LiteralString = f"""
                                 and released_at <= recorded_at
                               order by released_at, first_ticket limit 1), 0) as visitors_of_interval) as earlier
          where is_due and id = any(%(ids)s)),
-    moved as (
+    released_queue as (
         update queues
            set serving = queues.serving + visitors,
-               paced_at = case when visitors = counted.tickets - counted.serving then recorded_at
+               paced_at = case when visitors = due_queue.tickets - due_queue.serving then recorded_at
                                else used_until + visitors * step end
-          from counted where queues.id = counted.id),
-    released as (
+          from due_queue where queues.id = due_queue.id),
+    new_release as (
         insert into queue_releases (queue_id, first_ticket, last_ticket, released_at)
-        select id, serving + 1, serving + visitors, recorded_at from counted
+        select id, serving + 1, serving + visitors, recorded_at from due_queue
          -- The trigger `log_release_of_older_version` reads the setting. Both go in the release after 0.3.
          cross join set_config('holdfast.logs_releases', 'yes', true)
          where visitors > 0),
-    logged as (
+    log_entry as (
         insert into log_pending (log_id, kind, details)
         select logs.id, 'release', jsonb_build_object('from', serving + 1, 'to', serving + visitors)
-          from counted join logs on logs.queue_id = counted.id and closed_at is null
+          from due_queue join logs on logs.queue_id = due_queue.id and closed_at is null
          where visitors > 0)
-    select id, visitors, greatest(0, extract(epoch from now - due_at))::float8 from counted
+    select id, visitors, greatest(0, extract(epoch from now - due_at))::float8 from due_queue
 """
 
 
