@@ -241,9 +241,9 @@ def _waits(mail: RegistrationMail) -> bool:
 async def _postpone(reader: Reader, ids: set[int]) -> None:
     await reader.value(
         """
-        with postponed as (
+        with postponed_mail as (
             update mails set due_at = now() + %(pause)s where id = any(%(ids)s) and ended_at is null returning 1)
-        select count(*) from postponed
+        select count(*) from postponed_mail
         """,
         {"ids": [*ids], "pause": LOG_WAIT_PAUSE},
     )

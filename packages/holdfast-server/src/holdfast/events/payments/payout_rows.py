@@ -194,15 +194,15 @@ async def store_refund_days(tx: Tx, organizer_id: int, refund_days: int) -> bool
 async def _end_accounts(tx: Tx, condition: LiteralString, arguments: dict[str, object]) -> None:
     await tx.run(
         f"""
-        with ended as (delete from payout_accounts where {condition} returning organizer_id, account_id),
-        noted as (
+        with ended_account as (delete from payout_accounts where {condition} returning organizer_id, account_id),
+        noted_account as (
             insert into ended_payout_accounts (organizer_id, account_id)
-            select organizer_id, account_id from ended on conflict do nothing),
-        unready as (
-            update users set payouts_ready = false from ended where users.id = organizer_id and payouts_ready)
+            select organizer_id, account_id from ended_account on conflict do nothing),
+        unready_organizer as (
+            update users set payouts_ready = false from ended_account where users.id = organizer_id and payouts_ready)
         update payments set ends_at = least(ends_at, now()), due_at = now()
-          from ended
-         where payments.account_id = ended.account_id and payments.state in ('opening', 'open')
+          from ended_account
+         where payments.account_id = ended_account.account_id and payments.state in ('opening', 'open')
         """,
         arguments,
     )

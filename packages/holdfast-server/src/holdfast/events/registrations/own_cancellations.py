@@ -326,11 +326,11 @@ async def forget_own_cancellations(tx: Tx) -> int:
         with old_row as (
             select event_id, arrival from own_cancellations
              where cancelled_at < now() - interval '30 days' limit %(limit)s for update skip locked),
-        deleted as (
+        deleted_cancellation as (
             delete from own_cancellations using old_row
              where (own_cancellations.event_id, own_cancellations.arrival) = (old_row.event_id, old_row.arrival)
          returning 1)
-        select count(*) from deleted
+        select count(*) from deleted_cancellation
         """,
         {"limit": 5_000},
     )

@@ -230,7 +230,7 @@ async def lock_events(tx: Tx, cut: str, limit: int, skipped_ids: Collection[int]
     events = await tx.rows(
         _ConcernedEvent,
         """
-        with concerned as materialized (
+        with concerned_event as materialized (
             select distinct event_id as id
               from (select event_id from registrations
                      where status = 'pending' and received_at <= %(cut)s::timestamptz
@@ -238,9 +238,9 @@ async def lock_events(tx: Tx, cut: str, limit: int, skipped_ids: Collection[int]
                      order by received_at, arrival limit %(limit)s) as oldest),
         lockable_events as (
             select id, takes_entries, pricing_mode = 'dynamic' as is_dynamic from events
-             where id in (select id from concerned)
+             where id in (select id from concerned_event)
              order by id for no key update skip locked)
-        select concerned.id, takes_entries, is_dynamic from concerned left join lockable_events using (id)
+        select concerned_event.id, takes_entries, is_dynamic from concerned_event left join lockable_events using (id)
         """,
         {"cut": cut, "limit": limit, "skipped_ids": list(skipped_ids)},
     )
@@ -254,41 +254,43 @@ async def lock_events(tx: Tx, cut: str, limit: int, skipped_ids: Collection[int]
 
 OLDEST_PENDING: LiteralString = """
         -- The xmax of a row without a lock is 0. Only the other rows are locked here, one by one.
-        pending as materialized (
+        pending_registration as materialized (
             select event_id, user_id, received_at, arrival, amount_due, xmax <> '0'::xid as was_locked
               from registrations
              where status = 'pending' and received_at <= %(cut)s::timestamptz and event_id = any(%(event_ids)s)
              order by received_at, arrival limit %(limit)s),
-        locked_registrations as materialized (
-            select registration.* from pending
+        free_registrations as materialized (
+            select registration.* from pending_registration
              cross join lateral (select event_id, user_id from registrations
-                                  where was_locked and event_id = pending.event_id and user_id = pending.user_id
+                                  where was_locked and event_id = pending_registration.event_id
+                                    and user_id = pending_registration.user_id
                                   limit 1 for no key update skip locked) as registration),
         oldest as materialized (
             select event_id, user_id, amount_due, row_number() over by_arrival as rank,
                    bool_and(not was_locked
-                            or (event_id, user_id) in (select event_id, user_id from locked_registrations))
+                            or (event_id, user_id) in (select event_id, user_id from free_registrations))
                    over by_arrival as is_next
-              from pending
+              from pending_registration
             window by_arrival as (partition by event_id order by received_at, arrival))
 """
 """SQL for WITH.
 
-pending    the registrations to settle next
-oldest     the same registrations, each with its `rank` within its event. `is_next` is false for a registration that
-           another transaction has locked, and for all that came after it for the same event
+pending_registration    the registrations to settle next
+oldest                  the same registrations, each with its `rank` within its event. `is_next` is false for a
+                        registration that another transaction has locked, and for all that came after it for the same
+                        event
 """
 
 
 def logged_arrivals(outcomes: LiteralString) -> LiteralString:
-    """SQL for WITH: writes the rows of `settled` to the log of their `event` as arrivals, and counts them there.
+    """SQL for WITH: writes the rows of `settled_registration` to the log of their `event` as arrivals, and counts them.
 
-    outcomes    an aggregate of `settled`: what was stored; null if the arrivals have no outcome yet (a draw)
+    outcomes    an aggregate of these rows: what was stored; null if the arrivals have no outcome yet (a draw)
     """
-    return f"""arrived as (
+    return f"""log_arrivals as (
             insert into log_pending (log_id, kind, first_number, received_at, user_ids, nonces, outcomes, cut)
             select log_id, 'arrivals', first_number, received_at, user_ids, nonces, outcomes,
-                   case when (select count(*) from pending) < %(limit)s
+                   case when (select count(*) from pending_registration) < %(limit)s
                              and event_id not in (select event_id from oldest where not is_next)
                         then %(cut)s::timestamptz end
               from (select event_id, min(log_number) as first_number,
@@ -296,11 +298,12 @@ def logged_arrivals(outcomes: LiteralString) -> LiteralString:
                            array_agg(user_id order by log_number) as user_ids,
                            array_agg(nonce order by log_number) as nonces,
                            {outcomes} as outcomes
-                      from settled where log_number is not null group by event_id) as arrivals
+                      from settled_registration where log_number is not null group by event_id) as arrivals
               join event on event.id = event_id
          returning log_id, cardinality(user_ids) as arrivals),
-        numbered as (
-            update logs set arrivals = logs.arrivals + arrived.arrivals from arrived where logs.id = arrived.log_id)"""
+        numbered_log as (
+            update logs set arrivals = logs.arrivals + log_arrivals.arrivals
+              from log_arrivals where logs.id = log_arrivals.log_id)"""
 
 
 async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -> SettledBatch:
@@ -338,7 +341,7 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
              where is_next
              -- Indexes take rising keys at less cost.
              order by oldest.event_id, rank),
-        settled as (
+        settled_registration as (
             update registrations
                set status = decision.status, reason = decision.reason, settled_at = now(),
                    held_until = case when decision.status = 'held' then now() + %(hold)s * interval '1 minute' end,
@@ -348,7 +351,7 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
          returning registrations.event_id, registrations.user_id, received_at, nonce, registrations.status,
                    registrations.log_number),
         {logged_arrivals(outcomes="array_agg(status order by log_number)")}
-        select status::text as status, count(*), null as locked_event_id from settled group by status
+        select status::text as status, count(*), null as locked_event_id from settled_registration group by status
         union all
         select null, 0, event_id from oldest where not is_next group by event_id
         """,
@@ -375,16 +378,16 @@ async def number_entries(tx: Tx, event_ids: Sequence[int], cut: str, limit: int)
               from oldest join event on event.id = oldest.event_id
              where is_next
              order by oldest.event_id, rank),
-        settled as (
+        settled_registration as (
             update registrations set status = 'in_draw', settled_at = now(), log_number = ticket
               from entry
              where registrations.event_id = entry.event_id and registrations.user_id = entry.user_id
          returning registrations.event_id, registrations.user_id, received_at, nonce, log_number),
-        entered as (
+        new_entry as (
             insert into event_entries (event_id, ticket, user_id, entered_at)
-            select event_id, log_number, user_id, received_at from settled order by event_id, log_number),
+            select event_id, log_number, user_id, received_at from settled_registration order by event_id, log_number),
         {logged_arrivals(outcomes="null::registration_status[]")}
-        select 'in_draw' as status, count(*), null as locked_event_id from settled having count(*) > 0
+        select 'in_draw' as status, count(*), null as locked_event_id from settled_registration having count(*) > 0
         union all
         select null, 0, event_id from oldest where not is_next group by event_id
         """,
