@@ -47,4 +47,4 @@ async def join(client: Client, queue: dict[str, Any], visitor: str) -> str:
 async def minute(service: Service) -> None:
     """Let a minute pass, at the end of which a visitor is released."""
     await service.run_sql("update queues set paced_at = paced_at - interval '1 minute'")
-    await release.release(service.database)
+    await release.release_due(service.database)

@@ -64,7 +64,7 @@ EXCEPTIONS = {
     "events/ownership.py get_unproved_account": "once for an account, before its owner comes",
     "events/payments/reconciliation.py SELECT_PAYMENTS": "once a day; compares the newest payments",
     "events/pricing/model.py _RATIO_PRICE": "once a minute; reckons each price that moves",
-    "events/queues/release.py PACE": "one row for each queue; an index on who waits would be written with every join",
+    "events/queues/release.py RELEASING_QUEUES": "one row for each queue; every join would write an index on who waits",
     "events/queues/visitor_retention.py _delete_visitors": OLD_QUEUES,
     "events/queues/visitor_retention.py _delete_releases": OLD_QUEUES,
     "events/queues/visitor_retention.py _delete_queues": OLD_QUEUES,

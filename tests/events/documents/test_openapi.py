@@ -247,7 +247,7 @@ async def _queues(service: Service, document: Document, ada: Client) -> None:
     assert keeps(await ada.post(f"{path}/join", {"visitor_id": "ben"}))["code"] == "queue_full"
     assert keeps(await ada.get(poll))["status"] == "waiting"
     await service.run_sql("update queues set paced_at = paced_at - interval '1 minute'")
-    await release.release(service.database)
+    await release.release_due(service.database)
     token = keeps(await ada.get(poll))["token"]
     assert keeps(await ada.post("/api/queues/verify_token", {"token": token}))["valid"] is True
     assert keeps(await ada.post("/api/queues/verify_token", {"token": "x"}))["valid"] is False

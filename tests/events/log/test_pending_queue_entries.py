@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from holdfast.events.queues import joining, release
-from holdfast.events.queues.joining import JoinResult, Visitor
+from holdfast.events.queues.joining import JoinRequest, JoinResult
 from tests.events.log.pending import moment, pending_entries, take_pending_entries
 from tests.helpers.events_service import Client, Service
 
 
-async def join(service: Service, *places: tuple[int, str]) -> list[JoinResult]:
-    visitors = [Visitor(index, None, queue_id, visitor_id) for index, (queue_id, visitor_id) in enumerate(places)]
-    return await service.database.transact(lambda tx: joining.join(tx, visitors))
+async def join(service: Service, *visitors: tuple[int, str]) -> list[JoinResult]:
+    requests = [JoinRequest(index, None, queue_id, visitor_id) for index, (queue_id, visitor_id) in enumerate(visitors)]
+    return await service.database.transact(lambda tx: joining.give_tickets(tx, requests))
 
 
 async def change(ada: Client, queue_id: int, **fields: Any) -> None:
@@ -72,7 +72,7 @@ async def test_releases_changes_and_the_end_of_a_queue_are_logged(service: Servi
     await take_pending_entries(service, queue_id=queue_id)
 
     await service.run_sql("update queues set paced_at = now() - interval '1 second'")
-    assert await release.release(service.database) == 3
+    assert await release.release_due(service.database) == 3
     assert await take_pending_entries(service, queue_id=queue_id) == [{"kind": "release", "from": 1, "to": 3}]
     await change(ada, queue_id, title="Another")
     assert await take_pending_entries(service, queue_id=queue_id) == []
@@ -133,7 +133,7 @@ async def test_a_release_is_logged_without_the_trigger_for_older_versions_too(se
     await service.run_sql("delete from log_pending")
 
     await service.run_sql("update queues set paced_at = now() - interval '1 second'")
-    assert await release.release(service.database) == 9
+    assert await release.release_due(service.database) == 9
 
     for queue_id, entries in zip(queue_ids, (1, 1, 0), strict=True):
         assert await pending_entries(service, queue_id=queue_id) == entries * [{"kind": "release", "from": 1, "to": 3}]

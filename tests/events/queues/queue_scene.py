@@ -89,14 +89,14 @@ class QueueScene:
     async def release(self) -> int:
         """Release the visitors who are due. Returns their number."""
         await self.pass_time(0)
-        return await release.release(self.service.database)
+        return await release.release_due(self.service.database)
 
     async def tick(self, seconds: float = 1, times: int = 1) -> int:
         """Let time pass with a release at the end of it, `times` times; how many were released."""
         released = 0
         for _ in range(times):
             await self.pass_time(seconds)
-            released += await release.release(self.service.database)
+            released += await release.release_due(self.service.database)
         return released
 
 

@@ -95,7 +95,7 @@ async def test_a_clock_set_back_before_the_start_stops_releases_until_the_start(
         "update queues set paced_at = now() + interval '1 hour', starts_at = now() + interval '1 day'"
     )
 
-    assert await release.release(queue.service.database) == 0
+    assert await release.release_due(queue.service.database) == 0
     assert await queue.service.database.read(release.read_due) == []
 
     await queue.service.run_sql("update queues set starts_at = now() - interval '1 hour', paced_at = now()")

@@ -16,9 +16,9 @@ async def test_a_queue_that_others_hold_is_waited_for_and_keeps_no_other_waiting
 
     async with service.database.pool.connection() as connection, connection.transaction():
         await connection.execute("select from queues where id = %s for update", [busy.id])
-        assert await release.release(service.database) == 1
+        assert await release.release_due(service.database) == 1
         assert (await free.position("ann"), await busy.length()) == (None, 1)
-    assert await release.release(service.database) == 1
+    assert await release.release_due(service.database) == 1
 
 
 async def test_concurrent_processes_release_each_visitor_once(service: Service) -> None:
@@ -28,7 +28,7 @@ async def test_concurrent_processes_release_each_visitor_once(service: Service) 
     longest = 0.0
     for _ in range(40):
         await queue.pass_time(0.1)
-        await asyncio.gather(*(release.release(service.database) for _ in range(4)))
+        await asyncio.gather(*(release.release_due(service.database) for _ in range(4)))
         longest = max(longest, await queue.clock() - queue.now)
 
     released = await log(queue)
@@ -43,7 +43,7 @@ async def test_concurrent_joins_and_releases_lose_no_visitor(service: Service) -
 
     async def release_meanwhile() -> None:
         while asyncio.get_running_loop().time() < began + 1.5:
-            await release.release(service.database)
+            await release.release_due(service.database)
 
     visitors = [f"visitor{number}" for number in range(200)]
     answers, *_ = await asyncio.gather(

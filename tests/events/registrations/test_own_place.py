@@ -59,4 +59,4 @@ async def test_a_person_put_on_the_waiting_list_by_hand_has_no_place_and_delays_
         ("waitlisted", 2),
     ]
     assert [registration.reason for registration in seen] == ["by_organizer", None, None, None, None]
-    assert seen[-1].waiting == 2
+    assert seen[-1].waiting_count == 2

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast import accounts
 from holdfast.events.pages.registration.own_registration_pages import RECEIPT
-from holdfast.events.queues.room_pages import RECEIPT as ROOM_RECEIPT
+from holdfast.events.queues.pages.room_pages import RECEIPT as ROOM_RECEIPT
 from holdfast.events.site import SITE as EVENTS
 from holdfast.inventory.site import SITE as INVENTORY
 from holdfast.kit.pages.site import Site

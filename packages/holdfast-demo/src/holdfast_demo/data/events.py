@@ -172,7 +172,7 @@ async def _publish(tx: Tx, organizer: Caller, photo: str | None, event: CreateEv
         tx, PhotoRow(key, organizer.tenant_id, CONTENT_TYPE, len(content)), upload=False
     )
     await tx.resources.photos.write(key, content, CONTENT_TYPE)
-    await sizes.accept(tx, [key])
+    await sizes.accept_photos(tx, [key])
     published = await events.publish(tx, organizer, msgspec.structs.replace(event, image_keys=[key]), None)
     return published.id
 

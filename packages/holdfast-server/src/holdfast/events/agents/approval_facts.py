@@ -94,10 +94,10 @@ async def read_facts(
     locks    whether to lock the events and the queues first, as the operations lock them
     """
     # Registering does not lock its event.
-    titled = _ids(requests, "event_id", lambda name: name == "create_registration")
-    events = await _rows(reader, _EVENTS, organizer_id, titled, locks=False)
-    locked = _ids(requests, "event_id", lambda name: name != "create_registration")
-    events |= await _rows(reader, _EVENTS, organizer_id, locked, locks=locks)
+    event_ids_to_read = _ids(requests, "event_id", lambda name: name == "create_registration")
+    events = await _rows(reader, _EVENTS, organizer_id, event_ids_to_read, locks=False)
+    event_ids_to_lock = _ids(requests, "event_id", lambda name: name != "create_registration")
+    events |= await _rows(reader, _EVENTS, organizer_id, event_ids_to_lock, locks=locks)
     queues = await _rows(reader, _QUEUES, organizer_id, _ids(requests, "queue_id"), locks=locks)
     people = await _people(reader, organizer_id, requests)
     keys = await _rows(

@@ -141,10 +141,10 @@ NAMES: LiteralString = f"""
 SEAT_HANDOVER: LiteralString = f"""
     with event as (
         select id, capacity - registered_count as free_seats from events where id = %(event_id)s),
-    waiting as (
+    waiting_person as (
         select user_id, amount_due is not null as must_pay, row_number() over (order by received_at, arrival) as rank
           from registrations where event_id = %(event_id)s and status = 'waitlisted' and reason is null),
-    absent as (
+    absent_person as (
         select user_id, row_number() over (order by received_at desc, arrival desc) as rank
           from registrations
          where event_id = %(event_id)s and status = 'registered'
@@ -153,15 +153,16 @@ SEAT_HANDOVER: LiteralString = f"""
                               and is_entry)),
     offer_limit as (
         select free_seats,
-               least(%(at_most)s, (select count(*) from waiting), free_seats + (select count(*) from absent)) as offers
+               least(%(at_most)s, (select count(*) from waiting_person),
+                     free_seats + (select count(*) from absent_person)) as offers
           from event),
     moved_person as (
         select user_id, case when must_pay then 'held' else 'registered' end::registration_status as new_status,
                null as reason, case when must_pay then now() + %(hold)s * interval '1 minute' end as held_until
-          from waiting cross join offer_limit where rank <= offers
+          from waiting_person cross join offer_limit where rank <= offers
         union all
         select user_id, 'rejected', 'no_show', null
-          from absent cross join offer_limit where rank <= offers - free_seats),
+          from absent_person cross join offer_limit where rank <= offers - free_seats),
     changed_registration as (
         update registrations
            set status = moved_person.new_status, reason = moved_person.reason, held_until = moved_person.held_until

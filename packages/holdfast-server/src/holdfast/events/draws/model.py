@@ -98,7 +98,7 @@ class DrawSubject(NamedTuple):
     is_live       SQL: whether it is neither deleted nor cancelled
     entries       SQL: the number of tickets from before `draw_at`
     is_complete   SQL: whether all who came before `draw_at` have their tickets
-    order         SQL: an insert of the order of `drawn`, which has a `ticket` and a `place` in each row
+    order         SQL: an insert of the order of `drawn_ticket`, which has a `ticket` and a `place` in each row
     on_drawn      SQL: further columns that are set when it is drawn
     confirmed     SQL: a select of the confirmed tickets of the one with `%(id)s`, which come before all others
     is_confirmed  SQL: whether those are stored

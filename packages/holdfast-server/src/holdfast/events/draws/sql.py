@@ -128,10 +128,10 @@ async def insert_freeze(
     """Store a freeze, and tell the log."""
     await tx.run(
         f"""
-        with frozen as (
+        with new_freeze as (
             insert into {subject.noun}_freezes ({subject.key}, origin, entries, size, root, round, frozen_at)
             values (%(id)s, %(origin)s, %(entries)s, %(size)s, %(root)s, %(round)s, %(now)s)),
-        logged as (
+        log_entry as (
             insert into log_pending (log_id, kind, at, details)
             select id, 'freeze', %(now)s, %(details)s::jsonb
               from logs where {subject.key} = %(id)s and closed_at is null)
@@ -185,12 +185,12 @@ async def find_frozen(tx: Tx, subject: DrawSubject, id: int, now: dt.datetime | 
 
 async def lock_freeze(tx: Tx, subject: DrawSubject, id: int) -> bool:
     """Lock a frozen list. False: another transaction draws it now, or has drawn it."""
-    is_locked = await tx.value(
+    has_lock = await tx.value(
         f"select true from {subject.noun}_freezes where {subject.key} = %(id)s for no key update skip locked",
         {"id": id},
     )
     # With the lock: a transaction that has drawn the list may have committed while the statement above began.
-    return bool(is_locked) and not await tx.value(
+    return bool(has_lock) and not await tx.value(
         f"select exists (select from {subject.noun}_draws where {subject.key} = %(id)s)", {"id": id}
     )
 
@@ -221,16 +221,16 @@ async def insert_draw(
     """
     await tx.run(
         f"""
-        with drawn as materialized (
+        with drawn_ticket as materialized (
             select ticket, key, row_number() over (order by confirmed.ticket is null, key, ticket) as place
               from (select ticket, sha256(%(seed)s::bytea || int8send(ticket)) as key
                       from generate_series(1, %(entries)s::bigint) as ticket) as keyed
               left join ({subject.confirmed}) as confirmed (ticket) using (ticket)),
-        stored as (
+        new_draw as (
             insert into {subject.noun}_draws ({subject.key}, round, signature, seed, order_hash, drawn_at)
             select %(id)s, %(round)s, %(signature)s, %(seed)s,
-                   sha256(coalesce((select string_agg(int8send(ticket), ''::bytea order by key, ticket) from drawn),
-                                   ''::bytea)),
+                   sha256(coalesce((select string_agg(int8send(ticket), ''::bytea order by key, ticket)
+                                      from drawn_ticket), ''::bytea)),
                    %(now)s)
         {subject.order}
         """,
@@ -251,7 +251,7 @@ async def end_draw(tx: Tx, subject: DrawSubject, id: int, now: dt.datetime | Non
                    jsonb_build_object('round', round, 'signature', encode(signature, 'hex'),
                                       'seed', encode(seed, 'hex'), 'order', encode(order_hash, 'hex')) as details
               from {subject.noun}_draws where {subject.key} = %(id)s),
-        logged as (
+        log_entry as (
             insert into log_pending (log_id, kind, at, details)
             select logs.id, 'draw', {NOW}, details
               from drawn_subject join draw_details on drawn_id = drawn_subject.id

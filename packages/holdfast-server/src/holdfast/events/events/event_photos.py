@@ -126,7 +126,7 @@ async def add(steps: Steps, caller: Caller, command: AddPhoto) -> Conclusion[Add
     else:
         key = str(command.key)
         await steps.read(lambda reader: _require_key(reader, caller, event, key))
-        await acceptance.accept(steps, caller, await acceptance.find_uploads(steps, caller, [key]), "key")
+        await acceptance.accept_uploads(steps, caller, await acceptance.find_uploads(steps, caller, [key]), "key")
 
     async def append(tx: Tx) -> AddedPhoto:
         photos = await _append(tx, caller, command.event_id, key)

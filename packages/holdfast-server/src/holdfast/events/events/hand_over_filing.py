@@ -71,16 +71,16 @@ async def file_registrations(tx: Tx, *, hand_over: HandOver) -> int | None:
             select user_id, organizer_id from registrations
              where event_id = %(event_id)s and user_id > (select last_user_id from hand_over)
              order by user_id limit %(limit)s),
-        filed as (
+        filed_registration as (
             update registrations set organizer_id = (select handed_to from hand_over)
              where event_id = %(event_id)s
                and user_id = any(array(select user_id from batch where organizer_id = %(organizer_id)s))
             returning 1),
-        reached as (
+        hand_over_progress as (
             update event_hand_overs set last_user_id = last.user_id
               from (select max(user_id) as user_id from batch) as last
              where event_id = %(event_id)s and organizer_id = %(organizer_id)s and last.user_id is not null)
-        select (select count(*) from filed) where exists (select from batch)
+        select (select count(*) from filed_registration) where exists (select from batch)
         """,
         _rows(hand_over),
     )
@@ -116,14 +116,15 @@ async def file_mails(tx: Tx, *, hand_over: HandOver, status: str, after: int) ->
                and coalesce(outcome, 'waiting') = %(status)s and id > %(after)s
                and exists (select from hand_over)
              order by id limit %(limit)s),
-        filed as (
+        filed_mail as (
             update mails set arguments = arguments || jsonb_build_object('organizer_id', handed_to),
                              due_at = case when mails.hold is null then due_at else now() end,
                              released_at = case when mails.hold is null then released_at else now() end, hold = null
               from hand_over, batch
              where mails.id = batch.id and batch.event_id = %(event_id)s
             returning batch.hold is not null as was_held)
-        select (select max(id) from batch), (select count(*) from filed), (select bool_or(was_held) from filed)
+        select (select max(id) from batch), (select count(*) from filed_mail),
+               (select bool_or(was_held) from filed_mail)
         """,
         _rows(hand_over) | {"status": status, "after": after},
     )
@@ -146,11 +147,11 @@ async def _end(steps: Steps, hand_over: HandOver) -> bool:
 async def _forget(tx: Tx, *, hand_over: HandOver) -> None:
     await tx.run(
         """
-        with ended as (
+        with hand_over as (
             select event_id, organizer_id from event_hand_overs
              where event_id = %(event_id)s and organizer_id = %(organizer_id)s for update)
-        delete from event_owners using ended
-         where event_owners.event_id = ended.event_id and event_owners.organizer_id = ended.organizer_id
+        delete from event_owners using hand_over
+         where event_owners.event_id = hand_over.event_id and event_owners.organizer_id = hand_over.organizer_id
         """,
         _rows(hand_over),
     )

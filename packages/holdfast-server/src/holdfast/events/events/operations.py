@@ -149,7 +149,7 @@ async def _accept_uploads(steps: Steps, caller: Caller, uploads: Sequence[str]) 
     """Make photos of uploads. Raises `rate_limited` and `validation_failed`."""
     if uploads:
         await steps.resources.limits.admit("photos", caller)
-        await acceptance.accept(steps, caller, uploads)
+        await acceptance.accept_uploads(steps, caller, uploads)
 
 
 async def _require_keys(reader: Reader, caller: Caller, organizer_id: int, keys: Sequence[str]) -> None:

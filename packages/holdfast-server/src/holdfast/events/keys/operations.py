@@ -39,7 +39,7 @@ async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) ->
     keys = await reader.rows(
         CallerKey,
         f"""
-        with used as (
+        with used_key as (
             update api_keys set used_at = now()
              where id = any(array(select id from api_keys
                                    where hash = any(%(hashes)s) and active
@@ -204,10 +204,10 @@ async def end_keys(tx: Tx, user_id: int, *, owner_verified: bool) -> int:
     """End every key of an organizer. Returns the number of ended keys."""
     return await tx.value(
         """
-        with ended as (
+        with ended_key as (
             update api_keys set active = false, revoked_at = now(), owner_verified = %(owner_verified)s
              where user_id = %(user_id)s and active returning 1)
-        select count(*) from ended
+        select count(*) from ended_key
         """,
         {"user_id": user_id, "owner_verified": owner_verified},
     )

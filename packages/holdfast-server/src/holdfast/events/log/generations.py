@@ -5,7 +5,7 @@ from typing import Any, LiteralString
 import psycopg
 
 BEGIN_GENERATIONS: LiteralString = """
-    with dropped as (
+    with dropped_row as (
         -- As text: in a backup from before the head log, there is no such kind.
         delete from log_pending where kind::text <> 'head' returning log_id, kind),
     old_log as (
@@ -63,7 +63,7 @@ BEGIN_GENERATIONS: LiteralString = """
                jsonb_build_object('origin', origin, 'entries', entries, 'size', size, 'root', encode(root, 'base64'),
                                   'round', round)
           from frozen_list
-         where origin not in (select origin from dropped join log_heads using (log_id) where kind::text = 'freeze')
+         where origin not in (select origin from dropped_row join log_heads using (log_id) where kind::text = 'freeze')
          union all
         select id, 4, 0, 'draw', drawn_at,
                jsonb_build_object('round', round, 'signature', encode(signature, 'hex'), 'seed', encode(seed, 'hex'),
@@ -84,7 +84,7 @@ The new log begins with the present places, and repeats what the old one had abo
 BEGIN_HEAD_LOG: LiteralString = """
     with new_log as (
         select id, generation from logs where event_id is null and queue_id is null order by generation desc limit 1),
-    moved as (
+    pending_head as (
         delete from log_pending where kind = 'head' returning id, details),
     entry as (
         select 0 as place, jsonb_build_object(
@@ -94,7 +94,7 @@ BEGIN_HEAD_LOG: LiteralString = """
             on old_log.event_id is null and old_log.queue_id is null and old_log.generation = new_log.generation - 1
           join log_heads on log_id = old_log.id
          union all
-        select id, details from moved)
+        select id, details from pending_head)
     insert into log_pending (log_id, kind, details)
     select new_log.id, 'head', details from new_log, entry order by place
 """

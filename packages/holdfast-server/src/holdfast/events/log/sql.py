@@ -53,7 +53,7 @@ async def list_pending(tx: Tx, after: int, *, max_logs: int, max_rows: int, max_
              cross join lateral (select log_id, id from log_pending where log_id = next_logs.log_id
                                   order by id limit %(rows)s) as pending
              order by pending.log_id, pending.id limit %(rows)s),
-        counted as (
+        counted_row as (
             select next_rows.*, sum(entry_count) over (order by next_rows.log_id, next_rows.id) - entry_count
                    as entries_before
               from next_rows
@@ -74,10 +74,11 @@ async def list_pending(tx: Tx, after: int, *, max_logs: int, max_rows: int, max_
                         order by place)
                end,
                nonces::text[], outcomes::text[], cut, numbers
-          from counted
-         cross join lateral (select event_id from logs where id = counted.log_id limit 1) as log
+          from counted_row
+         cross join lateral (select event_id from logs where id = counted_row.log_id limit 1) as log
          cross join lateral (
-            select * from log_pending where log_id = counted.log_id and id = counted.id limit 1 for update) as pending
+            select * from log_pending
+             where log_id = counted_row.log_id and id = counted_row.id limit 1 for update) as pending
          where entries_before < %(entries)s order by pending.log_id, pending.id
         """,
         {"after": after, "logs": max_logs, "rows": max_rows, "entries": max_entries},
@@ -151,7 +152,7 @@ async def store_sealed(
     """
     await tx.run(
         """
-        with appended as (
+        with appended_bundles as (
             insert into log_entries (log_id, number, arrivals_before, entries)
             select * from unnest(%(bundle_logs)s::bigint[], %(bundles)s::bigint[], %(arrivals_before)s::bigint[],
                                  %(entries)b::bytea[])
@@ -214,7 +215,7 @@ async def store_checkpoints(tx: Tx, head_log_id: int, checkpoints: Sequence[tupl
     """
     await tx.run(
         """
-        with stored as (
+        with stored_head as (
             update log_heads set signed_size = signed_head.size, checkpoint = signed_head.checkpoint
               from unnest(%(log_ids)s::bigint[], %(sizes)s::bigint[], %(checkpoints)s::text[])
                    as signed_head (log_id, size, checkpoint)
@@ -223,7 +224,7 @@ async def store_checkpoints(tx: Tx, head_log_id: int, checkpoints: Sequence[tupl
         insert into log_pending (log_id, kind, details)
         select %(head_log_id)s, 'head',
                jsonb_build_object('text', split_part(checkpoint, e'\\n\\n', 1) || e'\\n')
-          from stored
+          from stored_head
         """,
         {
             "head_log_id": head_log_id,

@@ -64,31 +64,31 @@ class MailSentences(Struct, frozen=True):
 class MailKind(Struct, frozen=True, kw_only=True):
     """A kind of mails. The person of the registration gets it, unless the mails about the registration are turned off.
 
-    causes          the changes of a registration that cause it: the statuses before and after. `removed` is not a
-                    status: the registration was deleted. `repeated`: the form was sent again for it.
-    recipients      if a change of the event causes it: the statuses of the people who get it
-    true_with       it is sent if the registration has one of these statuses at that time; empty: with any, or none
-    paragraph       the kind whose paragraph of the organizer it has; None: it has none
-    paid_only       whether it is sent only about events with a price
-    registration    whether the person has a registration, to be opened and cancelled
-    asks            whether it asks the person to do something, so that its button comes before all details
-    code            whether it has the code for the entrance
-    numbered        whether it says the number of the registration in the public order of arrivals
-    calendar        PUBLISH: it puts the event into the calendar of a person with a seat; CANCEL: it takes it out
-    next_step       where its button leads if the person has no registration: to the form of the event, unless the
-                    organizer has removed the person, or to the other events of the organizer
-    sentences       by reason, in English; None: for all other reasons, and for none
+    causes            the changes of a registration that cause it: the statuses before and after. `removed` is not a
+                      status: the registration was deleted. `repeated`: the form was sent again for it.
+    recipients        if a change of the event causes it: the statuses of the people who get it
+    true_with         it is sent if the registration has one of these statuses at that time; empty: with any, or none
+    paragraph         the kind whose paragraph of the organizer it has; None: it has none
+    is_paid_only      whether it is sent only about events with a price
+    has_registration  whether the person has a registration, to be opened and cancelled
+    is_request        whether it asks the person to do something, so that its button comes before all details
+    has_code          whether it has the code for the entrance
+    is_numbered       whether it says the number of the registration in the public order of arrivals
+    calendar          PUBLISH: it puts the event into the calendar of a person with a seat; CANCEL: it takes it out
+    next_step         where its button leads if the person has no registration: to the form of the event, unless the
+                      organizer has removed the person, or to the other events of the organizer
+    sentences         by reason, in English; None: for all other reasons, and for none
     """
 
     causes: tuple[tuple[str, str], ...] = ()
     recipients: tuple[str, ...] = ()
     true_with: tuple[str, ...] = ()
     paragraph: ParagraphKind | None = None
-    paid_only: bool = False
-    registration: bool = False
-    asks: bool = False
-    code: bool = False
-    numbered: bool = False
+    is_paid_only: bool = False
+    has_registration: bool = False
+    is_request: bool = False
+    has_code: bool = False
+    is_numbered: bool = False
     calendar: CalendarMethod | None = None
     next_step: NextStep = "organizer"
     sentences: Mapping[str | None, MailSentences]
@@ -112,8 +112,8 @@ KINDS: Mapping[Kind, MailKind] = {
     "confirm": MailKind(
         causes=(("pending", "in_draw"), ("in_draw", "repeated")),
         true_with=("in_draw",),
-        registration=True,
-        asks=True,
+        has_registration=True,
+        is_request=True,
         sentences={
             None: MailSentences(
                 translatable("Please confirm your entry: %(title)s"),
@@ -134,9 +134,9 @@ KINDS: Mapping[Kind, MailKind] = {
         ),
         true_with=("registered",),
         paragraph="seat",
-        registration=True,
-        code=True,
-        numbered=True,
+        has_registration=True,
+        has_code=True,
+        is_numbered=True,
         calendar="PUBLISH",
         sentences={None: MailSentences(*_SEAT)},
     ),
@@ -144,9 +144,9 @@ KINDS: Mapping[Kind, MailKind] = {
         causes=(("registered", "repeated"),),
         true_with=("registered",),
         paragraph="seat",
-        registration=True,
-        code=True,
-        numbered=True,
+        has_registration=True,
+        has_code=True,
+        is_numbered=True,
         calendar="PUBLISH",
         sentences={None: MailSentences(*_SEAT, _NOTHING_CHANGED)},
     ),
@@ -154,9 +154,9 @@ KINDS: Mapping[Kind, MailKind] = {
         causes=(("waitlisted", "registered"),),
         true_with=("registered",),
         paragraph="promoted",
-        registration=True,
-        code=True,
-        numbered=True,
+        has_registration=True,
+        has_code=True,
+        is_numbered=True,
         calendar="PUBLISH",
         sentences={
             None: MailSentences(
@@ -170,8 +170,8 @@ KINDS: Mapping[Kind, MailKind] = {
         causes=(("pending", "waitlisted"), ("in_draw", "waitlisted"), ("registered", "waitlisted")),
         true_with=("waitlisted",),
         paragraph="waitlisted",
-        registration=True,
-        numbered=True,
+        has_registration=True,
+        is_numbered=True,
         sentences={
             None: MailSentences(
                 *_WAITLISTED,
@@ -189,18 +189,18 @@ KINDS: Mapping[Kind, MailKind] = {
         causes=(("waitlisted", "repeated"),),
         true_with=("waitlisted",),
         paragraph="waitlisted",
-        registration=True,
-        numbered=True,
+        has_registration=True,
+        is_numbered=True,
         sentences={None: MailSentences(*_WAITLISTED, _NOTHING_CHANGED), "by_organizer": _BY_ORGANIZER},
     ),
     "payment_due": MailKind(
         causes=(("waitlisted", "held"), ("in_draw", "held")),
         true_with=("held",),
         paragraph="payment_due",
-        paid_only=True,
-        registration=True,
-        asks=True,
-        numbered=True,
+        is_paid_only=True,
+        has_registration=True,
+        is_request=True,
+        is_numbered=True,
         sentences={
             None: MailSentences(
                 translatable("Please pay %(amount)s for your seat: %(title)s"),
@@ -216,7 +216,7 @@ KINDS: Mapping[Kind, MailKind] = {
         causes=(("pending", "rejected"), ("in_draw", "rejected"), ("held", "rejected")),
         true_with=("rejected",),
         paragraph="refused",
-        numbered=True,
+        is_numbered=True,
         sentences={
             None: MailSentences(
                 _NO_SEAT,
@@ -265,7 +265,7 @@ KINDS: Mapping[Kind, MailKind] = {
         recipients=("registered", "waitlisted"),
         true_with=("registered", "waitlisted"),
         paragraph="event_changed",
-        registration=True,
+        has_registration=True,
         calendar="PUBLISH",
         sentences={
             None: MailSentences(
@@ -296,7 +296,7 @@ KINDS: Mapping[Kind, MailKind] = {
     # Caused by `mail_refund` in `events/schema/triggers/refunds.sql`.
     "refund": MailKind(
         paragraph="refund",
-        paid_only=True,
+        is_paid_only=True,
         sentences={
             None: MailSentences(
                 _MONEY_BACK, translatable("You get %(amount)s back that you paid for “%(title)s”."), (_SOON,)

@@ -72,7 +72,7 @@ class MailParagraphs(Struct):
     def kinds(self) -> list[ParagraphKind]:
         """The kinds of mails that can be sent about the event."""
         is_free = self.event.pricing_mode == "free"
-        return [kind for kind in PARAGRAPH_KINDS if not (is_free and KINDS[kind].paid_only)]
+        return [kind for kind in PARAGRAPH_KINDS if not (is_free and KINDS[kind].is_paid_only)]
 
     @property
     def version(self) -> str:

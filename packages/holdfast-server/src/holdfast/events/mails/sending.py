@@ -234,16 +234,16 @@ async def hold_until_logged(database: Database, contents: dict[int, Registration
 
 def _waits(mail: RegistrationMail) -> bool:
     facts = mail.facts
-    has_number = KINDS[mail.kind].numbered and facts.log_number is not None and facts.arrivals is not None
+    has_number = KINDS[mail.kind].is_numbered and facts.log_number is not None and facts.arrivals is not None
     return has_number and not facts.is_logged and facts.now < mail.caused_at + MAX_LOG_WAIT
 
 
 async def _postpone(writer: Writer, ids: set[int]) -> None:
     await writer.value(
         """
-        with postponed as (
+        with postponed_mail as (
             update mails set due_at = now() + %(pause)s where id = any(%(ids)s) and ended_at is null returning 1)
-        select count(*) from postponed
+        select count(*) from postponed_mail
         """,
         {"ids": [*ids], "pause": LOG_WAIT_PAUSE},
     )

@@ -177,10 +177,10 @@ async def unhold_batch(tx: Tx, limit: int) -> bool:
              where ended_at is null and hold = 'organizer'
                and (arguments ->> 'organizer_id')::bigint = %(organizer_id)s
              order by id limit %(limit)s for update),
-        released as (
+        released_mail as (
             update mails set hold = null, due_at = now(), released_at = now() from batch where mails.id = batch.id
          returning 1)
-        select count(*) from released
+        select count(*) from released_mail
         """,
         {"organizer_id": organizer_id, "limit": limit},
     )
@@ -249,7 +249,7 @@ async def store_paragraphs(tx: Tx, event_id: int, texts: Mapping[str, str]) -> N
     await tx.run(
         """
         with new_paragraphs as (select key as kind, value as text from json_each_text(%(texts)s::json)),
-        deleted as (
+        deleted_paragraph as (
             delete from mail_paragraphs
              where event_id = %(event_id)s and kind <> all(array(select kind from new_paragraphs)))
         insert into mail_paragraphs (event_id, kind, text) select %(event_id)s, kind, text from new_paragraphs

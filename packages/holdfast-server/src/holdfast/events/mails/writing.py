@@ -56,7 +56,7 @@ class RegistrationMailContent(Struct):
 
     Strangers wrote `title`, `greeting`, `organizer`, `paragraph_lines` and details with `is_foreign`.
 
-    asks               whether the person has to do something: then the buttons come before all details
+    is_request         whether the person has to do something: then the buttons come before all details
     paragraph_lines    the lines of the organizer's paragraph
     entrance_code      the short code for the entrance
     button_label       the label of the first button
@@ -72,7 +72,7 @@ class RegistrationMailContent(Struct):
     """
 
     language: Language
-    asks: bool
+    is_request: bool
     opening: str
     further_sentences: str
     paragraph_lines: list[str]
@@ -115,13 +115,13 @@ def message(
     language = language_with_code(mail.arguments.language)
     mail = _without_links(mail, language)
     kind, arguments, facts = mail.kind, mail.arguments, mail.facts
-    has_registration, has_code = KINDS[kind].registration, KINDS[kind].code
+    has_registration, has_code = KINDS[kind].has_registration, KINDS[kind].has_code
     sentences = sentences_of(kind, arguments.reason, FRAME.texts(language))
     title = header_text(facts.title)
     values = {"amount": _amount(kind, arguments, facts, language), "until": _deadline(kind, facts, language)}
     content = RegistrationMailContent(
         language=language,
-        asks=KINDS[kind].asks,
+        is_request=KINDS[kind].is_request,
         opening=sentences.first % (values | {"title": title}),
         further_sentences=" ".join((*_waitlist_sentences(mail, language), *sentences.rest)) % values,
         paragraph_lines=content_lines(facts.paragraph or ""),
@@ -141,7 +141,7 @@ def message(
         cancel_label=_cancel_label(facts, language),
         organizer=header_text(facts.organizer_name or FRAME.texts(language).gettext("Unconfirmed organizer")),
         stop_url=url_in_language(mail.stop_url, language),
-        order_sentences=_order_sentences(facts, language) if KINDS[kind].numbered else "",
+        order_sentences=_order_sentences(facts, language) if KINDS[kind].is_numbered else "",
         proof_url=url_in_language(f"{batch.base_url}/verify", language)
         + f"#/log/events/{facts.id}/proofs/{facts.log_number}",
         log_head=_log_head_line(facts, language),
@@ -203,10 +203,10 @@ def _deadline(kind: Kind, facts: MailFacts, language: Language) -> str:
 def _details(kind: Kind, facts: MailFacts, language: Language, amount: str) -> list[Detail]:
     _ = FRAME.texts(language).gettext
     zone = facts.timezone or "UTC"
-    has_registration = KINDS[kind].registration
+    has_registration = KINDS[kind].has_registration
     details: list[Detail] = []
     # Sentences of mails that ask for something name the amount already.
-    if has_registration and amount and not KINDS[kind].asks:
+    if has_registration and amount and not KINDS[kind].is_request:
         details.append(Detail(_("Paid"), amount))
     when = f"{language.date(facts.datetime, zone)}, {language.times(facts.datetime, facts.ends_at, zone)}"
     details.append(Detail(_("Date"), when, is_void=kind == "event_cancelled"))
@@ -293,7 +293,7 @@ def _log_head_line(facts: MailFacts, language: Language) -> str:
 def _button_label(mail: RegistrationMail, amount: str, language: Language) -> str:
     _ = FRAME.texts(language).gettext
     kind = mail.kind
-    if not KINDS[kind].registration:
+    if not KINDS[kind].has_registration:
         if _leads_to_form(mail):
             return _("Register again")
         return _("To the organizer") if kind == "removed" else _("Other events of the organizer")
@@ -305,7 +305,7 @@ def _button_label(mail: RegistrationMail, amount: str, language: Language) -> st
 
 
 def _button_url(mail: RegistrationMail, batch: MailBatch) -> str:
-    if KINDS[mail.kind].registration:
+    if KINDS[mail.kind].has_registration:
         return mail.registration_url
     return mail.event_url if _leads_to_form(mail) else _organizer_url(mail, batch)
 
@@ -340,10 +340,10 @@ def _text(content: RegistrationMailContent) -> str:
         _("Hello %(name)s,") % {"name": content.greeting} if content.greeting else _("Hello,"),
         content.opening,
         content.further_sentences,
-        action if content.asks else "",
+        action if content.is_request else "",
         _("Your code for the entrance:") + f"\n{content.entrance_code}" if content.entrance_code else "",
         "\n".join(f"{detail.label}: {detail.value}" for detail in content.details),
-        "" if content.asks else action,
+        "" if content.is_request else action,
     ]
     if content.paragraph_lines:
         # The paragraph is marked like a quotation, so that no line of it looks like ours.

@@ -152,14 +152,15 @@ async def forget_clients(tx: Tx[Any]) -> int:
     """
     return await tx.value(
         """
-        with unused as (
+        with unused_client as (
             select id from oauth_clients
              where coalesce(used_at, inserted_at) < now() - interval '1 day'
                and (used_at is null or used_at < now() - interval '90 days')
                and not exists (select from oauth_grants where client_id = oauth_clients.id)
              limit %(limit)s for update skip locked),
-        deleted as (delete from oauth_clients using unused where oauth_clients.id = unused.id returning 1)
-        select count(*) from deleted
+        deleted_client as (
+            delete from oauth_clients using unused_client where oauth_clients.id = unused_client.id returning 1)
+        select count(*) from deleted_client
         """,
         {"limit": DELETE_BATCH_SIZE},
     )

@@ -112,13 +112,13 @@ async def forget_grants(tx: Tx[Any]) -> int:
     """Delete a batch of the grants that ended a day ago, with codes and tokens. Returns how many were deleted."""
     return await tx.value(
         """
-        with deleted as (
+        with deleted_grant as (
             delete from oauth_grants
              where id = any(array(select id from oauth_grants
                                    where least(expires_at, ended_at) < now() - interval '1 day'
                                    limit %(limit)s for update skip locked))
          returning 1)
-        select count(*) from deleted
+        select count(*) from deleted_grant
         """,
         {"limit": DELETE_BATCH_SIZE},
     )

@@ -206,13 +206,13 @@ async def _issue(tx: Tx[Any], grant_id: int, scopes: Sequence[str], used_token: 
         )
     await tx.run(
         """
-        with granted as (
+        with used_grant as (
             update oauth_grants set used_at = now(), expires_at = now() + make_interval(days => %(days)s)
              where id = %(id)s returning id, expires_at),
-        access as (
+        new_access_token as (
             insert into oauth_access_tokens (hash, grant_id, scopes, expires_at)
-            select %(access)s, id, %(scopes)s, now() + make_interval(secs => %(seconds)s) from granted)
-        insert into oauth_refresh_tokens (hash, grant_id, expires_at) select %(refresh)s, id, expires_at from granted
+            select %(access)s, id, %(scopes)s, now() + make_interval(secs => %(seconds)s) from used_grant)
+        insert into oauth_refresh_tokens (hash, grant_id, expires_at) select %(refresh)s, id, expires_at from used_grant
         """,
         {
             "id": grant_id,
@@ -278,7 +278,7 @@ async def forget_tokens(tx: Tx[Any]) -> int:
     """Delete a batch of the tokens that have expired. Returns how many were deleted."""
     return await tx.value(
         """
-        with access as (
+        with new_access_token as (
             delete from oauth_access_tokens
              where hash = any(array(select hash from oauth_access_tokens where expires_at < now() - interval '1 hour'
                                      limit %(limit)s for update skip locked))
@@ -288,7 +288,7 @@ async def forget_tokens(tx: Tx[Any]) -> int:
              where hash = any(array(select hash from oauth_refresh_tokens where expires_at < now() - interval '1 hour'
                                      limit %(limit)s for update skip locked))
          returning 1)
-        select (select count(*) from access) + (select count(*) from refresh)
+        select (select count(*) from new_access_token) + (select count(*) from refresh)
         """,
         {"limit": DELETE_BATCH_SIZE},
     )

@@ -198,8 +198,9 @@ async def forget(tx: Tx) -> int:
         with old_event as (
             select id from processor_events where received_at < now() - interval '40 days'
              order by received_at limit 5000 for update skip locked),
-        deleted as (delete from processor_events using old_event where processor_events.id = old_event.id returning 1)
-        select count(*) from deleted
+        deleted_event as (
+            delete from processor_events using old_event where processor_events.id = old_event.id returning 1)
+        select count(*) from deleted_event
         """
     )
 

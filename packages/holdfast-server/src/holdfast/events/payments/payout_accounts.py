@@ -84,7 +84,7 @@ async def open_processor(steps: Steps, caller: Caller, command: OpenOnboarding) 
     url = await _answer_of(processor.onboarding_url(account_id, again_url=again_url, done_url=done_url))
 
     async def store(tx: Tx) -> str:
-        await payout_rows.store_link(tx, account_id)
+        await payout_rows.begin_polls(tx, account_id)
         return url
 
     return await steps.conclude(store)
@@ -129,7 +129,7 @@ async def handle_row(steps: Steps, row: LeasedRow) -> dt.datetime | None:
     if account_id is None:  # it was ended meanwhile
         return None
     is_ready = await steps.resources.require_processor().is_ready(account_id)
-    return await steps.transact(partial(payout_rows.store_poll, account_id=account_id, is_ready=is_ready))
+    return await steps.transact(partial(payout_rows.store_poll_result, account_id=account_id, is_ready=is_ready))
 
 
 DUE_TABLE = PaymentTable("payout accounts", RowTable("payout_accounts", "organizer_id"), handle_row, max_concurrent=2)

@@ -10,7 +10,7 @@ from holdfast.events.resources import Reader, Tx
 from holdfast.events.seats.held_seats import PAYMENTS_CHANNEL
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
 
-UNFINISHED_DAYS = 30
+MAX_POLL_DAYS = 30
 """How long an account that is not ready is polled after its owner was sent to the processor."""
 
 
@@ -98,7 +98,7 @@ async def store_readiness(tx: Tx, account_id: str, is_ready: bool) -> None:
     )
 
 
-async def store_link(tx: Tx, account_id: str) -> None:
+async def begin_polls(tx: Tx, account_id: str) -> None:
     """Store that the owner is sent to the processor now. From then on the processor is polled for the readiness."""
     await tx.run(
         """
@@ -120,16 +120,17 @@ async def confirm_account(tx: Tx, organizer_id: int, account_id: str) -> None:
     )
 
 
-async def store_poll(tx: Tx, account_id: str, is_ready: bool) -> dt.datetime | None:
-    """Store whether an account is ready. Returns the time of the next poll.
+async def store_poll_result(tx: Tx, account_id: str, is_ready: bool) -> dt.datetime | None:
+    """Store whether an account is ready. Returns the time of the next poll; None: there is none.
 
     An account that is not ready is polled less often the longer that lasts, from once a minute to once a day. A ready
-    account may stop being ready: the processor's messages say so, and without messages it is polled once a day.
+    account may stop being ready: partner webhooks say so, and without them it is polled once a day.
     """
     await store_readiness(tx, account_id, is_ready)
     return await tx.value(
         """
-        select case when %(is_ready)s then now() + case when %(has_messages)s then null else interval '1 day' end
+        select case when %(is_ready)s
+                    then now() + case when %(has_partner_webhooks)s then null else interval '1 day' end
                     when linked_at > now() - %(days)s * interval '1 day'
                     then now() + least(greatest((now() - linked_at) / 4, interval '1 minute'), interval '1 day') end
           from payout_accounts where account_id = %(account_id)s
@@ -137,14 +138,14 @@ async def store_poll(tx: Tx, account_id: str, is_ready: bool) -> dt.datetime | N
         {
             "account_id": account_id,
             "is_ready": is_ready,
-            "has_messages": bool(tx.resources.settings.stripe_webhook_secrets),
-            "days": UNFINISHED_DAYS,
+            "has_partner_webhooks": bool(tx.resources.settings.stripe_webhook_secrets),
+            "days": MAX_POLL_DAYS,
         },
     )
 
 
 async def is_account_confirmed(reader: Reader, account_id: str) -> bool:
-    """Whether money may flow to an account. False: there is none with this id any more."""
+    """Whether money may flow to an account. False: it is not confirmed, or there is none with this id any more."""
     return bool(
         await reader.value("select is_confirmed from payout_accounts where account_id = %(id)s", {"id": account_id})
     )
@@ -193,15 +194,15 @@ async def store_refund_days(tx: Tx, organizer_id: int, refund_days: int) -> bool
 async def _end_accounts(tx: Tx, condition: LiteralString, arguments: dict[str, object]) -> None:
     await tx.run(
         f"""
-        with ended as (delete from payout_accounts where {condition} returning organizer_id, account_id),
-        noted as (
+        with ended_account as (delete from payout_accounts where {condition} returning organizer_id, account_id),
+        noted_account as (
             insert into ended_payout_accounts (organizer_id, account_id)
-            select organizer_id, account_id from ended on conflict do nothing),
-        unready as (
-            update users set payouts_ready = false from ended where users.id = organizer_id and payouts_ready)
+            select organizer_id, account_id from ended_account on conflict do nothing),
+        unready_organizer as (
+            update users set payouts_ready = false from ended_account where users.id = organizer_id and payouts_ready)
         update payments set ends_at = least(ends_at, now()), due_at = now()
-          from ended
-         where payments.account_id = ended.account_id and payments.state in ('opening', 'open')
+          from ended_account
+         where payments.account_id = ended_account.account_id and payments.state in ('opening', 'open')
         """,
         arguments,
     )

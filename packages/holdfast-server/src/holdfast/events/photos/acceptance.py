@@ -43,7 +43,7 @@ async def find_uploads(steps: Steps, caller: Caller, keys: Sequence[str]) -> lis
     return [key for key in keys if key in awaited_keys]
 
 
-async def accept(steps: Steps, caller: Caller, uploads: Sequence[str], field: str = "image_keys") -> None:
+async def accept_uploads(steps: Steps, caller: Caller, uploads: Sequence[str], field: str = "image_keys") -> None:
     """Make photos of uploads of the caller, one at a time. The file of a refused one is deleted.
 
     Raises `validation_failed` on `field`, with a message for each upload that cannot be a photo; `rate_limited` when
@@ -80,7 +80,7 @@ async def _accept_upload(steps: Steps, owner: Owner, key: str) -> None:
         raise
     with without_client():
         await store.write(key, photo.content, photo.content_type)
-        await steps.transact(lambda tx: sizes.accept(tx, [key]))
+        await steps.transact(lambda tx: sizes.accept_photos(tx, [key]))
 
 
 async def _read_upload(store: Store, row: PhotoRow, owner: Owner) -> CheckedPhoto:
@@ -114,7 +114,7 @@ async def download(steps: Steps, caller: Caller, organizer_id: int, url: str) ->
         key = await store(steps, owner, organizer_id, answer.content, _declared_type(answer.content_type))
     except (FetchRefusal, UnfitFile) as reason:
         raise invalid({"url": [message_of(reason)]}) from reason
-    await steps.transact(lambda tx: sizes.accept(tx, [key]))
+    await steps.transact(lambda tx: sizes.accept_photos(tx, [key]))
     return key
 
 

@@ -8,7 +8,7 @@ from holdfast.events.organizers.branding import photo_origin
 from holdfast.events.photos import acceptance
 from holdfast.events.photos.container import UnfitFile
 from holdfast.events.photos.model import ImageAttributes, content_type_of, image_attributes
-from holdfast.events.photos.sizes import accept, find_sizes
+from holdfast.events.photos.sizes import accept_photos, find_sizes
 from holdfast.events.problems import QUOTA_EXCEEDED, TOO_MANY_UPLOADS
 from holdfast.events.resources import Conclusion, Reader, Steps, Tx
 from holdfast.events.users.quotas import share_of
@@ -62,7 +62,7 @@ async def store_photo(steps: Steps, caller: Caller, command: StorePhoto) -> Conc
         raise invalid({"content": [message_of(reason)]}) from reason
 
     async def accept_photo(tx: Tx) -> StoredPhoto:
-        await accept(tx, [key])
+        await accept_photos(tx, [key])
         return StoredPhoto(key)
 
     return await steps.conclude(accept_photo)

@@ -38,9 +38,9 @@ async def find_sizes(reader: Reader, keys: Collection[str]) -> dict[str, PhotoSi
     return {row.key: row for row in rows}
 
 
-async def accept(tx: Tx, keys: list[str]) -> None:
+async def accept_photos(tx: Tx, keys: list[str]) -> None:
     """Mark photos as accepted, and have their sizes made."""
-    await sql.accept(tx, keys)
+    await sql.mark_accepted(tx, keys)
     await tx.notify(CHANNEL)
 
 

@@ -74,7 +74,7 @@ async def claim_awaited(tx: Tx, key: str) -> PhotoRow | None:
     )
 
 
-async def accept(tx: Tx, keys: Sequence[str]) -> None:
+async def mark_accepted(tx: Tx, keys: Sequence[str]) -> None:
     """Mark photos as accepted: events can show them from now on."""
     await tx.run(
         """
@@ -108,7 +108,7 @@ async def store_sizes(tx: Tx, row: LeasedRow, width: int, height: int, widths: S
     """Store a photo's width, height and sizes, unless another process makes them now. False: it is not accepted now."""
     return await tx.value(
         """
-        with stored as (
+        with stored_photo as (
             update photos set width = %(width)s, height = %(height)s, widths = %(widths)s, scaling_due = null
              where key = %(key)s and state = 'accepted' and scaling_tried = %(claim)s)
         select exists (select from photos where key = %(key)s and state = 'accepted')

@@ -97,7 +97,7 @@ async def begin_again(tx: Tx, event_id: int) -> None:
         f"""
         with priced_event as (
             update events set current_price = {FIRST_PRICE} where id = %(event_id)s returning id, current_price, price),
-        deleted as (
+        deleted_change as (
             delete from price_changes where event_id = %(event_id)s)
         insert into price_changes (event_id, reason, new_price)
         select id, 'init', coalesce(current_price, price) from priced_event
@@ -114,7 +114,7 @@ async def reprice(tx: Tx, event_ids: Sequence[int], reason: Reason, now: dt.date
     """
     await tx.run(
         f"""
-        with priced as materialized (
+        with priced_event as materialized (
             select events.id, events.current_price, last.new_price as recorded_price,
                    case when {_CHANGES_WITH_TIME} then {PRICE} else events.current_price end as new_price
               from events
@@ -123,10 +123,10 @@ async def reprice(tx: Tx, event_ids: Sequence[int], reason: Reason, now: dt.date
                                   where event_id = events.id order by id desc limit 1) as last
              where events.id = any(%(event_ids)s) and events.current_price is not null),
         changed_event as (
-            update events set current_price = priced.new_price from priced
-             where events.id = priced.id and priced.current_price <> priced.new_price)
+            update events set current_price = priced_event.new_price from priced_event
+             where events.id = priced_event.id and priced_event.current_price <> priced_event.new_price)
         insert into price_changes (event_id, reason, original_price, new_price)
-        select id, %(reason)s, recorded_price, new_price from priced where recorded_price <> new_price order by id
+        select id, %(reason)s, recorded_price, new_price from priced_event where recorded_price <> new_price order by id
         """,
         {"event_ids": list(event_ids), "reason": reason, "now": now},
     )
@@ -177,11 +177,11 @@ async def thin_histories(tx: Tx) -> int:
             select event_id, run, max(id) as last_id, (array_agg(original_price order by id))[1] as original_price,
                    (array_agg(new_price order by id desc))[1] as new_price
               from numbered_change group by event_id, run having count(*) > 1),
-        widened as (
+        widened_change as (
             update price_changes set original_price = joined_run.original_price from joined_run
              where id = last_id and joined_run.original_price <> joined_run.new_price),
         -- A price that rose and fell again within the hour has not changed.
-        deleted as (
+        deleted_change as (
             delete from price_changes using numbered_change join joined_run using (event_id, run)
              where price_changes.id = numbered_change.id
                and (numbered_change.id <> last_id or joined_run.original_price = joined_run.new_price)),

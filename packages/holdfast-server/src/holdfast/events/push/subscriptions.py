@@ -79,23 +79,24 @@ async def subscribe(tx: Tx, caller: Caller, command: Subscribe) -> None:
     subscription = StoredSubscription(command.endpoint, command.p256dh, command.auth, command.sender_key)
     is_stored = await tx.value(
         """
-        with waiting as materialized (
+        with waiting_registration as materialized (
             select registrations.event_id, registrations.user_id, events.organizer_id,
                    datetime + interval '1 day' as forget_at
               from registrations join users on users.id = user_id join events on events.id = event_id
              where event_id = %(event_id)s and public_id = %(public_id)s and arrival = %(arrival)s
                and status = 'waitlisted' and reason is null
                for no key update of registrations),
-        stored as (
+        stored_subscription as (
             insert into push_subscriptions (event_id, user_id, organizer_id, digest, sealed, language, forget_at)
-            select event_id, user_id, organizer_id, %(digest)s, %(sealed)s, %(language)s, forget_at from waiting
+            select event_id, user_id, organizer_id, %(digest)s, %(sealed)s, %(language)s, forget_at
+              from waiting_registration
                 on conflict (event_id, user_id, digest)
                 do update set sealed = excluded.sealed, language = excluded.language, inserted_at = now()),
         surplus as (
             delete from push_subscriptions
-             where id in (select id from push_subscriptions join waiting using (event_id, user_id)
+             where id in (select id from push_subscriptions join waiting_registration using (event_id, user_id)
                            where digest <> %(digest)s order by inserted_at desc, id desc offset %(others)s))
-        select true from waiting
+        select true from waiting_registration
         """,
         {
             "event_id": command.event_id,
@@ -141,10 +142,10 @@ async def forget_old(tx: Tx) -> int:
             select old_subscription.id, event.forget_at from old_subscription
              cross join lateral (select datetime + interval '1 day' as forget_at from events
                                   where id = old_subscription.event_id limit 1) as event),
-        deleted as (
+        deleted_subscription as (
             delete from push_subscriptions using checked_subscription
              where push_subscriptions.id = checked_subscription.id and checked_subscription.forget_at < now()),
-        delayed as (
+        delayed_subscription as (
             update push_subscriptions set forget_at = checked_subscription.forget_at from checked_subscription
              where push_subscriptions.id = checked_subscription.id and checked_subscription.forget_at >= now())
         select count(*) from old_subscription

@@ -250,8 +250,8 @@ class GetStatus(Command):
     visitor_id: VisitorId
 
 
-class RoomVisit(Command):
-    """A visit of a browser to the page of a waiting room."""
+class RoomVisitor(Command):
+    """A browser on the page of a waiting room."""
 
     queue_id: Id
     visitor_id: str

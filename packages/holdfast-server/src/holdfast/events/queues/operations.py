@@ -11,7 +11,7 @@ from holdfast.events.organizers.operations import owner
 from holdfast.events.paths import released_path
 from holdfast.events.problems import INVALID_TOKEN, QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE, QUOTA_EXCEEDED
 from holdfast.events.queues import joining, release_tokens, sql
-from holdfast.events.queues.joining import Visitor
+from holdfast.events.queues.joining import JoinRequest
 from holdfast.events.queues.model import (
     ENDS_BEFORE_THE_DRAW,
     LEADS_TO_THE_EVENT,
@@ -149,15 +149,15 @@ async def join(tx: Tx, batch: Batch[JoinQueue]) -> Sequence[AcceptedVisitor | Pr
     longer `waiting`. Joining again changes nothing while the visitor waits, or was released and may still come in;
     later it means a new place at the end of the line.
     """
-    visitors = [
-        Visitor(index, call.caller.tenant_id, call.command.queue_id, call.command.visitor_id)
+    requests = [
+        JoinRequest(index, call.caller.tenant_id, call.command.queue_id, call.command.visitor_id)
         for index, call in enumerate(batch.calls)
     ]
     settings = tx.resources.settings
-    results = await joining.join(tx, visitors, waits=batch.waits, can_commit_early=not batch.waits)
+    results = await joining.give_tickets(tx, requests, waits=batch.waits, can_commit_early=not batch.waits)
     return [
-        joining.refusal(result, visitor, settings) or _accepted_visitor(visitor, result, settings.base_url)
-        for visitor, result in zip(visitors, results, strict=True)
+        joining.refusal(result, request, settings) or _accepted_visitor(request, result, settings.base_url)
+        for request, result in zip(requests, results, strict=True)
     ]
 
 
@@ -216,12 +216,12 @@ async def list_versions(reader: Reader, organizer_ids: Sequence[int]) -> dict[in
     return versions
 
 
-def _accepted_visitor(visitor: Visitor, result: joining.JoinResult, base_url: str) -> AcceptedVisitor:
+def _accepted_visitor(request: JoinRequest, result: joining.JoinResult, base_url: str) -> AcceptedVisitor:
     """The answer to a visitor who has a place, with a receipt to sign if the queue has a log."""
-    answer = AcceptedVisitor(QueueNextStep(status_path(visitor.queue_id, visitor.visitor_id)))
+    answer = AcceptedVisitor(QueueNextStep(status_path(request.queue_id, request.visitor_id)))
     if result.nonce and result.joined_at:
-        name = LogName("queues", visitor.queue_id)
-        answer.receipt = receipt_of(name, base_url, result.joined_at, visitor.visitor_id, result.nonce, result.ticket)
+        name = LogName("queues", request.queue_id)
+        answer.receipt = receipt_of(name, base_url, result.joined_at, request.visitor_id, result.nonce, result.ticket)
     return answer
 
 

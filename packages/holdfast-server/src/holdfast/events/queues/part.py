@@ -1,15 +1,8 @@
 """What queues register: their pages, their release, and the forgetting of visitors."""
 
 from holdfast.events.context import Context
-from holdfast.events.queues import (
-    progress_page,
-    release,
-    release_keys,
-    release_tokens,
-    room,
-    room_pages,
-    visitor_retention,
-)
+from holdfast.events.queues import release, release_keys, release_tokens, room, visitor_retention
+from holdfast.events.queues.pages import progress_page, room_pages
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_transaction
 from holdfast.kit.process.part import Endpoints, Part
 from holdfast.kit.security.service_secret import SealedTable

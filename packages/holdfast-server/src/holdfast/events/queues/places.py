@@ -38,7 +38,7 @@ QUEUE_DRAWS = DrawSubject(
     is_complete="true",
     order="""
         insert into queue_places (queue_id, number, places)
-        select %(id)s, (ticket - 1) / 256, array_agg(place::integer order by ticket) from drawn group by 2""",
+        select %(id)s, (ticket - 1) / 256, array_agg(place::integer order by ticket) from drawn_ticket group by 2""",
     on_drawn=", paced_at = clock_timestamp()",
     channel=QUEUES_CHANNEL,
 )

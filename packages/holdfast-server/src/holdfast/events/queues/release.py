@@ -54,17 +54,17 @@ MIN_POLL_SECONDS = 0.01
 """The least seconds between two checks."""
 
 
-async def release_visitors(database: Database, row_waiters: RowWaiters) -> float:
+async def run_step(database: Database, row_waiters: RowWaiters) -> float:
     """Release the visitors who are due. Returns the seconds until the next ones are."""
-    await release(database, row_waiters)
+    await release_due(database, row_waiters)
     seconds = await database.read(partial(poll_status, excluded_ids=row_waiters.ids))
     return max(seconds, TICK_SECONDS if row_waiters.are_busy else 0)
 
 
-LOOP = Loop("release.run", release_visitors, (QUEUES_CHANNEL,), gauges=(WAITING_COUNT,))
+LOOP = Loop("release.run", run_step, (QUEUES_CHANNEL,), gauges=(WAITING_COUNT,))
 
 
-async def release(database: Database, row_waiters: RowWaiters | None = None) -> int:
+async def release_due(database: Database, row_waiters: RowWaiters | None = None) -> int:
     """Release all due visitors, and leave locked queues to the waiters. Returns the number of released visitors."""
     due = await database.read(partial(read_due, excluded_ids=row_waiters.ids if row_waiters else ()))
     if not due:
@@ -91,8 +91,8 @@ def _record(releases: Mapping[int, "QueueRelease"]) -> int:
     return sum(release.visitors for release in releases.values())
 
 
-# The status of each queue that has waiting visitors, at `now`. If `paced_at` is later than now and the start, the clock
-# was set back. Then `is_due` is true, and the change releases no visitor, but sets `paced_at` to `used_until`.
+# The status of each queue that releases its waiting visitors, at `now`. If `paced_at` is later than now and the start,
+# the clock was set back. Then `is_due` is true, and the change releases no visitor: it sets `paced_at` to `used_until`.
 #
 # step            the time between two visitors
 # used_until      the time up to which the rate has been used: `paced_at`, or now if that is in the future, but not
@@ -102,7 +102,7 @@ def _record(releases: Mapping[int, "QueueRelease"]) -> int:
 # due_at          when the next visitor is due: a step after `used_until`, and not before `reopens_at`
 # is_due          whether the row is changed now
 # recorded_at     the recorded time of a release that is made now
-PACE: LiteralString = """
+RELEASING_QUEUES: LiteralString = """
     select queues.id, tickets, serving, release_rate, rated_at, now, interval_length, step, used_until, due_at,
            paced_at > greatest(now, starts_at) or due_at <= now as is_due,
            case when due_at between now - %(tolerance)s * interval '1 second' and now then due_at
@@ -130,8 +130,11 @@ PACE: LiteralString = """
 
 async def read_due(reader: Reader, excluded_ids: Sequence[int] = ()) -> list[int]:
     """The ids of the queues that have a visitor to release now, except the excluded ones."""
-    statement: LiteralString = f"select id from ({PACE}) as paced where is_due and id <> all(%(excluded_ids)s)"
-    return [id for (id,) in await reader.tuples(statement, {**_parameters(reader), "excluded_ids": list(excluded_ids)})]
+    rows = await reader.tuples(
+        f"select id from ({RELEASING_QUEUES}) as queue where is_due and id <> all(%(excluded_ids)s)",
+        {**_parameters(reader), "excluded_ids": list(excluded_ids)},
+    )
+    return [id for (id,) in rows]
 
 
 async def poll_status(reader: Reader, excluded_ids: Sequence[int] = ()) -> float:
@@ -143,7 +146,7 @@ async def poll_status(reader: Reader, excluded_ids: Sequence[int] = ()) -> float
         f"""
         select extract(epoch from min(due_at) filter (where id <> all(%(excluded_ids)s)) - clock_timestamp())::float8,
                coalesce(sum(tickets - serving), 0)
-          from ({PACE}) as paced
+          from ({RELEASING_QUEUES}) as queue
         """,
         {**_parameters(reader), "excluded_ids": list(excluded_ids)},
     )
@@ -169,8 +172,8 @@ async def release_from_queues(tx: Tx, ids: Sequence[int], *, skip_locked: bool) 
     """
     lock = LOCK_QUEUES_SKIP_LOCKED if skip_locked else LOCK_QUEUES
     # A separate statement, so that the next one sees all commits before the lock was granted.
-    locked_ids = [id for (id,) in await tx.tuples(lock, {"ids": list(ids)})]
-    rows = await tx.tuples(RELEASES, {**_parameters(tx), "ids": locked_ids}) if locked_ids else []
+    free_queue_ids = [id for (id,) in await tx.tuples(lock, {"ids": list(ids)})]
+    rows = await tx.tuples(RELEASES, {**_parameters(tx), "ids": free_queue_ids}) if free_queue_ids else []
     return {id: QueueRelease(visitors, late_seconds) for id, visitors, late_seconds in rows}
 
 
@@ -178,37 +181,37 @@ LOCK_QUEUES: LiteralString = "select id from queues where id = any(%(ids)s) orde
 LOCK_QUEUES_SKIP_LOCKED: LiteralString = f"{LOCK_QUEUES} skip locked"
 
 RELEASES: LiteralString = f"""
-    with counted as materialized (
+    with due_queue as materialized (
         select *, greatest(0, least(
                         tickets - serving, release_rate - visitors_of_interval,
                         floor(extract(epoch from recorded_at - used_until) / extract(epoch from step) + 1e-6)::bigint))
                   as visitors
-          from ({PACE}) as paced
+          from ({RELEASING_QUEUES}) as queue
          cross join lateral (
             select coalesce((select serving - first_ticket + 1 from queue_releases
-                              where queue_id = paced.id
+                              where queue_id = queue.id
                                 and released_at > greatest(rated_at, recorded_at - interval_length)
                                 and released_at <= recorded_at
                               order by released_at, first_ticket limit 1), 0) as visitors_of_interval) as earlier
          where is_due and id = any(%(ids)s)),
-    moved as (
+    released_queue as (
         update queues
            set serving = queues.serving + visitors,
-               paced_at = case when visitors = counted.tickets - counted.serving then recorded_at
+               paced_at = case when visitors = due_queue.tickets - due_queue.serving then recorded_at
                                else used_until + visitors * step end
-          from counted where queues.id = counted.id),
-    released as (
+          from due_queue where queues.id = due_queue.id),
+    new_release as (
         insert into queue_releases (queue_id, first_ticket, last_ticket, released_at)
-        select id, serving + 1, serving + visitors, recorded_at from counted
+        select id, serving + 1, serving + visitors, recorded_at from due_queue
          -- The trigger `log_release_of_older_version` reads the setting. Both go in the release after 0.3.
          cross join set_config('holdfast.logs_releases', 'yes', true)
          where visitors > 0),
-    logged as (
+    log_entry as (
         insert into log_pending (log_id, kind, details)
         select logs.id, 'release', jsonb_build_object('from', serving + 1, 'to', serving + visitors)
-          from counted join logs on logs.queue_id = counted.id and closed_at is null
+          from due_queue join logs on logs.queue_id = due_queue.id and closed_at is null
          where visitors > 0)
-    select id, visitors, greatest(0, extract(epoch from now - due_at))::float8 from counted
+    select id, visitors, greatest(0, extract(epoch from now - due_at))::float8 from due_queue
 """
 
 

@@ -1,4 +1,4 @@
-"""Release tokens: a released visitor shows one at the merchant's site. A token is a JWT, verified with public keys.
+"""Release tokens: a released visitor shows one at the organizer's site. A token is a JWT, verified with public keys.
 
 A visitor has one token, which is created when it is first picked up. A later request gets the same token, byte for
 byte, with the same expiry. A visitor's id alone is not enough to get its token: the request needs an API key of the
@@ -55,7 +55,7 @@ RELEASE_SIGNING_KEYS = SigningKeyTable("queue_signing_keys", "RS256", RELEASE.li
 
 
 class ReleaseToken(NamedTuple):
-    """A token, and the address at which the visitor enters the merchant's site with it."""
+    """A token, and the address at which the visitor enters the organizer's site with it."""
 
     token: str
     expires_at: datetime

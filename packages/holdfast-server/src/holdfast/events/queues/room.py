@@ -19,8 +19,8 @@ from holdfast.events.draws.model import CHECK_COLUMNS
 from holdfast.events.paths import QueueId
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import joining, release_tokens, sql
-from holdfast.events.queues.joining import Visitor
-from holdfast.events.queues.model import QUEUES_CHANNEL, QueueRow, RoomRow, RoomVisit, VisitorStatus, status_path
+from holdfast.events.queues.joining import JoinRequest
+from holdfast.events.queues.model import QUEUES_CHANNEL, QueueRow, RoomRow, RoomVisitor, VisitorStatus, status_path
 from holdfast.events.queues.places import OPENS_AT, QUEUE_DRAWS
 from holdfast.events.queues.sql import QUEUE, SEATS
 from holdfast.events.resources import Database, Reader, Tx
@@ -51,7 +51,7 @@ class RoomSnapshot(NamedTuple):
 
 
 @refuses(NOT_FOUND)
-async def visit(tx: Tx, batch: Batch[RoomVisit]) -> Sequence[RoomSnapshot | Problem | LockedRow]:
+async def read_room_and_issue_token(tx: Tx, batch: Batch[RoomVisitor]) -> Sequence[RoomSnapshot | Problem | LockedRow]:
     """Read the status of visitors of waiting rooms. A released visitor gets a release token."""
     visits = [(call.command.queue_id, call.command.visitor_id) for call in batch.calls]
     queues = await sql.find_rooms(tx, sorted({queue_id for queue_id, _ in visits}))
@@ -69,20 +69,21 @@ async def visit(tx: Tx, batch: Batch[RoomVisit]) -> Sequence[RoomSnapshot | Prob
 
 
 @refuses(NOT_FOUND, QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE)
-async def join(tx: Tx, batch: Batch[RoomVisit]) -> Sequence[joining.JoinResult | Problem | LockedRow]:
+async def join_from_page(tx: Tx, batch: Batch[RoomVisitor]) -> Sequence[joining.JoinResult | Problem | LockedRow]:
     """Give visitors of waiting rooms a place. Every visitor may join every queue from its page."""
-    visitors = [
-        Visitor(index, None, call.command.queue_id, call.command.visitor_id) for index, call in enumerate(batch.calls)
+    requests = [
+        JoinRequest(index, None, call.command.queue_id, call.command.visitor_id)
+        for index, call in enumerate(batch.calls)
     ]
-    results = await joining.join(tx, visitors, waits=batch.waits, can_commit_early=not batch.waits)
+    results = await joining.give_tickets(tx, requests, waits=batch.waits, can_commit_early=not batch.waits)
     return [
-        joining.refusal(result, visitor, tx.resources.settings) or result
-        for visitor, result in zip(visitors, results, strict=True)
+        joining.refusal(result, request, tx.resources.settings) or result
+        for request, result in zip(requests, results, strict=True)
     ]
 
 
 @refuses(NOT_FOUND)
-async def get_receipt(tx: Tx, caller: Caller, command: RoomVisit) -> ReceiptFile:
+async def get_receipt(tx: Tx, caller: Caller, command: RoomVisitor) -> ReceiptFile:
     """The receipt of a visitor with a place, not signed yet. There is none if the place is in no log."""
     place = await sql.find_logged_place(tx, command.queue_id, command.visitor_id)
     if place is None:

@@ -304,7 +304,7 @@ async def store_tokens(tx: Tx, new_tokens: Sequence[tuple[VisitorStatus, str]]) 
               from json_to_recordset(%(requests)s::json)
                    as request (queue_id bigint, visitor_id text, ticket bigint, token_id text)
              order by queue_id, visitor_id),
-        unlocked_visitor as materialized (
+        free_visitor as materialized (
             select visitor.* from request
              cross join lateral (select queue_id, visitor_id from queue_visitors
                                   where queue_id = request.queue_id and visitor_id = request.visitor_id
@@ -316,20 +316,20 @@ async def store_tokens(tx: Tx, new_tokens: Sequence[tuple[VisitorStatus, str]]) 
                    issued_at = coalesce(visitor.issued_at, date_trunc('second', now())),
                    expires_at = coalesce(visitor.expires_at,
                                          date_trunc('second', now()) + queues.token_ttl_minutes * interval '1 minute')
-              from unlocked_visitor
+              from free_visitor
               join request using (queue_id, visitor_id)
               join queues on queues.id = queue_id
-             where visitor.queue_id = unlocked_visitor.queue_id and visitor.visitor_id = unlocked_visitor.visitor_id
+             where visitor.queue_id = free_visitor.queue_id and visitor.visitor_id = free_visitor.visitor_id
             returning visitor.queue_id, visitor.visitor_id, visitor.token_id,
                       extract(epoch from visitor.issued_at)::bigint as issued_at,
                       extract(epoch from visitor.expires_at)::bigint as expires_at)
         select request.queue_id, request.visitor_id, released_visitor.token_id, issued_at, expires_at,
-               unlocked_visitor.queue_id is null
+               free_visitor.queue_id is null
                and exists (select from queue_visitors as visitor
                             where visitor.queue_id = request.queue_id and visitor.visitor_id = request.visitor_id
                               and visitor.ticket = request.ticket)
           from request
-          left join unlocked_visitor using (queue_id, visitor_id)
+          left join free_visitor using (queue_id, visitor_id)
           left join released_visitor using (queue_id, visitor_id)
         """,
         {"requests": msgspec.json.encode(rows).decode()},

@@ -48,11 +48,11 @@ async def _delete_visitors(tx: Tx) -> int:
                    and (queues.deleted_at is not null or expires_at is null or expires_at < now())
                  limit %(limit)s for update skip locked) as visitor
              limit %(limit)s),
-        deleted as (
+        deleted_visitor as (
             delete from queue_visitors using old_visitor
              where queue_visitors.queue_id = old_visitor.queue_id and queue_visitors.visitor_id = old_visitor.visitor_id
          returning 1)
-        select count(*) from deleted
+        select count(*) from deleted_visitor
         """,
         {"limit": DELETE_BATCH_SIZE},
     )
@@ -75,12 +75,12 @@ async def _delete_releases(tx: Tx) -> int:
                and (deleted_at is not null
                     or {IS_OLD})
              limit %(limit)s for update of queue_releases skip locked),
-        deleted as (
+        deleted_release as (
             delete from queue_releases using old_release
              where queue_releases.queue_id = old_release.queue_id
                and queue_releases.last_ticket = old_release.last_ticket
          returning 1)
-        select count(*) from deleted
+        select count(*) from deleted_release
         """,
         {"limit": DELETE_BATCH_SIZE},
     )
@@ -90,19 +90,19 @@ async def _delete_queues(tx: Tx) -> int:
     """Delete queues that were deleted and are empty, or their texts if they have a log. Returns how many."""
     return await tx.value(
         """
-        with empty as (
+        with empty_queue as (
             select id, exists (select from logs where queue_id = queues.id) as has_log from queues
              where deleted_at is not null and target_url <> %(no_url)s
                and not exists (select from queue_visitors where queue_id = queues.id)
                and not exists (select from queue_releases where queue_id = queues.id)
                for update skip locked),
-        deleted as (
-            delete from queues using empty where queues.id = empty.id and not has_log returning 1),
-        cleared as (
+        deleted_queue as (
+            delete from queues using empty_queue where queues.id = empty_queue.id and not has_log returning 1),
+        cleared_queue as (
             update queues set title = '', description = null, target_url = %(no_url)s
-              from empty where queues.id = empty.id and has_log
+              from empty_queue where queues.id = empty_queue.id and has_log
          returning 1)
-        select (select count(*) from deleted) + (select count(*) from cleared)
+        select (select count(*) from deleted_queue) + (select count(*) from cleared_queue)
         """,
         {"no_url": NO_URL},
     )

@@ -78,7 +78,7 @@ ADDRESS_CORRECTION: LiteralString = f"""
     with registration as materialized (
         select * from registrations
          where event_id = %(event_id)s and user_id = %(giver)s and arrival = %(arrival)s for no key update),
-    moved as (
+    moved_registration as (
         update registrations
            set user_id = %(taker)s,
                logged_as = case when registration.nonce is not null
@@ -90,26 +90,28 @@ ADDRESS_CORRECTION: LiteralString = f"""
                             where (scans.event_id, scans.user_id) = (registration.event_id, registration.user_id))
         returning registrations.event_id, registrations.arrival, registrations.status::text, registrations.reason,
                   registrations.name, registrations.language, events.organizer_id),
-    unsubscribed as (
-        delete from push_subscriptions using moved
-         where push_subscriptions.event_id = moved.event_id and push_subscriptions.user_id = %(giver)s),
-    searched as (
+    ended_subscription as (
+        delete from push_subscriptions using moved_registration
+         where push_subscriptions.event_id = moved_registration.event_id and push_subscriptions.user_id = %(giver)s),
+    searched_registration as (
         update searched_registrations
-           set user_id = %(taker)s, words = searched_words(%(email)s, coalesce(moved.name, users.name))
-          from moved, users
-         where searched_registrations.event_id = moved.event_id and searched_registrations.user_id = %(giver)s
+           set user_id = %(taker)s, words = searched_words(%(email)s, coalesce(moved_registration.name, users.name))
+          from moved_registration, users
+         where searched_registrations.event_id = moved_registration.event_id
+           and searched_registrations.user_id = %(giver)s
            and users.id = %(taker)s),
-    mailed as (
+    new_mail as (
         insert into mails (kind, thread, recipient, arguments)
         select kind, 'registration ' || event_id || ' ' || public_id, email,
-               jsonb_build_object('organizer_id', moved.organizer_id, 'event_id', event_id, 'user_id', public_id,
-                                  'arrival', arrival, 'name', case when id = %(taker)s then moved.name end,
-                                  'language', moved.language, 'reason', moved.reason)
-          from moved cross join users
+               jsonb_build_object('organizer_id', moved_registration.organizer_id, 'event_id', event_id,
+                                  'user_id', public_id, 'arrival', arrival,
+                                  'name', case when id = %(taker)s then moved_registration.name end,
+                                  'language', moved_registration.language, 'reason', moved_registration.reason)
+          from moved_registration cross join users
          cross join lateral (select case when id = %(taker)s then mail_kind('pending', status)
                                          else mail_kind(status, 'removed') end as kind) as mail
          where id in (%(giver)s, %(taker)s) and email is not null)
-    select true from moved
+    select true from moved_registration
 """
 
 

@@ -59,21 +59,21 @@ class BulkResult(Struct, frozen=True):
 
 
 CHOSEN_PEOPLE: LiteralString = f"""
-    with chosen as materialized (
+    with chosen_person as materialized (
         select %(event_id)s::bigint as event_id, id as user_id from users cross join {changed_by("organizer")}
          where public_id = any(%(user_ids)s))
 """
 
 REMOVAL: LiteralString = f"""
     {CHOSEN_PEOPLE}
-    delete from registrations using chosen
-     where registrations.event_id = chosen.event_id and registrations.user_id = chosen.user_id
+    delete from registrations using chosen_person
+     where registrations.event_id = chosen_person.event_id and registrations.user_id = chosen_person.user_id
 """
 
 MOVE_TO_WAITING_LIST: LiteralString = f"""
     {CHOSEN_PEOPLE}
-    update registrations set status = 'waitlisted', reason = 'by_organizer' from chosen
-     where registrations.event_id = chosen.event_id and registrations.user_id = chosen.user_id
+    update registrations set status = 'waitlisted', reason = 'by_organizer' from chosen_person
+     where registrations.event_id = chosen_person.event_id and registrations.user_id = chosen_person.user_id
 """
 
 

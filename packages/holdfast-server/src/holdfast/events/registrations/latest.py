@@ -84,13 +84,14 @@ _LATEST: LiteralString = f"""
          cross join lateral (select * from check_in_scans
                               where event_id = own_event.id order by changed desc limit %(max_read_rows)s) as scan
          where is_entry),
-    newest as (select * from entry order by at desc limit %(limit)s)
+    newest_entry as (select * from entry order by at desc limit %(limit)s)
     select kind, at, users.public_id as user_id, users.email, {PERSON_NAME} as name,
            registrations.status::text as status, registrations.reason, device, amount, currency
-      from newest cross join own_event
-     cross join lateral (select * from users where id = newest.user_id limit 1) as users
+      from newest_entry cross join own_event
+     cross join lateral (select * from users where id = newest_entry.user_id limit 1) as users
       left join lateral (select * from registrations
-                          where event_id = own_event.id and user_id = newest.user_id limit 1) as registrations on true
+                          where event_id = own_event.id and user_id = newest_entry.user_id
+                          limit 1) as registrations on true
      order by at desc
 """
 

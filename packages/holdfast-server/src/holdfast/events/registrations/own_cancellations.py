@@ -211,8 +211,8 @@ async def remove_from_event(tx: Tx, event_id: int, *, skip_locked: bool = False)
     """
     # A separate statement, so that the next ones see all commits before the lock was granted.
     lock = LOCK_EVENT_SKIP_LOCKED if skip_locked else LOCK_EVENT
-    is_locked = await tx.value(lock, {"id": event_id}) is not None
-    return await _remove(tx, event_id) if is_locked else None
+    has_lock = await tx.value(lock, {"id": event_id}) is not None
+    return await _remove(tx, event_id) if has_lock else None
 
 
 async def _remove(tx: Tx, event_id: int) -> int:
@@ -326,11 +326,11 @@ async def forget_own_cancellations(tx: Tx) -> int:
         with old_row as (
             select event_id, arrival from own_cancellations
              where cancelled_at < now() - interval '30 days' limit %(limit)s for update skip locked),
-        deleted as (
+        deleted_cancellation as (
             delete from own_cancellations using old_row
              where (own_cancellations.event_id, own_cancellations.arrival) = (old_row.event_id, old_row.arrival)
          returning 1)
-        select count(*) from deleted
+        select count(*) from deleted_cancellation
         """,
         {"limit": 5_000},
     )

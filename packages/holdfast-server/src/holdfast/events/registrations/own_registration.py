@@ -45,7 +45,7 @@ class OwnRegistration(Struct, frozen=True):
 
     age                 seconds since it was received
     position            the place on the waiting list: 1 is the first
-    waiting             the number of people who wait for a free seat, counted like `position`
+    waiting_count       the number of people who wait for a free seat, counted like `position`
     amount_due          the price of the seat; None: nothing is due
     held_until          the time until which the seat is held
     cancels_at          when it is cancelled, unless the person undoes that; None: it stays
@@ -103,7 +103,7 @@ class OwnRegistration(Struct, frozen=True):
     address: str | None
     cancellation_hours: int
     cancelled_at: dt.datetime | None
-    waiting: int
+    waiting_count: int
     organizer_name: str | None
     organizer_slug: str
     accent: str | None
@@ -156,7 +156,7 @@ class OwnRegistration(Struct, frozen=True):
     @property
     def has_next_person(self) -> bool:
         """Whether a person waits who gets the seat, or moves up on the waiting list, if this one is cancelled."""
-        return self.waiting > (self.position if self.status == "waitlisted" and self.reason is None else 0)
+        return self.waiting_count > (self.position if self.status == "waitlisted" and self.reason is None else 0)
 
 
 @refuses(NOT_FOUND)
@@ -221,7 +221,7 @@ FIND_OWN: LiteralString = f"""
            as position,
            events.title, events.datetime, events.end_datetime as ends_at, events.timezone, events.location_name,
            events.address, events.cancellation_hours, events.cancelled_at,
-           events.waitlisted_count - moved_people.number as waiting,
+           events.waitlisted_count - moved_people.number as waiting_count,
            {PUBLIC_NAME} as organizer_name, organizers.slug as organizer_slug, {PUBLIC_ACCENT} as accent,
            {LOGO} as logo, clock_timestamp() as now,
            organizers.proved_at is null as mails_wait, registration.log_number,

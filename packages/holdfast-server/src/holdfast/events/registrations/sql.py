@@ -157,11 +157,11 @@ async def delete_old_rejections(tx: Tx, limit: int) -> int:
              where registrations.status = 'rejected'
                and greatest(events.datetime, registrations.settled_at) < now() - interval '30 days'
              limit %(limit)s for update of registrations skip locked),
-        deleted as (
+        deleted_registration as (
             delete from registrations using old_row
              where registrations.event_id = old_row.event_id and registrations.user_id = old_row.user_id
          returning 1)
-        select count(*) from deleted
+        select count(*) from deleted_registration
         """,
         {"limit": limit},
     )
@@ -186,14 +186,14 @@ async def delete_registrants(tx: Tx, ids: Sequence[int]) -> int:
     """Delete the accounts that have no registration and no payment. Returns the number deleted."""
     return await tx.value(
         """
-        with deleted as (
+        with deleted_account as (
             delete from users
              where id = any(array(select id from users where id = any(%(ids)s) and role = 'user'
                                    order by id for update skip locked))
                and (select true from registrations where user_id = users.id limit 1) is null
                and (select true from payments where user_id = users.id limit 1) is null
          returning 1)
-        select count(*) from deleted
+        select count(*) from deleted_account
         """,
         {"ids": list(ids)},
     )

@@ -149,14 +149,15 @@ async def index_batch(tx: Tx, *, event_id: int) -> int:
 
 # A registration that arrived before a settled one is never stored later (see settlement.py).
 _NEXT: LiteralString = f"""
-    (received_at, arrival) > {INDEXED_UNTIL} and (received_at, arrival) < (select received_at, arrival from unsettled)
+    (received_at, arrival) > {INDEXED_UNTIL}
+    and (received_at, arrival) < (select received_at, arrival from first_unsettled)
 """
 _SETTLED: Sequence[LiteralString] = [
     f"event_id = %(event_id)s and status = {status} and {_NEXT}"
     for status in ("'registered'", "'held'", "'waitlisted'", "'rejected'")
 ]
 INDEX_BATCH: LiteralString = f"""
-    with unsettled as (
+    with first_unsettled as (
         select * from (
             (select received_at, arrival from registrations where event_id = %(event_id)s and status = 'pending'
               order by received_at, arrival limit 1)
@@ -167,7 +168,7 @@ INDEX_BATCH: LiteralString = f"""
              union all select 'infinity', 0) as first
          order by received_at, arrival limit 1),
     batch as materialized ({in_order(_SETTLED, "received_at, arrival", "%(batch_size)s")}),
-    written as (
+    stored_words as (
         insert into searched_registrations (event_id, user_id, words, received_at, arrival)
         select event_id, user_id, searched_words(users.email, coalesce(batch.name, users.name)), received_at, arrival
           from batch

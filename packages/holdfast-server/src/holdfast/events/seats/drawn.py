@@ -63,18 +63,19 @@ async def confirm_entries(tx: Tx, event_id: int, now: dt.datetime) -> None:
     """Store which entries of a closed list are confirmed, and tell the log."""
     await tx.run(
         """
-        with confirmed as materialized (
+        with confirmed_tickets as materialized (
             select (ticket - 1) / 1000 as number, array_agg(ticket::integer order by ticket) as tickets
               from events join event_entries on event_id = events.id and entered_at < draw_at
               join users on users.id = user_id and proved_at < draw_at
              where events.id = %(id)s group by 1),
-        stored as (
-            insert into event_confirmations (event_id, number, tickets) select %(id)s, number, tickets from confirmed),
-        logged as (
+        stored_tickets as (
+            insert into event_confirmations (event_id, number, tickets)
+            select %(id)s, number, tickets from confirmed_tickets),
+        log_entry as (
             insert into log_pending (log_id, kind, at, details)
             select logs.id, 'confirmations', %(now)s, jsonb_build_object('numbers', tickets)
-              from confirmed join logs on event_id = %(id)s and closed_at is null order by number)
-        update events set draw_confirmed = coalesce((select sum(cardinality(tickets)) from confirmed), 0)
+              from confirmed_tickets join logs on event_id = %(id)s and closed_at is null order by number)
+        update events set draw_confirmed = coalesce((select sum(cardinality(tickets)) from confirmed_tickets), 0)
          where id = %(id)s
         """,
         {"id": event_id, "now": now},
@@ -93,7 +94,7 @@ EVENT_DRAWS = DrawSubject(
                      where event_id = events.id and status = 'pending' and received_at < draw_at)""",
     order="""
         insert into event_drawn_tickets (event_id, number, tickets)
-        select %(id)s, (place - 1) / 256, array_agg(ticket::integer order by place) from drawn group by 2""",
+        select %(id)s, (place - 1) / 256, array_agg(ticket::integer order by place) from drawn_ticket group by 2""",
     on_drawn="",
     confirmed="select unnest(tickets)::bigint from event_confirmations where event_id = %(id)s",
     is_confirmed="draw_confirmed is not null",
@@ -203,7 +204,7 @@ async def give_places(tx: Tx, event_id: int, progress: OrderProgress) -> dict[st
                         when rank > seats + waitlist_places then 'event_full' end as reason
               from (select *, row_number() over (order by place) as rank from next_row) as ranked
              cross join event),
-        settled as (
+        settled_registration as (
             update registrations
                set status = decision.status, reason = decision.reason, settled_at = now(),
                    held_until = case when decision.status = 'held'
@@ -218,10 +219,10 @@ async def give_places(tx: Tx, event_id: int, progress: OrderProgress) -> dict[st
             insert into log_pending (log_id, kind, first_number, numbers, outcomes)
             select logs.id, 'places', %(placed)s + 1, numbers, outcomes
               from (select array_agg(ticket order by place) as numbers, array_agg(status order by place) as outcomes
-                      from settled having count(*) > 0) as places
+                      from settled_registration having count(*) > 0) as places
              cross join lateral (select id from logs where event_id = %(event_id)s and closed_at is null limit 1)
                    as logs)
-        select status::text, count(*) from settled group by status
+        select status::text, count(*) from settled_registration group by status
         """,
         {
             "event_id": event_id,

@@ -34,7 +34,7 @@ async def open_payments(tx: Tx, event_ids: Sequence[int]) -> None:
     """Open payments for those held seats of locked events that have no payment yet."""
     await tx.run(
         f"""
-        with opened as (
+        with new_payment as (
             insert into payments (event_id, user_id, arrival, amount, fee, currency, account_id,
                                   refund_days, ends_at, language)
             select event_id, user_id, arrival, amount_due, div(amount_due * %(percent)s, 100 * {UNIT}) * {UNIT},
@@ -101,12 +101,12 @@ async def _promote_first_waiting(tx: Tx, event_ids: Sequence[int]) -> bool:
                  where event_id = events.id and status = 'waitlisted' and reason is null
                  order by received_at, arrival limit capacity - registered_count) as waiting
              where events.id = any(%(event_ids)s) and cancelled_at is null and datetime > now()),
-        promoted as (
+        promoted_registration as (
             update registrations set status = first_waiting.status, held_until = first_waiting.held_until
               from first_waiting
              where registrations.event_id = first_waiting.event_id and registrations.user_id = first_waiting.user_id
          returning registrations.status)
-        select exists (select from promoted where status = 'held')
+        select exists (select from promoted_registration where status = 'held')
         """,
         {"event_ids": list(event_ids), "claim_hours": tx.resources.settings.claim_hours},
     )
@@ -160,7 +160,7 @@ async def begin_payment(tx: Tx, payment_id: int, page: CheckoutPage) -> dt.datet
                set state = 'open', session_id = %(session_id)s, url = %(url)s, checkout = null,
                    ends_at = coalesce((select ends_at from held_seat), ends_at)
              where id = %(id)s and state = 'opening' returning ends_at),
-        prolonged as (
+        prolonged_registration as (
             update registrations set held_until = held_seat.ends_at from held_seat
              where registrations.event_id = held_seat.event_id and registrations.user_id = held_seat.user_id)
         select coalesce((select ends_at from opened_payment), (select ends_at from payments where id = %(id)s))
@@ -183,7 +183,7 @@ async def confirm_payment(tx: Tx, payment_id: int, session_payment: SessionPayme
                set state = 'paid', paid_at = clock_timestamp(), intent_id = %(intent_id)s, due_at = null, error = null,
                    checkout = null, amount = %(amount)s, currency = %(currency)s, fee = least(fee, %(amount)s - 1)
              where id = %(id)s and state <> 'paid' returning *),
-        seated as (
+        seated_registration as (
             update registrations
                set status = 'registered', amount_paid = payment.amount, held_until = null, reason = null,
                    cancels_at = null  -- a person who pays for a seat keeps it
@@ -201,15 +201,15 @@ async def confirm_payment(tx: Tx, payment_id: int, session_payment: SessionPayme
                                         where others.event_id = payment.event_id and others.status = 'waitlisted'
                                           and others.reason is null))
          returning 1),
-        passed_on as (
+        passed_on_cancellation as (
             update own_cancellations set passed_on_at = clock_timestamp()
               from payment
              where own_cancellations.event_id = payment.event_id and next_arrival = payment.arrival
-               and passed_on_at is null and exists (select from seated)),
-        refunded as (
+               and passed_on_at is null and exists (select from seated_registration)),
+        new_refund as (
             insert into refunds (payment_id, amount, reason)
-            select id, amount, 'no_seat' from payment where not exists (select from seated))
-        select exists (select from payment), exists (select from seated)
+            select id, amount, 'no_seat' from payment where not exists (select from seated_registration))
+        select exists (select from payment), exists (select from seated_registration)
         """,
         {
             "id": payment_id,

@@ -81,17 +81,18 @@ async def find_stamps(tx: Tx, people: Sequence[tuple[int, str | None]], can_comm
 
 
 UNDO_CANCELLATIONS: LiteralString = """
-    with cancelling as materialized (
+    with cancelling_registration as materialized (
         select index, registration.event_id, registration.user_id
           from json_to_recordset(%(people)s::json) as person (index integer, event_id bigint, public_id text)
          cross join lateral (select id from users where users.public_id = person.public_id limit 1) as users
          cross join lateral (select event_id, user_id from registrations
                               where event_id = person.event_id and user_id = users.id
                               limit 1 for no key update skip locked) as registration),
-    undone as (
-        update registrations set cancels_at = null from cancelling
-         where registrations.event_id = cancelling.event_id and registrations.user_id = cancelling.user_id)
-    select index from cancelling
+    kept_registration as (
+        update registrations set cancels_at = null from cancelling_registration
+         where registrations.event_id = cancelling_registration.event_id
+           and registrations.user_id = cancelling_registration.user_id)
+    select index from cancelling_registration
 """
 
 
@@ -300,11 +301,11 @@ async def wait_for_cut(reader: Reader, lock_timeout: float, *, if_pending: bool 
     try:
         return await reader.value(
             """
-            with limited as materialized (
+            with lock_timeout as materialized (
                      select set_config('lock_timeout', %(lock_timeout)s, true)
                       where not %(if_pending)s or exists (select from registrations where status = 'pending')),
-                 locked as materialized (select pg_advisory_xact_lock(%(lock)s) from limited)
-            select clock_timestamp()::text from locked
+                 cut_lock as materialized (select pg_advisory_xact_lock(%(lock)s) from lock_timeout)
+            select clock_timestamp()::text from cut_lock
             """,
             {
                 "lock": ADVISORY_LOCK_ID,

@@ -75,7 +75,7 @@ _BEYOND_LIMIT: LiteralString = """
     beyond_limit as materialized (
         select limit_id, event_id, person
           from (select *, row_number() over (partition by limit_id order by index) as place
-                  from counted_person) as placed
+                  from counted_person) as numbered_person
           join agent_limits on agent_limits.id = limit_id
          where place > allowed - used)"""
 
@@ -127,8 +127,8 @@ _FREE_REJECTIONS: LiteralString = """
                                 and user_id = candidate.user_id
                               limit 1 for no key update skip locked) as rejection)"""
 
-_CREATED: LiteralString = """
-    created as (
+_NEW_PERSON: LiteralString = """
+    new_person as (
         insert into users (public_id, email)
         select distinct on (email) new_public_id, email from checked_request
          where code is null and user_id is null and not is_full
@@ -138,15 +138,15 @@ _CREATED: LiteralString = """
      returning id, public_id, email)"""
 
 
-def _checked(limit_id: LiteralString, renews: LiteralString) -> LiteralString:
+def _checked_call(limit_id: LiteralString, renews: LiteralString) -> LiteralString:
     return f"""
-    checked as (
+    checked_call as (
         -- If an event is handed over just now, the locked row has its organizer, whether it is published, and whether
         -- its log goes on.
         select request.index, request.event_id,
                coalesce(free_events.organizer_id, request.organizer_id) as organizer_id,
-               coalesce(request.user_id, created.id) as user_id,
-               coalesce(request.public_id, created.public_id) as public_id,
+               coalesce(request.user_id, new_person.id) as user_id,
+               coalesce(request.public_id, new_person.public_id) as public_id,
                coalesce(request.amount_paid, request.current_price, 0) as amount_paid,
                case when request.must_pay_online then request.current_price end as amount_due,
                request.previous_status, request.name, request.language, request.notify, request.form_digest,
@@ -157,7 +157,7 @@ def _checked(limit_id: LiteralString, renews: LiteralString) -> LiteralString:
                     when free_events.id is null then 'event_locked'
                     when not free_events.published then 'event_draft'
                     when request.user_id is null
-                    then case when created.id is null then 'account_being_created' end
+                    then case when new_person.id is null then 'account_being_created' end
                     when request.user_id not in (select id from free_people)
                          or request.previous_status = 'rejected'
                             and (request.event_id, request.user_id) not in (select * from free_rejections)
@@ -165,56 +165,56 @@ def _checked(limit_id: LiteralString, renews: LiteralString) -> LiteralString:
                end as code{limit_id}
           from checked_request as request
           left join free_events on free_events.id = request.event_id
-          left join created on created.email = request.email)"""
+          left join new_person on new_person.email = request.email)"""
 
 
-def _stamped(limit_id: LiteralString) -> LiteralString:
+def _stamped_call(limit_id: LiteralString) -> LiteralString:
     return f"""
     -- The first call of each person, stamped in order of arrival.
-    stamped as materialized (
+    stamped_call as materialized (
         select *, nextval('registration_arrivals') as arrival, clock_timestamp() as received_at,
                encode(substr(%(nonces)s::bytea, 16 * index + 1, 16), 'hex')::uuid as nonce
           from (select distinct on (event_id, user_id) event_id, organizer_id, user_id, amount_paid, amount_due, name,
-                       language, notify, form_digest, previous_status, index{limit_id} from checked
+                       language, notify, form_digest, previous_status, index{limit_id} from checked_call
                  where code is null and (previous_status is null or previous_status = 'rejected')
-                 order by event_id, user_id, index) as first
+                 order by event_id, user_id, index) as first_call
          order by index)"""
 
 
-_RENEWED: LiteralString = """
+_RENEWED_REGISTRATION: LiteralString = """
     -- If two transactions deadlock here, PostgreSQL ends one of them, and it is run again.
-    renewed as (
+    renewed_registration as (
         update registrations
-           set status = 'pending', arrival = stamped.arrival, received_at = stamped.received_at,
-               amount_paid = stamped.amount_paid, amount_due = stamped.amount_due, name = stamped.name,
-               language = stamped.language, notify = stamped.notify, settled_at = null, reason = null,
-               log_number = null, nonce = stamped.nonce, logged_as = null, form_digest = stamped.form_digest
-          from stamped
-         where registrations.event_id = stamped.event_id and registrations.user_id = stamped.user_id
-           and stamped.previous_status = 'rejected' and registrations.status = 'rejected'
+           set status = 'pending', arrival = stamped_call.arrival, received_at = stamped_call.received_at,
+               amount_paid = stamped_call.amount_paid, amount_due = stamped_call.amount_due, name = stamped_call.name,
+               language = stamped_call.language, notify = stamped_call.notify, settled_at = null, reason = null,
+               log_number = null, nonce = stamped_call.nonce, logged_as = null, form_digest = stamped_call.form_digest
+          from stamped_call
+         where registrations.event_id = stamped_call.event_id and registrations.user_id = stamped_call.user_id
+           and stamped_call.previous_status = 'rejected' and registrations.status = 'rejected'
      returning registrations.event_id, registrations.user_id)"""
 
-_INSERTED: LiteralString = """
+_NEW_REGISTRATION: LiteralString = """
     -- Sorted by key, so that two processes that insert the same people cannot deadlock.
-    inserted as (
+    new_registration as (
         insert into registrations (event_id, organizer_id, user_id, arrival, received_at, nonce, amount_paid,
                                    amount_due, name, language, notify, form_digest)
         select event_id, organizer_id, user_id, arrival, received_at, nonce, amount_paid,
                amount_due, name, language, notify, form_digest
-          from stamped where previous_status is null
+          from stamped_call where previous_status is null
          order by event_id, user_id
             on conflict do nothing
      returning event_id, user_id)"""
 
-_COUNTED: LiteralString = """
-    counted as (
+_COUNTED_LIMIT: LiteralString = """
+    counted_limit as (
         update agent_limits set used = used + number
           from (select limit_id, count(*) as number
-                  from stamped
-                  join (select event_id, user_id from inserted
+                  from stamped_call
+                  join (select event_id, user_id from new_registration
                         union all
-                        select event_id, user_id from renewed) as stored_row using (event_id, user_id)
-                 where limit_id is not null group by limit_id) as made
+                        select event_id, user_id from renewed_registration) as stored_row using (event_id, user_id)
+                 where limit_id is not null group by limit_id) as stored_people
          where agent_limits.id = limit_id)"""
 
 
@@ -224,10 +224,11 @@ def _answer(stored_rows: LiteralString) -> LiteralString:
            code is null and notify and organizer_id in (select id from unproved_organizer),
            code is null and event_id in (select id from event where takes_entries),
            received_at, case when event_id in (select id from logged_event) then nonce::text end, arrival
-      from checked
+      from checked_call
       -- Nothing is told of any, if another transaction has stored one of them at the same time.
-      left join (select index, received_at, nonce, arrival from stamped
-                  where (select count(*) from stamped) = (select count(*) from ({stored_rows}) as stored_row)) as stamp
+      left join (select index, received_at, nonce, arrival from stamped_call
+                  where (select count(*) from stamped_call)
+                        = (select count(*) from ({stored_rows}) as stored_row)) as stamp
                 using (index)
      order by index"""
 
@@ -254,12 +255,14 @@ def _accept(*, renews: bool, limited: bool = False) -> LiteralString:
     renews_sql: LiteralString = "true" if renews else "false"
     requests = _REQUESTS_WITHIN_LIMITS if limited else _REQUESTS
     locks = (_candidate(renews_sql), _FREE_EVENTS, _LOGGED_EVENT, _FREE_PEOPLE, _FREE_REJECTIONS)
-    people = (_CREATED, _checked(limit_id, renews_sql), _stamped(limit_id))
-    renewed: tuple[LiteralString, ...] = (_RENEWED,) if renews else ()
-    counted: tuple[LiteralString, ...] = (_COUNTED,) if limited else ()
-    parts = (_EVENT, _UNPROVED_ORGANIZER, *requests, *locks, *people, *renewed, _INSERTED, *counted)
+    people = (_NEW_PERSON, _checked_call(limit_id, renews_sql), _stamped_call(limit_id))
+    renewals: tuple[LiteralString, ...] = (_RENEWED_REGISTRATION,) if renews else ()
+    limits: tuple[LiteralString, ...] = (_COUNTED_LIMIT,) if limited else ()
+    parts = (_EVENT, _UNPROVED_ORGANIZER, *requests, *locks, *people, *renewals, _NEW_REGISTRATION, *limits)
     stored_rows: LiteralString = (
-        "select from inserted union all select from renewed" if renews else "select from inserted"
+        "select from new_registration union all select from renewed_registration"
+        if renews
+        else "select from new_registration"
     )
     return f"with {','.join(parts)} {_answer(stored_rows)}"
 

@@ -13,7 +13,8 @@ Events that another transaction has locked are left out. If another transaction 
 registrations behind it for the same event are left out too. Waiters settle these events later, so that they do not
 delay the others.
 
-Registrations of an event that opens with a draw become entries of its list instead (see `drawn.py`).
+Registrations of an event that opens with a draw become numbered entries instead (`number_entries`), and `drawn.py`
+gives out the seats after the draw. Triggers of `registrations` count the seats and store the mails.
 """
 
 import asyncio
@@ -56,27 +57,27 @@ if one stalls, the cut is given up, and tried again after a pause of the same le
 class SettledBatch(NamedTuple):
     """The result of one batch.
 
-    counts    the number of registrations by their new status
-    locked    the events that were left out, because others have locked them or one of their registrations
+    counts        the number of registrations by their new status
+    locked_ids    the events that were left out, because others have locked them or one of their registrations
     """
 
     counts: dict[str, int]
-    locked: list[int]
+    locked_ids: list[int]
 
 
 class ConcernedEvents(NamedTuple):
     """The events of a batch, by their ids.
 
-    first_come    those whose registrations get their places in order of arrival
-    with_draw     those whose registrations become entries of a draw
-    locked        those that other transactions have locked; all others are locked by this one
-    repriced      those of `first_come` whose prices depend on their seats
+    first_come_ids    those whose registrations get their places in order of arrival
+    draw_ids          those whose registrations become entries of a draw
+    locked_ids        those that other transactions have locked; this one has the locks on all others
+    repriced_ids      those of `first_come_ids` whose prices depend on their seats
     """
 
-    first_come: list[int]
-    with_draw: list[int]
-    locked: list[int]
-    repriced: list[int]
+    first_come_ids: list[int]
+    draw_ids: list[int]
+    locked_ids: list[int]
+    repriced_ids: list[int]
 
 
 class _ConcernedEvent(NamedTuple):
@@ -119,11 +120,11 @@ async def settle(
             )
             count = count_settled(batch_result)
             total += count
-            if count < batch_size and not batch_result.locked:
+            if count < batch_size and not batch_result.locked_ids:
                 break
-            skipped_ids.update(batch_result.locked)
+            skipped_ids.update(batch_result.locked_ids)
             if row_waiters:
-                for event_id in batch_result.locked:
+                for event_id in batch_result.locked_ids:
                     row_waiters.leave(event_id, partial(settle_when_unlocked, database, event_id))
         if total == total_before:
             # The others are locked, another process has settled them, or the clock was set back.
@@ -138,7 +139,7 @@ async def settle_when_unlocked(database: Database, event_id: int) -> None:
 
     async def settle_oldest(tx: Tx) -> SettledBatch:
         await lock_event_of(tx, event_id)
-        return await _settle_locked_event(tx, event_id, str(cut))
+        return await _settle_batch_of_event(tx, event_id, str(cut))
 
     if cut:
         count_settled(await database.transact(settle_oldest))
@@ -148,7 +149,7 @@ async def settle_event(tx: Tx, event_id: int) -> None:
     """Settle all pending registrations of an event that is locked for update: no other is stored until the end."""
     while cut := await tx.value(CUT_OF_EVENT, {"event_id": event_id}):
         await wait_for_first_pending(tx, event_id)
-        count_settled(await _settle_locked_event(tx, event_id, cut))
+        count_settled(await _settle_batch_of_event(tx, event_id, cut))
 
 
 # The event is locked, so all registrations that are stored for it are committed. Their times may be later than the
@@ -170,30 +171,32 @@ async def _settle_skip_locked(tx: Tx, cut: str, limit: int, skipped_ids: Sequenc
     """Settle the oldest registrations of events that are not locked."""
     events = await lock_events(tx, cut, limit, skipped_ids)
     seat_batch = (
-        await _settle_events(tx, events.first_come, cut, limit, events.repriced)
-        if events.first_come
+        await _settle_events(tx, events.first_come_ids, cut, limit, events.repriced_ids)
+        if events.first_come_ids
         else SettledBatch({}, [])
     )
-    entry_batch = await number_entries(tx, events.with_draw, cut, limit) if events.with_draw else SettledBatch({}, [])
+    entry_batch = await number_entries(tx, events.draw_ids, cut, limit) if events.draw_ids else SettledBatch({}, [])
     return SettledBatch(
-        seat_batch.counts | entry_batch.counts, [*seat_batch.locked, *entry_batch.locked, *events.locked]
+        seat_batch.counts | entry_batch.counts, [*seat_batch.locked_ids, *entry_batch.locked_ids, *events.locked_ids]
     )
 
 
-async def _settle_locked_event(tx: Tx, event_id: int, cut: str) -> SettledBatch:
-    """Settle the oldest registrations of an event that this transaction has locked."""
+async def _settle_batch_of_event(tx: Tx, event_id: int, cut: str) -> SettledBatch:
+    """Settle the oldest registrations of an event on which this transaction has the lock."""
     if await tx.value("select takes_entries from events where id = %(id)s", {"id": event_id}):
         return await number_entries(tx, [event_id], cut, SETTLE_BATCH_SIZE)
     # A fixed price stays as it is when it is computed again.
     return await _settle_events(tx, [event_id], cut, SETTLE_BATCH_SIZE, [event_id])
 
 
-async def _settle_events(tx: Tx, events: Sequence[int], cut: str, limit: int, repriced: Sequence[int]) -> SettledBatch:
-    batch_result = await assign_seats(tx, events, cut, limit)
+async def _settle_events(
+    tx: Tx, event_ids: Sequence[int], cut: str, limit: int, repriced_ids: Sequence[int]
+) -> SettledBatch:
+    batch_result = await assign_seats(tx, event_ids, cut, limit)
     if "held" in batch_result.counts:
-        await open_payments(tx, events)
-    if repriced and {"registered", "held"} & batch_result.counts.keys():
-        await reprice(tx, repriced, "registration")
+        await open_payments(tx, event_ids)
+    if repriced_ids and {"registered", "held"} & batch_result.counts.keys():
+        await reprice(tx, repriced_ids, "registration")
     return batch_result
 
 
@@ -227,7 +230,7 @@ async def lock_events(tx: Tx, cut: str, limit: int, skipped_ids: Collection[int]
     events = await tx.rows(
         _ConcernedEvent,
         """
-        with concerned as materialized (
+        with concerned_event as materialized (
             select distinct event_id as id
               from (select event_id from registrations
                      where status = 'pending' and received_at <= %(cut)s::timestamptz
@@ -235,57 +238,59 @@ async def lock_events(tx: Tx, cut: str, limit: int, skipped_ids: Collection[int]
                      order by received_at, arrival limit %(limit)s) as oldest),
         lockable_events as (
             select id, takes_entries, pricing_mode = 'dynamic' as is_dynamic from events
-             where id in (select id from concerned)
+             where id in (select id from concerned_event)
              order by id for no key update skip locked)
-        select concerned.id, takes_entries, is_dynamic from concerned left join lockable_events using (id)
+        select concerned_event.id, takes_entries, is_dynamic from concerned_event left join lockable_events using (id)
         """,
         {"cut": cut, "limit": limit, "skipped_ids": list(skipped_ids)},
     )
     return ConcernedEvents(
-        first_come=[event.id for event in events if event.takes_entries is False],
-        with_draw=[event.id for event in events if event.takes_entries],
-        locked=[event.id for event in events if event.takes_entries is None],
-        repriced=[event.id for event in events if event.takes_entries is False and event.is_dynamic],
+        first_come_ids=[event.id for event in events if event.takes_entries is False],
+        draw_ids=[event.id for event in events if event.takes_entries],
+        locked_ids=[event.id for event in events if event.takes_entries is None],
+        repriced_ids=[event.id for event in events if event.takes_entries is False and event.is_dynamic],
     )
 
 
 OLDEST_PENDING: LiteralString = """
         -- The xmax of a row without a lock is 0. Only the other rows are locked here, one by one.
-        pending as materialized (
+        pending_registration as materialized (
             select event_id, user_id, received_at, arrival, amount_due, xmax <> '0'::xid as was_locked
               from registrations
              where status = 'pending' and received_at <= %(cut)s::timestamptz and event_id = any(%(event_ids)s)
              order by received_at, arrival limit %(limit)s),
-        locked_registrations as materialized (
-            select registration.* from pending
+        free_registrations as materialized (
+            select registration.* from pending_registration
              cross join lateral (select event_id, user_id from registrations
-                                  where was_locked and event_id = pending.event_id and user_id = pending.user_id
+                                  where was_locked and event_id = pending_registration.event_id
+                                    and user_id = pending_registration.user_id
                                   limit 1 for no key update skip locked) as registration),
         oldest as materialized (
             select event_id, user_id, amount_due, row_number() over by_arrival as rank,
                    bool_and(not was_locked
-                            or (event_id, user_id) in (select event_id, user_id from locked_registrations))
+                            or (event_id, user_id) in (select event_id, user_id from free_registrations))
                    over by_arrival as is_next
-              from pending
+              from pending_registration
             window by_arrival as (partition by event_id order by received_at, arrival))
 """
 """SQL for WITH.
 
-pending    the registrations to settle next
-oldest     the same registrations, each with its `rank` within its event. `is_next` is false for a registration that
-           another transaction has locked, and for all that came after it for the same event
+pending_registration    the registrations to settle next
+oldest                  the same registrations, each with its `rank` within its event. `is_next` is false for a
+                        registration that another transaction has locked, and for all that came after it for the same
+                        event
 """
 
 
 def logged_arrivals(outcomes: LiteralString) -> LiteralString:
-    """SQL for WITH: writes the rows of `settled` to the log of their `event` as arrivals, and counts them there.
+    """SQL for WITH: writes the rows of `settled_registration` to the log of their `event` as arrivals, and counts them.
 
-    outcomes    an aggregate of `settled`: what was stored; null if the arrivals have no outcome yet (a draw)
+    outcomes    an aggregate of these rows: what was stored; null if the arrivals have no outcome yet (a draw)
     """
-    return f"""arrived as (
+    return f"""log_arrivals as (
             insert into log_pending (log_id, kind, first_number, received_at, user_ids, nonces, outcomes, cut)
             select log_id, 'arrivals', first_number, received_at, user_ids, nonces, outcomes,
-                   case when (select count(*) from pending) < %(limit)s
+                   case when (select count(*) from pending_registration) < %(limit)s
                              and event_id not in (select event_id from oldest where not is_next)
                         then %(cut)s::timestamptz end
               from (select event_id, min(log_number) as first_number,
@@ -293,11 +298,12 @@ def logged_arrivals(outcomes: LiteralString) -> LiteralString:
                            array_agg(user_id order by log_number) as user_ids,
                            array_agg(nonce order by log_number) as nonces,
                            {outcomes} as outcomes
-                      from settled where log_number is not null group by event_id) as arrivals
+                      from settled_registration where log_number is not null group by event_id) as arrivals
               join event on event.id = event_id
          returning log_id, cardinality(user_ids) as arrivals),
-        numbered as (
-            update logs set arrivals = logs.arrivals + arrived.arrivals from arrived where logs.id = arrived.log_id)"""
+        numbered_log as (
+            update logs set arrivals = logs.arrivals + log_arrivals.arrivals
+              from log_arrivals where logs.id = log_arrivals.log_id)"""
 
 
 async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -> SettledBatch:
@@ -335,7 +341,7 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
              where is_next
              -- Indexes take rising keys at less cost.
              order by oldest.event_id, rank),
-        settled as (
+        settled_registration as (
             update registrations
                set status = decision.status, reason = decision.reason, settled_at = now(),
                    held_until = case when decision.status = 'held' then now() + %(hold)s * interval '1 minute' end,
@@ -345,7 +351,7 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
          returning registrations.event_id, registrations.user_id, received_at, nonce, registrations.status,
                    registrations.log_number),
         {logged_arrivals(outcomes="array_agg(status order by log_number)")}
-        select status::text as status, count(*), null as locked_event_id from settled group by status
+        select status::text as status, count(*), null as locked_event_id from settled_registration group by status
         union all
         select null, 0, event_id from oldest where not is_next group by event_id
         """,
@@ -372,16 +378,16 @@ async def number_entries(tx: Tx, event_ids: Sequence[int], cut: str, limit: int)
               from oldest join event on event.id = oldest.event_id
              where is_next
              order by oldest.event_id, rank),
-        settled as (
+        settled_registration as (
             update registrations set status = 'in_draw', settled_at = now(), log_number = ticket
               from entry
              where registrations.event_id = entry.event_id and registrations.user_id = entry.user_id
          returning registrations.event_id, registrations.user_id, received_at, nonce, log_number),
-        entered as (
+        new_entry as (
             insert into event_entries (event_id, ticket, user_id, entered_at)
-            select event_id, log_number, user_id, received_at from settled order by event_id, log_number),
+            select event_id, log_number, user_id, received_at from settled_registration order by event_id, log_number),
         {logged_arrivals(outcomes="null::registration_status[]")}
-        select 'in_draw' as status, count(*), null as locked_event_id from settled having count(*) > 0
+        select 'in_draw' as status, count(*), null as locked_event_id from settled_registration having count(*) > 0
         union all
         select null, 0, event_id from oldest where not is_next group by event_id
         """,

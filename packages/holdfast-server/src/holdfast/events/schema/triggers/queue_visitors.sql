@@ -41,7 +41,7 @@ begin
     return null;
 end $$;
 
--- `LOCKED_QUEUES` and `QUEUES_SKIP_LOCKED` in queues/joining.py set the setting.
+-- `LOCK_ALL_QUEUES` and `LOCK_FREE_QUEUES` in queues/joining.py set the setting.
 create or replace trigger log_join_of_older_version after insert or update of ticket on queue_visitors
     for each row when (new.nonce is null and coalesce(current_setting('holdfast.locked_queues', true), '') = '')
     execute function log_join_of_older_version();

@@ -11,9 +11,9 @@ from holdfast.events.log.signed_answers import receipt_file
 from holdfast.events.paths import id_of, released_path
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import release_tokens, room
-from holdfast.events.queues.model import RoomRow, RoomVisit, estimated_wait
+from holdfast.events.queues.model import RoomRow, RoomVisitor, estimated_wait
+from holdfast.events.queues.pages.room_view import RoomStatus, RoomView, draw_fields, event_fields, show_room, status_of
 from holdfast.events.queues.room import READ_PROGRESS, RoomSnapshot
-from holdfast.events.queues.room_view import RoomStatus, RoomView, draw_fields, event_fields, show_room, status_of
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
@@ -44,7 +44,7 @@ _STATUS_BY_REFUSAL: Mapping[ProblemType, tuple[RoomStatus, int]] = {
     RATE_LIMITED: ("crowded", 429),
     NOT_FOUND: ("gone", 404),
 }
-"""The state and the HTTP status of the page when a visitor cannot get a place."""
+"""The status of the room and the HTTP status when a visitor cannot get a place."""
 
 
 def view_of(snapshot: RoomSnapshot, interval: int) -> RoomView:
@@ -94,8 +94,8 @@ def view_of(snapshot: RoomSnapshot, interval: int) -> RoomView:
     )
 
 
-VISIT = Operation("visit_waiting_room", None, batched(room.visit))
-JOIN = Operation("join_waiting_room", None, batched(room.join), limit="waiting room joins")
+VISIT = Operation("visit_waiting_room", None, batched(room.read_room_and_issue_token))
+JOIN = Operation("join_waiting_room", None, batched(room.join_from_page), limit="waiting room joins")
 GET_RECEIPT = Operation("get_waiting_room_receipt", None, single(room.get_receipt))
 OPERATIONS = (VISIT, JOIN, GET_RECEIPT, READ_PROGRESS)
 """The operations of the pages. They have no routes and no tools of their own."""
@@ -117,7 +117,7 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
 
 
 class RoomPage:
-    """The page of a waiting room, by itself or in a frame of the merchant's site."""
+    """The page of a waiting room, by itself or in a frame of the organizer's site."""
 
     def __init__(self, database: Database, runner: Runner, limits: Limits, *, framed: bool) -> None:
         self._settings = database.resources.settings
@@ -138,7 +138,7 @@ class RoomPage:
         secret = request.cookies.get(self._cookie(queue_id))
         if secret is None or not is_cookie_secret(secret):
             return await self._arrival_page(caller, request, queue_id)
-        visitor = RoomVisit(queue_id=queue_id, visitor_id=room.visitor_of(secret))
+        visitor = RoomVisitor(queue_id=queue_id, visitor_id=room.visitor_of(secret))
         if request.method == "POST":
             await self._take_place(caller, visitor)
             return redirect(language_of(request).at(request.path), framed=self._framed)
@@ -166,7 +166,7 @@ class RoomPage:
     def refuse(self, problem: Problem, request: Request) -> Reply:
         return self._page(request, *_refusal(problem), headers=headers_of(problem))
 
-    async def _receipt(self, caller: Caller, request: Request, visitor: RoomVisit) -> Reply:
+    async def _receipt(self, caller: Caller, request: Request, visitor: RoomVisitor) -> Reply:
         """The receipt as a file. A visitor who has none goes back to the page."""
         try:
             file: ReceiptFile = await self._get_receipt(caller, visitor)
@@ -176,7 +176,7 @@ class RoomPage:
             return redirect(language_of(request).at(request.path), framed=self._framed)
         return await receipt_file(self._database, file, f"receipt-queue-{visitor.queue_id}.json")
 
-    async def _take_place(self, caller: Caller, visitor: RoomVisit) -> None:
+    async def _take_place(self, caller: Caller, visitor: RoomVisitor) -> None:
         await admit(self._joining, self._limits, caller)
         await self._join(caller, visitor)
 
@@ -184,7 +184,7 @@ class RoomPage:
         """The page for a browser without a cookie. It sets the cookie."""
         secret = new_cookie_secret()
         snapshot: RoomSnapshot = await self._visit(
-            caller, RoomVisit(queue_id=queue_id, visitor_id=room.visitor_of(secret))
+            caller, RoomVisitor(queue_id=queue_id, visitor_id=room.visitor_of(secret))
         )
         cookie = f"{self._cookie(queue_id)}={secret}; Path=/; Max-Age={COOKIE_MAX_AGE_SECONDS}; HttpOnly"
         if not self._is_secure:

@@ -6,8 +6,8 @@ and their own address only when it is their turn.
 """
 
 from holdfast.events.paths import id_of
+from holdfast.events.queues.pages.room_view import RoomView, draw_fields, event_fields, show_room, status_of
 from holdfast.events.queues.room import QueueProgress, log_path
-from holdfast.events.queues.room_view import RoomView, draw_fields, event_fields, show_room, status_of
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
 from holdfast.kit.contract.bounds import cache_bound

@@ -112,7 +112,7 @@ class RoomView(NamedTuple):
 
 
 def status_of(queue: QueueRow, until_start: int) -> RoomStatus:
-    """The state of the page of a visitor who waits."""
+    """The status of a room for a visitor who waits."""
     if queue.draw_status not in {None, "drawn"}:
         return "draw"
     return "paused" if not queue.active else "before" if until_start > 0 else "waiting"
