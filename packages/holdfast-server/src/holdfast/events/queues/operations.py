@@ -147,7 +147,7 @@ async def join(tx: Tx, batch: Batch[JoinQueue]) -> Sequence[AcceptedVisitor | Pr
 
     202 means the place is kept, in order of arrival or, with `draw_at`, by lot; poll `next.url` until the status is no
     longer `waiting`. Joining again changes nothing while the visitor waits, or was released and may still come in;
-    later it means a new place at the end of the line.
+    later it means a new place at the end of the queue.
     """
     visitors = [
         Visitor(index, call.caller.tenant_id, call.command.queue_id, call.command.visitor_id)
