@@ -3,7 +3,7 @@
 One statement stores all visitors that join at the same time, under a lock on each of their queues. Tickets are
 consecutive in order of arrival. A waiting visitor has one ticket, even if it joins again or through another process;
 one that comes back after its release gets a new one. Its position is its place, the ticket if nothing was drawn, minus
-the last released place, and can only fall.
+the last released place. It can only fall, except before a draw: then each visitor who joins raises it.
 """
 
 import datetime as dt

@@ -147,7 +147,7 @@ async def join(tx: Tx, batch: Batch[JoinQueue]) -> Sequence[AcceptedVisitor | Pr
 
     202 means the place is kept, in order of arrival or, with `draw_at`, by lot; poll `next.url` until the status is no
     longer `waiting`. Joining again changes nothing while the visitor waits, or was released and may still come in;
-    later it means a new place at the end of the line.
+    later it means a new place at the end of the queue.
     """
     requests = [
         JoinRequest(index, call.caller.tenant_id, call.command.queue_id, call.command.visitor_id)
@@ -166,7 +166,8 @@ async def status(tx: Tx, batch: Batch[GetStatus]) -> Sequence[Status | Problem |
     """Read where a visitor stands: waiting, with position and wait, or not in the queue.
 
     A visitor who was released finds the release token here, for `token_ttl_minutes`; picked up within that time, it is
-    valid for as long again. Neither position nor wait ever rises, unless the organizer changes or pauses the queue.
+    valid for as long again. Position and wait never rise, except before a draw, or if the organizer changes or pauses
+    the queue.
     """
     keys = [(call.command.queue_id, call.command.visitor_id) for call in batch.calls]
     visitors = await sql.find_visitor_statuses(tx, keys, can_commit_early=not batch.waits)
