@@ -39,8 +39,8 @@ async def lease(
     max_shards: int = 1,
     no_owner_first: bool = True,
 ) -> list[ShardLease]:
-    return await service.database.read(
-        lambda reader: ShardLeases().lease(reader, limit, max_shards, connections, first, no_owner_first=no_owner_first)
+    return await service.database.autocommit(
+        lambda writer: ShardLeases().lease(writer, limit, max_shards, connections, first, no_owner_first=no_owner_first)
     )
 
 
@@ -163,15 +163,15 @@ async def test_no_two_processes_ever_send_one_shard(
             row = leases[process][number % len(leases[process])]
             lasts = all(leased.get(shard.number) is row for shard in row.shards)
             if action == "renew":
-                assert await service.database.read(lambda reader, row=row: shards.renew(reader, row)) == lasts
+                assert await service.database.autocommit(lambda writer, row=row: shards.renew(writer, row)) == lasts
             elif action == "give back":
-                await service.database.read(lambda reader, row=row: ShardLeases().give_back(reader, row))
+                await service.database.autocommit(lambda writer, row=row: ShardLeases().give_back(writer, row))
                 leased = {shard: other for shard, other in leased.items() if other is not row}
             elif action == "give others back":
                 shard_number = row.shards[number % len(row.shards)].number
-                await service.database.read(
-                    lambda reader, row=row, shard_number=shard_number: ShardLeases().give_others_back(
-                        reader, row, shard_number
+                await service.database.autocommit(
+                    lambda writer, row=row, shard_number=shard_number: ShardLeases().give_others_back(
+                        writer, row, shard_number
                     )
                 )
                 assert numbers_of([row]) == [shard_number]

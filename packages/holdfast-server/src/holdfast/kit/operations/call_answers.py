@@ -115,7 +115,9 @@ class KeyedAnswerer(CallAnswerer):
         calls_with_lock = [call for call, has_lock in zip(calls, have_lock, strict=True) if has_lock]
 
         async def answer_new(indexes: Sequence[int]) -> Sequence[Any]:
-            return await self._answerer.answer(tx, tenant, [calls_with_lock[index].call for index in indexes], waits=waits)
+            return await self._answerer.answer(
+                tx, tenant, [calls_with_lock[index].call for index in indexes], waits=waits
+            )
 
         requests = [call.request for call in calls_with_lock]
         new_answers = iter(await self._idempotency.answer_once(tx, requests, answer_new) if requests else ())
