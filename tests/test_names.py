@@ -117,10 +117,10 @@ TEXTS = re.compile(
 """Comments and strings, with the letters before them."""
 
 
-def can_have_bad_name(text: str, bad_word: re.Pattern[str] = BAD_WORD) -> bool:
+def can_have_bad_name(text: str) -> bool:
     """Whether a bad word stands in the code of a module. Most have none, and to parse them takes most of the time."""
     code = TEXTS.sub(lambda match: match[0] if "f" in (match["kind"] or "").lower() else "", text)
-    return bad_word.search(code) is not None
+    return BAD_WORD.search(code) is not None
 
 
 def is_bad(name: str) -> bool:

@@ -3,15 +3,12 @@
 A helper is named by a verb or by what it returns, and no two classes share a name.
 """
 
-import ast
 import re
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-
-from tests.test_names import can_have_bad_name, names
 
 ROOT = Path(__file__).parents[1]
 
@@ -63,8 +60,11 @@ RIDDLES = {
 }
 """Names of functions that say neither what they do nor what they return."""
 
-BARE_WORD = re.compile(r"\b_?refused\b")
-"""A participle that no name of a test is: what was caught or answered is a refusal, and a number counts refusals."""
+BARE_NAME = re.compile(
+    r"\b(?:as|for) (?:\w+, )*_?refused(?=[:,)]| in )|^[ \t]*(?:\w+, |self\.)*_?refused(?:, \w+)*(?::[^=\n]+)? =(?!=)",
+    re.MULTILINE,
+)
+"""The place where a variable gets a participle as its name: what was caught or answered is a refusal."""
 
 DEFINITION = re.compile(r"^[ \t]*(?:async )?def (test_\w+)", re.MULTILINE)
 """The definition of a test. To parse all tests takes seconds."""
@@ -96,9 +96,8 @@ def riddles(path: str, text: str) -> list[str]:
 
 
 def bare_names(path: str, text: str) -> list[str]:
-    """The names of a module that are a participle alone for which there is a noun."""
-    tree = ast.parse(text if can_have_bad_name(text, BARE_WORD) else "")
-    return [f"{path}:{line} {name}" for line, name in names(tree) if BARE_WORD.fullmatch(name)]
+    """The variables of a module whose name is a participle for which there is a noun."""
+    return [f"{path} {match[0].strip()}" for match in BARE_NAME.finditer(text)]
 
 
 def repeated_classes(modules: Mapping[str, str]) -> list[str]:
@@ -130,7 +129,7 @@ def test_no_helper_of_tests_is_named_by_a_participle_or_preposition_alone(module
     assert [name for path, text in modules.items() for name in riddles(path, text)] == []
 
 
-def test_no_name_in_a_test_is_a_participle_for_which_there_is_a_noun(modules: dict[str, str]) -> None:
+def test_no_variable_of_a_test_is_named_by_a_participle_for_which_there_is_a_noun(modules: dict[str, str]) -> None:
     assert [name for path, text in modules.items() for name in bare_names(path, text)] == []
 
 
@@ -148,9 +147,17 @@ def test_a_helper_that_is_named_by_a_verb_or_noun_is_accepted(name: str) -> None
     assert riddles("x.py", f"def {name}(): ...") == []
 
 
-@pytest.mark.parametrize("text", ["with raises(Problem) as refused: ...", "refused = post()", "self._refused = 1"])
-def test_a_name_in_a_test_that_is_a_participle_alone_is_noticed(text: str) -> None:
-    assert len(bare_names("x.py", f'{text}\nsay(refused=1, text="refused = 1")')) == 1
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("with raises(Problem) as {}:", "with one() as {}, two():", "except Problem as {}:"),
+        *("for {} in answers:", "for _, {} in answers:", "    {} = post()", "self.{} = 1"),
+        *("rows, {} = read()", "{}, rows = read()", "{}: Problem | None = None"),
+    ],
+)
+def test_a_variable_of_a_test_that_is_named_by_a_participle_is_noticed(text: str) -> None:
+    assert len(bare_names("x.py", text.format("refused"))) == 1
+    assert bare_names("x.py", text.format("refusal")) == []
 
 
 def test_a_test_of_any_value_that_tries_chosen_values_is_noticed() -> None:
