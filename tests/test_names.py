@@ -53,7 +53,7 @@ BARE_PARAMETERS = {"most", "place", "known", *BARE_WORDS}
 """Words that say nothing as parameters of SQL."""
 
 BARE_ALIASES = {"moved", *PACKAGE_WORDS, *BARE_WORDS}
-"""Words that say nothing as aliases of SQL."""
+"""Words that say nothing as aliases of SQL, or as names of queries of a `with` clause."""
 
 UNITLESS_CONSTANTS = {
     *("MOST", "LARGEST", "LONGEST", "SHORTEST", "AT_ONCE", "PORTION", "PATIENCE", "SECONDS", "LOOK", "PAUSES"),
@@ -190,6 +190,7 @@ def can_have_riddle(text: str) -> bool:
 SQL = re.compile(r"^\s*(?:\(?select|insert|update|delete|with)\b", re.IGNORECASE)
 BARE_PARAMETER = re.compile(rf"%\((?:{'|'.join(sorted(BARE_PARAMETERS))})\)s")
 BARE_ALIAS = re.compile(rf"\bas ({'|'.join(sorted(BARE_ALIASES))})\b")
+BARE_QUERY = re.compile(rf"\b({'|'.join(sorted(BARE_ALIASES))}) as (?:(?:not )?materialized )?\(")
 SQL_COMMENT = re.compile(r"--[^\n]*")
 
 
@@ -205,11 +206,12 @@ def bare_parameters(path: str, tree: ast.Module) -> list[str]:
 
 
 def bare_aliases(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """The aliases of the SQL in a module that are bare words, each with the line at which its text begins."""
+    """The aliases and `with` queries of a module's SQL that are bare words, each with the line at which it begins."""
     sentences = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in sentences:
-            for name in BARE_ALIAS.findall(SQL_COMMENT.sub("", node.value)):
+            statement = SQL_COMMENT.sub("", node.value)
+            for name in [*BARE_ALIAS.findall(statement), *BARE_QUERY.findall(statement)]:
                 yield node.lineno, name
 
 
@@ -485,6 +487,8 @@ def test_a_bare_parameter_of_sql_is_noticed_and_a_placeholder_of_a_message_is_no
 def test_a_bare_alias_of_sql_is_noticed_and_a_sentence_is_not() -> None:
     join = 'JOIN = "join catalog_variants as known on true"'
     assert [*bare_aliases(ast.parse(join))] == [(1, "known")]
+    queries = 'query("with moved as (select 1), stored as materialized (select 2) select")'
+    assert [*bare_aliases(ast.parse(queries))] == [(1, "moved"), (1, "stored")]
     assert [*bare_aliases(ast.parse('"""It is as known as the other."""\nquery("select 1 -- as known before")'))] == []
 
 

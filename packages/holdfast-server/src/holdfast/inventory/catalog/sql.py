@@ -57,10 +57,10 @@ async def store_tracking(tx: Tx, shop_id: int, item_gid: str, *, tracked: bool) 
     """Store whether the platform counts an item."""
     await tx.run(
         """
-        with changed as (
+        with changed_variant as (
             update catalog_variants set tracked = %(tracked)s
              where shop_id = %(shop_id)s and item_gid = %(item)s and tracked <> %(tracked)s returning 1)
-        update catalogs set changes = changes + 1 where shop_id = %(shop_id)s and exists (select from changed)
+        update catalogs set changes = changes + 1 where shop_id = %(shop_id)s and exists (select from changed_variant)
         """,
         {"shop_id": shop_id, "item": item_gid, "tracked": tracked},
     )
@@ -117,7 +117,7 @@ async def store_locations(tx: Tx, shop_id: int, locations: Sequence[Location], *
         with new_location as (
             select * from json_to_recordset(%(locations)s) as new_location (
                 gid text, name text, active boolean, fulfillment_service boolean, updated_at timestamptz)),
-        changing as (
+        changed_location as (
             select from new_location
               left join lateral (
                 select * from locations
@@ -127,7 +127,7 @@ async def store_locations(tx: Tx, shop_id: int, locations: Sequence[Location], *
                        and new_location.fulfillment_service is not null)
                and (locations.updated_at is null or new_location.updated_at is null
                     or new_location.updated_at >= locations.updated_at)),
-        stored as (
+        stored_location as (
             insert into locations (shop_id, gid, name, active, fulfillment_service, updated_at, import_id)
             select %(shop_id)s, gid, left(name, 300), active, fulfillment_service, updated_at,
                    coalesce(%(import_id)s::bigint, (select import_id from catalogs where shop_id = %(shop_id)s), 0)
@@ -139,7 +139,7 @@ async def store_locations(tx: Tx, shop_id: int, locations: Sequence[Location], *
                    import_id = greatest(locations.import_id, excluded.import_id)
              where locations.updated_at is null or excluded.updated_at is null
                 or excluded.updated_at >= locations.updated_at)
-        insert into catalogs (shop_id, changes) select %(shop_id)s, 1 where exists (select from changing)
+        insert into catalogs (shop_id, changes) select %(shop_id)s, 1 where exists (select from changed_location)
             on conflict (shop_id) do update set changes = catalogs.changes + 1
         """,
         {"shop_id": shop_id, "locations": msgspec.json.encode(locations).decode(), "import_id": import_id},

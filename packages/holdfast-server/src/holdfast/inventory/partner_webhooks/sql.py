@@ -53,7 +53,7 @@ async def insert(tx: Tx, received: Sequence[ReceivedDelivery]) -> int:
     """Store deliveries for shops that have the app, each once. Returns how many were new."""
     return await tx.value(
         """
-        with stored as (
+        with new_delivery as (
             insert into webhooks (shop_id, topic, webhook_id, event_id, triggered_at, payload)
             select shops.id, delivery.topic, delivery.webhook_id, delivery.event_id, delivery.triggered_at,
                    delivery.payload
@@ -65,7 +65,7 @@ async def insert(tx: Tx, received: Sequence[ReceivedDelivery]) -> int:
              where installs.uninstalled_at is null or delivery.topic = any(%(even_uninstalled)s)
                 on conflict do nothing
             returning 1)
-        select count(*) from stored
+        select count(*) from new_delivery
         """,
         {
             "domains": [delivery.domain for delivery in received],

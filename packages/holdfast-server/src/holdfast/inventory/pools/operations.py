@@ -95,7 +95,7 @@ async def save(tx: Tx, shop_id: int, version: int, pools: Sequence[Mapping[str, 
         with pool as (
             select * from json_to_recordset(%(pools)s) as pool (
                 id bigint, name text, unit text, buffer bigint, low_stock_at bigint)),
-        changed as (
+        changed_pool as (
             update pools
                set name = coalesce(pool.name, pools.name), unit = coalesce(pool.unit, pools.unit),
                    buffer = coalesce(pool.buffer, pools.buffer),

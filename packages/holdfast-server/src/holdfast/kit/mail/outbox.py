@@ -135,7 +135,7 @@ async def store_results(writer: Writer[Any], results: Sequence[AttemptResult]) -
     """
     await writer.value(
         """
-        with stored as (
+        with stored_result as (
             update mails
                set attempts = attempts + 1, outcome = result.outcome, error = result.error,
                    ended_at = case when result.outcome is not null then now() end,
@@ -143,7 +143,7 @@ async def store_results(writer: Writer[Any], results: Sequence[AttemptResult]) -
               from json_to_recordset(%(results)s::json) as result (id bigint, outcome text, error text, pause float8)
              where mails.id = result.id and mails.ended_at is null
          returning 1)
-        select count(*) from stored
+        select count(*) from stored_result
         """,
         {"results": msgspec.json.encode(results).decode()},
     )
