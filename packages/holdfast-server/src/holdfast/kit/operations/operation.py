@@ -199,28 +199,28 @@ class Hints:
 
 
 READS = Hints(read_only=True, destructive=False, idempotent=True)
-"""It changes nothing, such as `list_events`."""
+"""A tool that changes nothing, such as `list_events`."""
 
 ADDS = Hints(read_only=False, destructive=False, idempotent=False)
-"""It adds something, and a second call adds it again, such as `create_event` or `record_sale`."""
+"""A tool that adds something, and adds it again if it is called again, such as `create_event` or `record_sale`."""
 
 FETCHES = Hints(read_only=False, destructive=False, idempotent=False, reaches_outside=True)
-"""As `ADDS`, and it calls a service of others, such as `add_event_photo`."""
+"""As `ADDS`, and the tool calls a service of others, such as `add_event_photo`."""
 
 SETS = Hints(read_only=False, destructive=False, idempotent=True)
-"""It can easily be undone, and a second call changes nothing more, such as `pause_pool` or `set_primary_photo`."""
+"""A tool that can easily be undone, and whose second call changes nothing more, such as `pause_pool`."""
 
 OVERWRITES = Hints(read_only=False, destructive=True, idempotent=True)
-"""Something may be lost, and a second call changes nothing more, such as `cancel_event`.
+"""A tool by which something may be lost, and whose second call changes nothing more, such as `cancel_event`.
 
 In events, each PATCH and DELETE has it.
 """
 
 RECONCILES = Hints(read_only=False, destructive=True, idempotent=True, reaches_outside=True)
-"""As `OVERWRITES`, and it calls a service of others, such as `reconcile`."""
+"""As `OVERWRITES`, and the tool calls a service of others, such as `reconcile`."""
 
 REWRITES = Hints(read_only=False, destructive=True, idempotent=False)
-"""Something may be lost, and a second call has its effect again, such as `import_csv`."""
+"""A tool by which something may be lost, and whose second call has its effect again, such as `import_csv`."""
 
 
 @dataclass(frozen=True)
