@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from holdfast.accounts.signin import links
-from holdfast.events.queues.release import release
+from holdfast.events.queues.release import release_due
 from holdfast.events.service import EVENTS
 from tests.events.check_in.check_in_scene import link_of
 from tests.helpers.events_service import Service
@@ -159,7 +159,7 @@ async def test_a_key_is_made_and_visitors_wait_in_a_waiting_room(service: Servic
     await guest.reload()
     assert guest.state == "waiting"
     await service.run_sql("update queues set paced_at = now() - interval '1 minute'")
-    await release(service.database)
+    await release_due(service.database)
     await guest.reload()
 
     assert guest.page.url.startswith("https://shop.example.com/?queue_token=")

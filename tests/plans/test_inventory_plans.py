@@ -61,7 +61,7 @@ EXCEPTIONS = {
     "inventory/sync/reports.py cart_check": "counts the variants of a shop",
     "inventory/sync/reports.py list_drift": "compares the levels of a shop",
     "inventory/sync/reports.py read_status": "counts the levels of a shop",
-    "inventory/sync/sql.py lease_shops": "the patrol, every few seconds: compares versions of all shops",
+    "inventory/sync/sql.py lease_shops": "the poll, every few seconds: compares versions of all shops",
     "kit/postgres/transactions.py ENQUEUE_TASK": "the job library's statements are its own, also within its functions",
 }
 """Functions whose statements may read more than they touch, and why."""

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from holdfast.accounts import sessions
-from holdfast.events.queues.release import release
+from holdfast.events.queues.release import release_due
 from holdfast.events.settings import Settings
 from tests.events.check_in.check_in_scene import Entrance
 from tests.events.console.organizing import sign_in_organizer
@@ -96,7 +96,7 @@ async def test_a_stream_of_the_console_reports_queues_as_visitors_join_and_are_r
         await ada.post(f"/api/queues/{queue['id']}/join", {"visitor_id": "ann"})
         joined = await next_changes(reader)
         await service.run_sql("update queues set paced_at = now() - interval '1 minute'")
-        await release(service.database)
+        await release_due(service.database)
         released = await next_changes(reader)
         other = await ada.create_queue()
         made = await next_changes(reader)

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.events.queues.history import read_history
 from holdfast.events.queues.model import GetQueue
-from holdfast.events.queues.release import release
+from holdfast.events.queues.release import release_due
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
@@ -150,7 +150,7 @@ async def test_the_picture_shows_length_pace_and_wait(service: Service) -> None:
         await scene.ada.post(f"/api/queues/{queue['id']}/join", {"visitor_id": visitor})
     await service.run_sql("update queue_visitors set joined_at = now() - interval '6 minutes' where ticket = 1")
     await service.run_sql("update queues set paced_at = now() - interval '2 minutes', rated_at = now()")
-    assert await release(service.database) == 1
+    assert await release_due(service.database) == 1
 
     page = await scene.page(f"/console/queues/{queue['id']}")
 

@@ -43,9 +43,11 @@ async def test_a_sign_in_mail_does_not_wait_behind_the_mails_of_a_crowd(post: Po
     await Browser(post.service).ask(ANN)
 
     # As a process that has just started does:
-    read = post.service.database.read
-    [row] = await read(lambda reader: ShardLeases().lease(reader, 1, 8, 64, turns.FIRST_OWNER, no_owner_first=True))
-    [first, *_] = await read(lambda reader: turns.due_mails(reader, row.shards, 8))
-    await read(lambda reader: ShardLeases().give_back(reader, row))
+    database = post.service.database
+    [row] = await database.autocommit(
+        lambda writer: ShardLeases().lease(writer, 1, 8, 64, turns.FIRST_OWNER, no_owner_first=True)
+    )
+    [first, *_] = await database.read(lambda reader: turns.due_mails(reader, row.shards, 8))
+    await database.autocommit(lambda writer: ShardLeases().give_back(writer, row))
     assert first.recipient == ANN
     assert len(await post.deliver()) == 41
