@@ -107,7 +107,7 @@ like currency it never changes.
 2. create_registration takes event_id and an email (or the user_id of a known person). It only says that the registration
 was received. The user_id is the last part of next.url; list_registrations shows it beside the address.
 3. get_registration tells how it went. registration_pending: ask again in a moment. Then registered, waitlisted, or
-registration_rejected when there was no place. Registering a person again changes nothing and tells the user_id;
+registration_rejected when there was no place. Registering a person again keeps the place and tells the user_id;
 after registration_rejected it is a new try.
 
 Seats are settled strictly in order of arrival, never beyond capacity. Raising capacity, delete_registration, and

@@ -46,7 +46,7 @@ class LogGeneration(NamedTuple):
 class Generations(Struct):
     """The logs that were found, oldest first.
 
-    findings       what is wrong with those that are missing
+    findings       what is wrong with those that are missing or badly signed
     not_checked    sentences about logs that are not read
     """
 

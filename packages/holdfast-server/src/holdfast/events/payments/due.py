@@ -50,7 +50,7 @@ log = structlog.get_logger()
 class PaymentTable(NamedTuple):
     """Rows of a table that are handled when they are due.
 
-    name              the name in metrics
+    name              the name in metrics of due work
     handle_row        the handler, `(steps, row)`; returns when the row is due next, None: never. It may run twice for a
                       row
     max_concurrent    the most rows that one process handles at the same time

@@ -2,8 +2,8 @@
 database's.
 
 Any number of processes may release. The process that has the lock on a queue reads the clock and increases `serving`,
-the last released ticket. This one change releases any number of visitors. Queues that another transaction has locked
-are left to waiters. Three rules keep the rate:
+the place of the last released visitor. This one change releases any number of visitors. Queues that another
+transaction has locked are left to waiters. Three rules keep the rate:
 
 1. `paced_at` is the time up to which the rate has been used. Each release advances it by one step per visitor. So
    late releases are caught up: as long as a process releases, no visitor waits longer than the estimated wait.

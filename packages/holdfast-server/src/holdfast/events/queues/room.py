@@ -143,7 +143,7 @@ class GetProgress(Command):
 class QueueProgress(RoomRow):
     """A stored queue, and how far it has come.
 
-    serving      the last released ticket
+    serving      the place of the last released visitor
     until_start  seconds until visitors can be released, 0 after that
     is_over      whether the queue has ended
     read_at      the time of the database

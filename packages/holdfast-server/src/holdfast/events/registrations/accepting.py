@@ -52,7 +52,7 @@ async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[AcceptedR
     """Register a person for an event.
 
     It is stored first: ask for the result at `next.url`, or with get_registration. Registering a
-    person again changes nothing, unless there was no place.
+    person again keeps the place, if there was one.
     """
     settings = tx.resources.settings
     requests = [_request(call.caller, call.command, settings) for call in batch.calls]

@@ -85,7 +85,7 @@ def clean_name(name: str) -> str | None:
 
 @refuses(NOT_FOUND, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE, QUEUE_REQUIRED)
 async def sign_up(tx: Tx, batch: Batch[SignUp]) -> Sequence[SignUpResult | Problem | LockedRow]:
-    """Store the registrations of people who filled in a form. Registering a person again changes nothing."""
+    """Store the registrations of people who filled in a form. A person who registers again keeps the place."""
     unpayable = await find_unpayable(tx, sorted({call.command.event_id for call in batch.calls}))
     commands = [call.command for call in batch.calls if call.command.event_id not in unpayable]
     stored_results = iter(await _store(tx, commands, waits=batch.waits) if commands else ())

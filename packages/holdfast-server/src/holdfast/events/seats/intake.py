@@ -34,7 +34,7 @@ clock."""
 
 
 class Stamp(NamedTuple):
-    """The stamp of a registration; all None if there is none.
+    """The stamp of a registration; if there is none, all but `is_cancelling` are None.
 
     nonce            the nonce of its commitment; None: no log has it, or will have it
     logged_as        the public id in its commitment; None: the present one of the person

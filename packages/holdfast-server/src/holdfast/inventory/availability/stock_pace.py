@@ -22,5 +22,5 @@ STOCK_AND_RECENT_USE: LiteralString = """
 """
 """What can be sold of the pool of each row, and what was taken of it in 28 days.
 
-What came back from the sales and adjustments of these days, undone or cancelled, does not add to their pace.
+What was undone of these sales and adjustments, and what cancelled orders gave back in these days, is subtracted.
 """

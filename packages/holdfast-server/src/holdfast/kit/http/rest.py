@@ -1,8 +1,8 @@
 """The REST interface: the table of operations over HTTP.
 
 The path, the query and the body of a request become a command, the answer becomes the envelope, a `Problem` becomes the
-error envelope. A valid command is read in one step. Anything else is read field by field, so that each wrong field is
-named.
+error envelope. A valid command without times is read in one step. Anything else is read field by field, so that each
+wrong field is named.
 """
 
 import re

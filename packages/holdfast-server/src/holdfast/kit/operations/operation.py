@@ -213,7 +213,7 @@ SETS = Hints(read_only=False, destructive=False, idempotent=True)
 OVERWRITES = Hints(read_only=False, destructive=True, idempotent=True)
 """A tool by which something may be lost, and whose second call changes nothing more, such as `cancel_event`.
 
-In events, each PATCH and DELETE has it.
+In events, each tool with PATCH or DELETE has it.
 """
 
 RECONCILES = Hints(read_only=False, destructive=True, idempotent=True, reaches_outside=True)

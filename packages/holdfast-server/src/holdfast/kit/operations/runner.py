@@ -235,7 +235,7 @@ class Runner:
         return _answer_or_raise(answer)
 
     def _build_direct_run(self, operation: Operation) -> RunOperation:
-        """What puts calls without a key, calls with one, and dry runs into batches of their own.
+        """What runs calls without a key, calls with one, and dry runs apart.
 
         The answer to a call with a key is stored; a dry run is rolled back.
         """

@@ -1,4 +1,4 @@
-"""PostgreSQL: the pool, reads, and transactions that are retried as a whole. All SQL of a service uses this module."""
+"""PostgreSQL: the pool, reads, and transactions that are retried as a whole. The queue of tasks has its own."""
 
 import asyncio
 import contextlib

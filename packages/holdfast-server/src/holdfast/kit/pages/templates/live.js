@@ -11,6 +11,8 @@
 //              by a page that a cache had kept: it fetches itself
 // data-state   a part with the same state stays as it is, unless the parts of the stream are those of another page
 // data-count   flashes when its text changes
+// data-says    where screen readers are told of changes, and people that the connection is lost
+// data-lost    the sentence that says that the connection is lost
 // data-tells   the text of a part that screen readers are told when it changes; by default its first paragraph
 "use strict";
 
