@@ -45,7 +45,7 @@ async def event_page(tour: Tour) -> None:
 async def card_payment(tour: Tour) -> None:
     page = await tour.opens("card payment")
     await register(page, "ben@example.com")
-    await page.get_by_role("link", name="Pay").click(timeout=20_000)
+    await page.get_by_role("link", name="Pay €12.50").click(timeout=20_000)
     await page.get_by_label("Card number").fill("4242 4242 4242 4242")
     await page.get_by_role("button", name="Pay").click()
     await expect(page.get_by_text("You have paid €12.50.")).to_be_visible()
