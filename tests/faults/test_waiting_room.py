@@ -35,8 +35,14 @@ If the clock said when to kill, a busy machine would for minutes kill the proces
 visitor.
 """
 
-PAUSE_SECONDS = 0 if SOAK else 0.05
+WATCHERS = 4 if SOAK else 16
+"""How many ask where visitors stand. Many, so that a busy machine gives enough answers too."""
+
+PAUSE_SECONDS = 0 if SOAK else 0.2
 """Seconds between two questions of one who watches: without them, only those who ask have the processor."""
+
+LATE = 1
+"""The most seconds that a kill may add to what a visitor was told to wait."""
 
 
 @dataclass
@@ -125,9 +131,7 @@ async def begin(processes: list[Process], crowd: VisitorRecords) -> float:
     return time.time()
 
 
-async def kill_again_and_again(
-    processes: list[Process], crowd: VisitorRecords, database_url: str, restart_seconds: list[float]
-) -> None:
+async def kill_again_and_again(processes: list[Process], crowd: VisitorRecords, database_url: str) -> None:
     async def has_gone_on(goal: int) -> bool:
         return len(crowd.joined) + await asyncio.to_thread(count_released, database_url) >= goal
 
@@ -136,10 +140,8 @@ async def kill_again_and_again(
         goal += random.randint(*KILLS)
         await eventually(partial(has_gone_on, goal), 300)
         killed = random.choice(processes)
-        killed_at = time.monotonic()
         await asyncio.to_thread(killed.kill)
         await asyncio.to_thread(killed.start)
-        restart_seconds.append(time.monotonic() - killed_at)
 
 
 @contextlib.asynccontextmanager
@@ -163,10 +165,9 @@ async def test_a_crowd_is_let_in_in_order_and_on_time_though_processes_are_kille
     visitors = [f"visitor {number}" for number in range(VISITORS)]
     with running_processes(database_url, tmp_path, 2) as processes:
         async with queue(processes[0]) as crowd:
-            restart_seconds: list[float] = []
-            killing = asyncio.create_task(kill_again_and_again(processes, crowd, database_url, restart_seconds))
+            killing = asyncio.create_task(kill_again_and_again(processes, crowd, database_url))
             await join_all(processes, crowd, iter(visitors[:-100]))
-            watching = [asyncio.create_task(watch(processes, crowd, visitors[-1])) for _ in range(4)]
+            watching = [asyncio.create_task(watch(processes, crowd, visitors[-1])) for _ in range(WATCHERS)]
             began = await begin(processes, crowd)
             await join_all(processes, crowd, iter(visitors[-100:]))
             await asyncio.gather(*watching)
@@ -206,12 +207,12 @@ async def test_a_crowd_is_let_in_in_order_and_on_time_though_processes_are_kille
     for first, moment in enumerate(times):
         assert bisect_left(times, moment + 1) - first <= RATE
 
-    # No visitor waited longer than was told, and for a kill: as long as a start takes, longer on a busy machine.
+    # No visitor waited longer than was told. The wait begins when it is told: a busy machine takes long to answer.
     waits = [
-        (at[tickets[visitor]] - status.asked_at, status.wait)
+        (at[tickets[visitor]] - status.answered, status.wait)
         for visitor, seen in crowd.statuses.items()
         for status in seen
         if status.asked_at > began
     ]
-    assert waits
-    assert [wait for wait in waits if wait[0] > wait[1] + max(restart_seconds)] == []
+    assert len(waits) > 100
+    assert [wait for wait in waits if wait[0] > wait[1] + LATE] == []
