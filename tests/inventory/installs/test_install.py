@@ -47,7 +47,7 @@ async def test_the_state_is_in_a_cookie_for_a_minute_that_only_the_end_of_the_in
 
     value, _, attributes = cookie.partition("; ")
     assert re.fullmatch(r"__Secure-install=[\w-]{43}\.\d+\.[0-9a-f]{64}", value)
-    assert attributes == "Path=/auth/install; Max-Age=60; HttpOnly; SameSite=Lax; Secure"
+    assert attributes == "Path=/auth/install; Max-Age=60; HttpOnly; Secure; SameSite=Lax"
 
 
 async def test_a_new_shop_gets_its_key_once_and_the_platform_can_be_called(scene: PlatformScene) -> None:

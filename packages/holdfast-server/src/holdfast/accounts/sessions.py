@@ -15,6 +15,7 @@ from msgspec import Struct
 from holdfast.accounts.directory import Account, Directory
 from holdfast.kit.contract.bounds import Bound, cache_bound
 from holdfast.kit.contract.caller import Caller, person
+from holdfast.kit.http.cookies import cookie_header
 from holdfast.kit.http.handler import Header, Request
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.postgres.group_commit import MAX_CALLS_IN_BATCH, MAX_WAITING_CALLS, Batcher
@@ -151,19 +152,11 @@ class Sessions:
 
     def cookie(self, name: str, value: str, seconds: int = MAX_SESSION_DAYS * 86_400) -> Header:
         """The header that sets a cookie; with 0 seconds it removes the cookie."""
-        secure = "; Secure" if self._secure else ""
-        text = f"{self.cookie_name(name)}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
-        return b"set-cookie", text.encode()
+        return cookie_header(self.cookie_name(name), value, seconds=seconds, is_secure=self._secure)
 
     def framed_cookie(self, name: str, value: str, seconds: int) -> Header:
-        """A cookie for pages in a frame of another site. A browser keeps it for frames of that site alone.
-
-        Without https a browser sends it to no other site: then the surrounding site must be on the same host.
-        """
-        if not self._secure:
-            return self.cookie(name, value, seconds)
-        text = f"{self.cookie_name(name)}={value}; Path=/; Max-Age={seconds}; HttpOnly; Secure; SameSite=None"
-        return b"set-cookie", f"{text}; Partitioned".encode()
+        """A cookie for pages in a frame of another site."""
+        return cookie_header(self.cookie_name(name), value, seconds=seconds, is_secure=self._secure, is_framed=True)
 
     async def _look_up(self, hashes: Sequence[str]) -> Sequence[Session | None]:
         async def find(reader: Reader[Any]) -> dict[str, Session]:

@@ -27,6 +27,7 @@ from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.site import SITE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem, invalid
+from holdfast.kit.http.cookies import cookie_header
 from holdfast.kit.http.handler import NO_STORE, Access, Handler, Header, Reply, Request, encode, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.operations.rate_limits import Limits
@@ -73,9 +74,7 @@ class InstallStates:
         return self._cookie("", 0)
 
     def _cookie(self, value: str, seconds: int) -> Header:
-        secure = "; Secure" if self._secure else ""
-        text = f"{self.cookie_name}={value}; Path={INSTALL_PATH}; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
-        return b"set-cookie", text.encode()
+        return cookie_header(self.cookie_name, value, path=INSTALL_PATH, seconds=seconds, is_secure=self._secure)
 
 
 BEGIN = "/auth"

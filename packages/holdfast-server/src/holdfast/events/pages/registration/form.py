@@ -21,6 +21,7 @@ from holdfast.events.registrations.model import MAX_NAME_CHARACTERS, cancellatio
 from holdfast.events.registrations.sign_up import SignUp, clean_name
 from holdfast.events.settings import Settings
 from holdfast.events.texts.web_addresses import has_link
+from holdfast.kit.http.cookies import cookie_header
 from holdfast.kit.http.handler import Header, Request
 from holdfast.kit.pages.forms import FormTokens
 from holdfast.kit.pages.language import Language
@@ -273,12 +274,11 @@ class ReleaseCookie:
     def header(self, event_id: int, visitor: ReleasedVisitor | None) -> Header:
         """A header that sets the cookie; with None one that removes it."""
         seconds = int((visitor.expires_at - dt.datetime.now(dt.UTC)).total_seconds()) if visitor else 0
-        cookie = f"{self._name}={visitor.token if visitor else ''}; Path=/events/{event_id}; Max-Age={max(0, seconds)}"
-        cookie += "; HttpOnly"
-        if not self._is_secure:
-            cookie += "; SameSite=Lax"
-        elif self._framed:
-            cookie += "; Secure; SameSite=None; Partitioned"
-        else:
-            cookie += "; Secure; SameSite=Lax"
-        return b"set-cookie", cookie.encode()
+        return cookie_header(
+            self._name,
+            visitor.token if visitor else "",
+            path=f"/events/{event_id}",
+            seconds=max(0, seconds),
+            is_secure=self._is_secure,
+            is_framed=self._framed,
+        )

@@ -18,6 +18,7 @@ from holdfast.events.resources import Database
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, RATE_LIMITED, Problem, ProblemType
+from holdfast.kit.http.cookies import cookie_header
 from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, admit, headers_of
 from holdfast.kit.http.index import Route
 from holdfast.kit.operations.operation import Operation, batched, single
@@ -186,15 +187,15 @@ class RoomPage:
         snapshot: RoomSnapshot = await self._visit(
             caller, RoomVisitor(queue_id=queue_id, visitor_id=room.visitor_of(secret))
         )
-        cookie = f"{self._cookie(queue_id)}={secret}; Path=/; Max-Age={COOKIE_MAX_AGE_SECONDS}; HttpOnly"
-        if not self._is_secure:
-            cookie += "; SameSite=Lax"
-        elif self._framed:
-            cookie += "; Secure; SameSite=None; Partitioned"
-        else:
-            cookie += "; Secure; SameSite=Lax"
+        cookie = cookie_header(
+            self._cookie(queue_id),
+            secret,
+            seconds=COOKIE_MAX_AGE_SECONDS,
+            is_secure=self._is_secure,
+            is_framed=self._framed,
+        )
         view = RoomView("arriving", snapshot.queue.title, event_id=snapshot.queue.event_id, refresh=1)
-        return self._page(request, view, queue=snapshot.queue, headers=[(b"set-cookie", cookie.encode())])
+        return self._page(request, view, queue=snapshot.queue, headers=[cookie])
 
     @property
     def _is_secure(self) -> bool:
